@@ -1,0 +1,29 @@
+/**
+ * Time as this package counts it: this process's monotonic clock, which no NTP step and no daylight saving moves.
+ * The wall clock never enters a decision.
+ */
+export const now = (): number => performance.now();
+
+/** The longest delay that Node's timers take; a longer one would fire at once. */
+const MAX_DELAY = 2_147_483_647;
+
+/** How much of a lease is not promised, in ms: the two clocks may differ by 1 %, and Redis expires to the millisecond. */
+export const driftOf = (leaseTime: number): number => leaseTime * 0.01 + 2;
+
+/**
+ * Until when a lease is promised. `sentAt` is read before the command leaves, so that the store's own end of the
+ * lease is always later, however long the reply took.
+ */
+export const deadlineOf = (sentAt: number, leaseTime: number): number =>
+  sentAt + leaseTime - driftOf(leaseTime);
+
+/**
+ * A lease that promises no more than the `left` ms until `maxHoldTime` is over, so that the store frees the lock
+ * then, even if this process is gone.
+ */
+export const leaseWithin = (leaseTime: number, left: number): number =>
+  Math.min(leaseTime, Math.max(1, Math.ceil((left + 2) / 0.99)));
+
+/** A timer for a moment of the monotonic clock, however far. It may fire early where that is too far for one timer. */
+export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
+  setTimeout(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));

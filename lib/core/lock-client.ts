@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import { Subject } from 'rxjs';
+import { LockClosedError, LockLostError } from '../lock.errors.js';
+import type { LockEvent } from '../lock.events.js';
+import type { ResolvedLockOptions } from '../lock.options.js';
+import type { LockStore, ReleaseRequest } from '../stores/lock-store.js';
+import { leaseWithin, now } from './deadline.js';
+import { Releaser } from './releaser.js';
+import { Tenure, type Terms } from './tenure.js';
+import { WaitingLine, type Busy, type LineContext, type WaitRequest } from './waiting-line.js';
+import { Watchdog } from './watchdog.js';
+
+/** One client of a store, as the store sees it: an id, the locks it holds, and the lines of those who wait here. */
+export class LockClient {
+  readonly id = randomUUID();
+  readonly events = new Subject<LockEvent>();
+  readonly watchdog: Watchdog;
+  private readonly releaser: Releaser;
+  private readonly lines = new Map<string, WaitingLine>();
+  private readonly tenures = new Set<Tenure>();
+  private readonly context: LineContext;
+  private sequence = 0;
+  private closed = false;
+
+  constructor(
+    readonly store: LockStore,
+    readonly options: ResolvedLockOptions,
+  ) {
+    this.watchdog = new Watchdog(store, (names, error) => {
+      this.events.next({ type: 'renewal-failed', names, error });
+    });
+    this.releaser = new Releaser(store, ({ name, owner }, error) => {
+      this.events.next({ type: 'release-failed', name, owner, error });
+    });
+    this.context = {
+      store,
+      releaser: this.releaser,
+      localHandoff: options.localHandoff,
+      nextOwner: () => `${this.id}:${String(++this.sequence)}`,
+      initialLease: (terms) =>
+        terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
+      open: (name, attempt) => this.open(name, attempt),
+    };
+    store.onConnectionChange(({ node, connected, error }) => {
+      this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });
+    });
+  }
+
+  /** How many local callers wait. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const line of this.lines.values()) waiting += line.length;
+    return waiting;
+  }
+
+  /** How many local callers wait for one lock. */
+  waitingFor(name: string): number {
+    return this.lines.get(name)?.length ?? 0;
+  }
+
+  /**
+   * Waits for the lock. The tenure that it resolves with belongs to the caller, who has to release it.
+   * @throws LockClosedError once the client is closing, and what WaitingLine.join throws
+   */
+  async obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
+    if (this.closed) throw new LockClosedError(name);
+    let line = this.lines.get(name);
+    if (line === undefined) {
+      line = new WaitingLine(name, this.context, (idle) => {
+        if (this.lines.get(name) === idle) this.lines.delete(name);
+      });
+      this.lines.set(name, line);
+    }
+    const tenure = await line.join(request);
+    if (tenure instanceof Tenure && tenure.terms.renewed) {
+      tenure.holdUntil = now() + this.options.maxHoldTime;
+    }
+    return tenure;
+  }
+
+  /**
+   * Passes the tenure on or gives it up. Never rejects.
+   * @returns how it was lost, when it turns out that it had been gone before
+   */
+  async release(tenure: Tenure): Promise<LockLostError | undefined> {
+    if (!tenure.held) return tenure.loss;
+    const { name, owner } = tenure;
+    if ((await this.lines.get(name)?.release(tenure)) !== false) return undefined;
+    this.events.next({ type: 'lost', name, owner, reason: 'deleted' });
+    return new LockLostError(name, { reason: 'deleted', owner });
+  }
+
+  async forceRelease(name: string): Promise<boolean> {
+    // Only what is held now: a waiter of this process may get the lock before the answer comes.
+    const held = [...this.tenures].filter((tenure) => tenure.name === name);
+    const released = await this.store.forceRelease(name);
+    for (const tenure of held) tenure.lose('deleted');
+    return released;
+  }
+
+  /** Gives out no new lock and sends away who waits. What is held stays held and renewed. */
+  drain(): void {
+    this.closed = true;
+    for (const line of [...this.lines.values()]) line.close();
+  }
+
+  /** Releases what is left and closes the store. */
+  async close(): Promise<void> {
+    this.drain();
+    await Promise.all([...this.tenures].map((tenure) => this.release(tenure)));
+    this.releaser.close();
+    await this.store.close();
+    this.events.complete();
+  }
+
+  private open(
+    name: string,
+    attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number },
+  ): Tenure {
+    const { owner, terms, sentAt, fencingToken } = attempt;
+    const leaseTime = this.context.initialLease(terms);
+    const tenure = new Tenure(name, owner, terms, fencingToken, sentAt, leaseTime, (ended) => {
+      this.tenures.delete(ended);
+      this.watchdog.forget(ended);
+      this.lines.get(name)?.ended(ended);
+      if (ended.loss !== undefined) this.lost(ended);
+    });
+    this.tenures.add(tenure);
+    if (terms.renewed) this.watchdog.watch(tenure);
+    return tenure;
+  }
+
+  private lost(tenure: Tenure): void {
+    const { name, owner, terms, loss } = tenure;
+    const reason = loss?.reason ?? 'expired';
+    this.events.next({ type: 'lost', name, owner, reason });
+    // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
+    if (terms.renewed && reason !== 'taken' && reason !== 'deleted') {
+      const request: ReleaseRequest = { name, owner, fencingToken: tenure.fencingToken };
+      void this.releaser.release(request, now() + terms.leaseTime);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { LockStore, ReleaseRequest } from '../stores/lock-store.js';
+import { isLockUnavailableError, type LockError } from '../lock.errors.js';
+import { now, timerAt } from './deadline.js';
+
+/** First pause before a release is repeated, ms; doubled each time. */
+const FIRST_RETRY = 250;
+
+/**
+ * Sees to it that a release arrives. One that got no answer is repeated in the background until the store has
+ * answered or the lease has certainly run out there, so that no lock stays behind with nobody knowing that they
+ * own it. Owners are never used twice, so a release that comes late harms nobody.
+ */
+export class Releaser {
+  private readonly retries = new Map<ReleaseRequest, NodeJS.Timeout>();
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly onFailure: (request: ReleaseRequest, error: LockError) => void,
+  ) {}
+
+  /**
+   * Sends the release at once, before anything that the caller does next. Never rejects.
+   * @param until when the lease has ended in the store all the same
+   * @returns whether the owner held the lock; undefined when the store has not answered yet
+   */
+  async release(request: ReleaseRequest, until: number): Promise<boolean | undefined> {
+    return await this.send(request, until, FIRST_RETRY);
+  }
+
+  close(): void {
+    for (const timer of this.retries.values()) clearTimeout(timer);
+    this.retries.clear();
+  }
+
+  private async send(request: ReleaseRequest, until: number, pause: number): Promise<boolean | undefined> {
+    try {
+      return await this.store.release(request);
+    } catch (error) {
+      if (!isLockUnavailableError(error) || error.permanent) {
+        this.onFailure(request, error as LockError);
+        return undefined;
+      }
+      if (pause === FIRST_RETRY) this.onFailure(request, error);
+      const retryAt = now() + pause;
+      if (retryAt < until) {
+        const timer = timerAt(retryAt, () => {
+          this.retries.delete(request);
+          void this.send(request, until, pause * 2);
+        });
+        this.retries.set(request, timer);
+      }
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { LockLostError, type LossReason } from '../lock.errors.js';
+import { deadlineOf, now, timerAt } from './deadline.js';
+
+/** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
+export interface TenureHolder {
+  onLost(error: LockLostError): void;
+}
+
+/** What an acquisition asks for, which a hand-off has to match. */
+export interface Terms {
+  /** ms */
+  readonly leaseTime: number;
+  /** Renewed by the watchdog, or a fixed lease. */
+  readonly renewed: boolean;
+}
+
+/** For whoever uses a lease after its release. */
+export const releasedError = ({ name, owner }: { name: string; owner: string }): LockLostError =>
+  new LockLostError(name, { reason: 'released', owner });
+
+/**
+ * The time during which this process holds a lock in the store. Several local owners may use it one after another;
+ * the store sees one owner. A tenure ends once: released or lost.
+ */
+export class Tenure {
+  /** Until when the store's promise holds, on the monotonic clock. */
+  deadline: number;
+  /** When `maxHoldTime` of the present holder is over. */
+  holdUntil = Infinity;
+  /** How often in a row it went from one local holder to the next. */
+  handoffs = 0;
+  /** Renewals in a row that got no answer. */
+  failures = 0;
+  /** A renewal is under way. */
+  renewing = false;
+  /** Why it was lost. */
+  loss: LockLostError | undefined;
+  holder: TenureHolder | undefined;
+  private ended = false;
+  private lossTimer: NodeJS.Timeout;
+
+  constructor(
+    readonly name: string,
+    readonly owner: string,
+    readonly terms: Terms,
+    public fencingToken: number,
+    sentAt: number,
+    leaseTime: number,
+    /** Takes the tenure out of the books. Called once, whichever way it ends. */
+    private readonly onEnd: (tenure: Tenure) => void,
+  ) {
+    this.deadline = deadlineOf(sentAt, leaseTime);
+    this.lossTimer = this.armLossTimer();
+  }
+
+  /** Whether it is promised right now. The clock decides, so this is right even where the timer is late. */
+  get held(): boolean {
+    if (this.ended) return false;
+    if (now() < this.endsAt) return true;
+    this.expire();
+    return false;
+  }
+
+  get remainingTime(): number {
+    return this.held ? this.endsAt - now() : 0;
+  }
+
+  private get endsAt(): number {
+    return Math.min(this.deadline, this.holdUntil);
+  }
+
+  /** The store has confirmed a longer lease. A deadline never moves back. */
+  prolong(sentAt: number, leaseTime: number): void {
+    if (this.ended) return;
+    this.failures = 0;
+    this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
+  }
+
+  lose(reason: LossReason, cause?: unknown): void {
+    if (this.ended) return;
+    this.ended = true;
+    clearTimeout(this.lossTimer);
+    this.loss = new LockLostError(this.name, { reason, owner: this.owner, cause });
+    this.onEnd(this);
+    this.holder?.onLost(this.loss);
+  }
+
+  /** The holder gives it up; what the store is told about it is the caller's business. */
+  end(): void {
+    this.ended = true;
+    clearTimeout(this.lossTimer);
+    this.onEnd(this);
+  }
+
+  private expire(): void {
+    if (now() >= this.holdUntil) this.lose('max-hold');
+    else this.lose(this.failures > 0 || this.renewing ? 'unreachable' : 'expired');
+  }
+
+  /** Renewals move the deadline often; the timer catches up when it fires instead of being set anew each time. */
+  private armLossTimer(): NodeJS.Timeout {
+    return timerAt(this.endsAt, () => {
+      if (this.held) this.lossTimer = this.armLossTimer();
+    });
+  }
+}

@@ -1,0 +1,399 @@
+import {
+  isLockUnavailableError,
+  LockAbortedError,
+  LockClosedError,
+  LockUnavailableError,
+} from '../lock.errors.js';
+import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
+import { deadlineOf, now, timerAt } from './deadline.js';
+import type { Releaser } from './releaser.js';
+import type { Tenure, Terms } from './tenure.js';
+
+/** How long a release's own message may take to come round before this process tries again without it, ms. */
+const MESSAGE_ROUND = 100;
+/** How often the store is asked while its messages cannot be heard, ms. */
+const POLL = 500;
+/** What a request in flight is given to answer, ms, when the wait time ends meanwhile. */
+const GRACE = 250;
+
+export interface WaitRequest {
+  readonly terms: Terms;
+  /** ms; 0 asks once, Infinity waits for ever. */
+  readonly waitTime: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The answer to who did not get the lock in time. */
+export interface Busy {
+  readonly busy: true;
+  readonly holder: string | undefined;
+}
+
+interface Waiter extends WaitRequest {
+  readonly arrivedAt: number;
+  timer: NodeJS.Timeout | undefined;
+  grant(tenure: Tenure): void;
+  refuse(answer: Busy | Error): void;
+}
+
+interface Attempt {
+  readonly owner: string;
+  readonly terms: Terms;
+  readonly sentAt: number;
+  /** Nobody waits for it any more; its release is on the way. */
+  abandoned: boolean;
+}
+
+/** What a line needs from the client that it belongs to. */
+export interface LineContext {
+  readonly store: LockStore;
+  readonly releaser: Releaser;
+  readonly localHandoff: number;
+  nextOwner(): string;
+  /** The lease to ask the store for. */
+  initialLease(terms: Terms): number;
+  open(name: string, attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number }): Tenure;
+}
+
+/**
+ * Those of one process who want one lock, first come first served. Only the line talks to the store, whoever stands
+ * at its head: a hundred waiters cost what one costs.
+ *
+ * The line tries, subscribes, tries again (the release may have come in between), then sleeps until a message, the
+ * end of the holder's lease, or somebody who wants an answer now.
+ */
+export class WaitingLine {
+  private readonly waiters = new Set<Waiter>();
+  /** Those among them whose next answer is their last: they do not wait, or their wait time is over. */
+  private readonly impatient = new Set<Waiter>();
+  /** The hold of this process, if it has one. */
+  private tenure: Tenure | undefined;
+  private attempt: Attempt | undefined;
+  private contending = false;
+  private subscription: Subscription | undefined;
+  private subscribing: Promise<boolean> | undefined;
+  /** A wake-up has come since the last request was sent. */
+  private woken = false;
+  private resume: (() => void) | undefined;
+  /** This process has just released while others of it wait: its message comes first, so that all race as equals. */
+  private yielding = false;
+  private lastFailure: LockUnavailableError | undefined;
+  private failuresInRow = 0;
+  private lastHolder: string | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly context: LineContext,
+    private readonly onIdle: (line: WaitingLine) => void,
+  ) {}
+
+  get length(): number {
+    return this.waiters.size;
+  }
+
+  /**
+   * Stands in line. Resolves with the tenure, or Busy when the wait time is over.
+   * @throws LockAbortedError, LockUnavailableError, LockKindMismatchError, LockClosedError
+   */
+  join(request: WaitRequest): Promise<Tenure | Busy> {
+    if (request.waitTime === 0 && this.tenure?.held === true) {
+      return Promise.resolve({ busy: true, holder: this.tenure.owner });
+    }
+    return new Promise((resolve, reject) => {
+      const { signal } = request;
+      const onAbort = () => {
+        this.leave(waiter);
+        waiter.refuse(new LockAbortedError(this.name, signal?.reason));
+      };
+      const settled = () => {
+        clearTimeout(waiter.timer);
+        signal?.removeEventListener('abort', onAbort);
+        this.waiters.delete(waiter);
+        this.impatient.delete(waiter);
+      };
+      const waiter: Waiter = {
+        ...request,
+        arrivedAt: now(),
+        timer: undefined,
+        grant: (tenure) => {
+          settled();
+          resolve(tenure);
+        },
+        refuse: (answer) => {
+          settled();
+          if (answer instanceof Error) reject(answer);
+          else resolve(answer);
+        },
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.waiters.add(waiter);
+      if (request.waitTime === 0) this.impatient.add(waiter);
+      else if (request.waitTime < Infinity) this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
+      if (!this.contending) void this.contend();
+      // Whoever does not wait wants an answer that was given after they asked.
+      else if (request.waitTime === 0) this.wake();
+    });
+  }
+
+  /**
+   * Gives the tenure to the next in line without asking the store, or back to the store.
+   * @returns as Releaser.release; true after a hand-off
+   */
+  async release(tenure: Tenure): Promise<boolean | undefined> {
+    if (this.tenure === tenure && this.handOff(tenure)) return true;
+    const { name, owner, handoffs } = tenure;
+    const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
+    const until = now() + Math.max(tenure.terms.leaseTime, tenure.remainingTime);
+    this.yielding = this.waiters.size > 0;
+    this.woken = false;
+    const released = this.context.releaser.release({ name, owner, fencingToken }, until);
+    // After the command is on its way: whoever tries next comes behind it.
+    tenure.end();
+    return await released;
+  }
+
+  /** The tenure is over, lost or released. */
+  ended(tenure: Tenure): void {
+    if (this.tenure !== tenure) return;
+    this.tenure = undefined;
+    this.resume?.();
+    this.rest();
+  }
+
+  close(): void {
+    for (const waiter of this.waiters) {
+      this.leave(waiter);
+      waiter.refuse(new LockClosedError(this.name));
+    }
+  }
+
+  /**
+   * A hand-off costs no command, so it needs certainty: the successor wants what the store has already given (a lease
+   * that the watchdog renews, of the same length), most of it is left, and other processes have not waited too long.
+   */
+  private handOff(tenure: Tenure): boolean {
+    const { terms } = tenure;
+    const next = this.nextFor(terms);
+    if (
+      next === undefined ||
+      !terms.renewed ||
+      tenure.handoffs >= this.context.localHandoff ||
+      tenure.remainingTime < terms.leaseTime / 2
+    ) {
+      return false;
+    }
+    tenure.handoffs++;
+    tenure.fencingToken++;
+    next.grant(tenure);
+    return true;
+  }
+
+  private get head(): Waiter | undefined {
+    for (const waiter of this.waiters) return waiter;
+    return undefined;
+  }
+
+  /** The next in line, if a lease on these terms is what it wants. */
+  private nextFor({ leaseTime, renewed }: Terms): Waiter | undefined {
+    const { head } = this;
+    return head?.terms.leaseTime === leaseTime && head.terms.renewed === renewed ? head : undefined;
+  }
+
+  /** Runs while somebody waits, once per line. */
+  private async contend(): Promise<void> {
+    this.contending = true;
+    for (let head = this.head; head !== undefined; head = this.head) {
+      if (this.tenure !== undefined) {
+        // Held here. What follows the release is heard only by who has subscribed before it.
+        void this.listen();
+        this.refuseImpatient(now(), { busy: true, holder: this.tenure.owner });
+        this.woken = false;
+        await this.sleepUntil(Infinity);
+      } else if (this.yielding) {
+        this.yielding = false;
+        if (this.subscription?.active === true) await this.sleepUntil(now() + MESSAGE_ROUND);
+      } else {
+        await this.tryFor(head);
+      }
+    }
+    this.contending = false;
+    this.rest();
+  }
+
+  private async tryFor(head: Waiter): Promise<void> {
+    const { store, releaser } = this.context;
+    const attempt: Attempt = {
+      owner: this.context.nextOwner(),
+      terms: head.terms,
+      sentAt: now(),
+      abandoned: false,
+    };
+    const leaseTime = this.context.initialLease(head.terms);
+    this.attempt = attempt;
+    this.woken = false;
+    let reply: AcquireReply | Error;
+    try {
+      reply = await store.acquire({ name: this.name, owner: attempt.owner, leaseTime });
+    } catch (error) {
+      reply = error as Error;
+    }
+    this.attempt = undefined;
+    if (attempt.abandoned) return;
+
+    if (reply instanceof Error) {
+      // It may have been carried out: take it back before anybody hears of the failure.
+      if (!isLockUnavailableError(reply) || reply.effect === 'unknown')
+        void this.takeBack(attempt, leaseTime);
+      await this.failed(attempt, reply);
+    } else if (!reply.granted) {
+      await this.busy(attempt, reply.retryAfter, reply.holder);
+    } else if (now() >= deadlineOf(attempt.sentAt, leaseTime)) {
+      await this.takeBack(attempt, leaseTime);
+      const cause = new Error('the answer came after the end of the lease that it granted');
+      await this.failed(attempt, new LockUnavailableError(this.name, { cause }));
+    } else {
+      const taker = this.nextFor(attempt.terms);
+      if (taker === undefined) {
+        // Whoever it was for has left, and the next in line wants another lease.
+        await releaser.release(this.releaseOf(attempt), attempt.sentAt + leaseTime);
+        return;
+      }
+      this.answered();
+      this.tenure = this.context.open(this.name, { ...attempt, fencingToken: reply.fencingToken });
+      taker.grant(this.tenure);
+    }
+  }
+
+  private async busy(attempt: Attempt, retryAfter: number, holder: string | undefined): Promise<void> {
+    this.answered();
+    this.lastHolder = holder;
+    this.refuseImpatient(attempt.sentAt, { busy: true, holder });
+    if (this.waiters.size === 0 || this.woken) return;
+    const listening = this.subscription?.active === true;
+    if (!listening) {
+      // The release may have come between the request and the subscription: try once more as soon as that stands.
+      void this.listen().then((heard) => {
+        if (heard) this.wake();
+      });
+    }
+    const sleep = listening ? retryAfter : Math.min(retryAfter, POLL);
+    // The jitter keeps the processes that wait for one lease from asking all at once when it ends.
+    const jitter = 1 + Math.random() * Math.min(sleep / 10, 50);
+    await this.sleepUntil(now() + sleep + jitter);
+  }
+
+  private async failed(attempt: Attempt, error: Error): Promise<void> {
+    if (!isLockUnavailableError(error) || error.permanent) {
+      for (const waiter of this.waiters) {
+        if (waiter.arrivedAt <= attempt.sentAt) waiter.refuse(error);
+      }
+      return;
+    }
+    this.lastFailure = error;
+    this.refuseImpatient(attempt.sentAt, error);
+    const pause = Math.min(50 * 2 ** this.failuresInRow++, 1_000);
+    await this.sleepUntil(now() + pause * (0.5 + Math.random() / 2));
+  }
+
+  private answered(): void {
+    this.lastFailure = undefined;
+    this.failuresInRow = 0;
+  }
+
+  private takeBack(attempt: Attempt, leaseTime: number): Promise<boolean | undefined> {
+    return this.context.releaser.release(this.releaseOf(attempt), now() + leaseTime);
+  }
+
+  private releaseOf({ owner }: Attempt): { name: string; owner: string } {
+    return { name: this.name, owner };
+  }
+
+  /** Answers those who asked before `since` and do not wait any longer. */
+  private refuseImpatient(since: number, answer: Busy | Error): void {
+    for (const waiter of this.impatient) {
+      if (waiter.arrivedAt <= since) waiter.refuse(answer);
+    }
+  }
+
+  private expireAt(waiter: Waiter, moment: number): void {
+    waiter.timer = timerAt(moment, () => {
+      // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
+      setImmediate(() => {
+        if (!this.waiters.has(waiter)) return;
+        if (now() < moment) this.expireAt(waiter, moment);
+        else this.expire(waiter);
+      });
+    });
+  }
+
+  private expire(waiter: Waiter): void {
+    const lastCall = (this.attempt?.sentAt ?? -Infinity) + GRACE;
+    if (now() < lastCall) {
+      this.impatient.add(waiter);
+      this.expireAt(waiter, lastCall);
+      return;
+    }
+    const unanswered = this.attempt === undefined ? undefined : new LockUnavailableError(this.name);
+    this.leave(waiter);
+    const holder = this.tenure?.owner ?? this.lastHolder;
+    waiter.refuse(this.lastFailure ?? unanswered ?? { busy: true, holder });
+  }
+
+  /** Whoever leaves takes nothing along: the line goes on for the next, and the last one takes its request back. */
+  private leave(waiter: Waiter): void {
+    this.waiters.delete(waiter);
+    if (this.waiters.size > 0) return;
+    if (this.attempt !== undefined) {
+      this.attempt.abandoned = true;
+      void this.takeBack(this.attempt, this.attempt.terms.leaseTime);
+    }
+    this.wake();
+  }
+
+  /** @returns whether messages can be heard now. */
+  private async listen(): Promise<boolean> {
+    if (this.subscription?.active === true) return true;
+    this.subscribing ??= this.subscribe().finally(() => {
+      this.subscribing = undefined;
+    });
+    return await this.subscribing;
+  }
+
+  private async subscribe(): Promise<boolean> {
+    this.subscription?.close();
+    this.subscription = undefined;
+    try {
+      const subscription = await this.context.store.subscribe(this.name, this.wake);
+      if (this.contending) this.subscription = subscription;
+      else subscription.close();
+      return subscription.active;
+    } catch {
+      // Without messages the line polls; the store's own reports tell of the outage.
+      return false;
+    }
+  }
+
+  private readonly wake = (): void => {
+    this.woken = true;
+    this.resume?.();
+  };
+
+  private sleepUntil(moment: number): Promise<void> {
+    if (this.woken) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = moment === Infinity ? undefined : timerAt(moment, () => this.resume?.());
+      this.resume = () => {
+        clearTimeout(timer);
+        this.resume = undefined;
+        resolve();
+      };
+    });
+  }
+
+  private rest(): void {
+    if (this.contending || this.tenure !== undefined || this.waiters.size > 0) return;
+    this.subscription?.close();
+    this.subscription = undefined;
+    this.onIdle(this);
+  }
+}

@@ -1,0 +1,51 @@
+export { LockModule } from './lock.module.js';
+export { LockService, type LockName } from './lock.service.js';
+export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
+export type {
+  AcquireOptions,
+  LockFactoryOptions,
+  LockModuleAsyncOptions,
+  LockModuleOptions,
+  LockOptionsFactory,
+  RedisConnection,
+} from './lock.options.js';
+export type { Lease, Lock } from './locks/lock.js';
+export type { LockEvent } from './lock.events.js';
+export type { LockHealth } from './lock.health.js';
+export type { LockHolder, LockState } from './lock.state.js';
+export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
+export type {
+  AcquireReply,
+  AcquireRequest,
+  ConnectionChange,
+  HoldState,
+  LockStore,
+  NodeHealth,
+  ReleaseRequest,
+  RenewRequest,
+  StoredLock,
+  Subscription,
+} from './stores/lock-store.js';
+export {
+  isLockAbortedError,
+  isLockClosedError,
+  isLockConfigError,
+  isLockError,
+  isLockKeyError,
+  isLockKindMismatchError,
+  isLockLostError,
+  isLockTimeoutError,
+  isLockUnavailableError,
+  LockAbortedError,
+  LockClosedError,
+  LockConfigError,
+  LockError,
+  LockKeyError,
+  LockKindMismatchError,
+  LockLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+  type LockErrorCode,
+  type LossReason,
+  type NodeOutcome,
+} from './lock.errors.js';

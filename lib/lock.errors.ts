@@ -1,0 +1,242 @@
+/**
+ * Every failure has a class of its own. The ones that a web client may see (409, 503) carry a message that tells a
+ * stranger nothing; the key, the holder and the cause stand beside it as properties, for logs.
+ */
+
+/** Marks our errors, so that a guard recognises an error that another copy of this package has thrown. */
+const BRAND = Symbol.for('nestjs-distributed-lock.error');
+
+export type LockErrorCode =
+  | 'LOCK_TIMEOUT'
+  | 'LOCK_UNAVAILABLE'
+  | 'LOCK_LOST'
+  | 'LOCK_ABORTED'
+  | 'LOCK_KEY'
+  | 'LOCK_KIND_MISMATCH'
+  | 'LOCK_CONFIG'
+  | 'LOCK_CLOSED';
+
+interface LockErrorDetails {
+  readonly key?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** What all errors of this package have in common. */
+export abstract class LockError extends Error {
+  /** Which failure this is. Stable across versions and package copies. */
+  abstract readonly code: LockErrorCode;
+
+  /** The lock's name as the caller gave it, if the failure concerns one lock. */
+  readonly key: string | undefined;
+
+  /** HTTP status. Nest's own exception handling reads these three and answers without a filter. */
+  readonly status: number;
+  readonly statusCode: number;
+  /** Whether `message` may be shown to a client. */
+  readonly expose: boolean;
+
+  protected constructor(
+    message: string,
+    http: { status: number; expose: boolean },
+    details: LockErrorDetails = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.key = details.key;
+    this.status = http.status;
+    this.statusCode = http.status;
+    this.expose = http.expose;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+}
+
+/** The lock was still held by somebody else when the wait time was over. HTTP 409. */
+export class LockTimeoutError extends LockError {
+  readonly code = 'LOCK_TIMEOUT';
+  /** How long the caller waited, in ms. */
+  readonly waited: number;
+  /** The owner that held the lock at the last try, if the store told. */
+  readonly holder: string | undefined;
+
+  constructor(key: string, waited: number, holder?: string) {
+    super('The resource is busy, try again later', { status: 409, expose: true }, { key });
+    this.waited = waited;
+    this.holder = holder;
+  }
+}
+
+/** What one node of the store answered to a request that failed as a whole. */
+export interface NodeOutcome {
+  readonly node: string;
+  readonly outcome: 'granted' | 'taken' | 'error' | 'timeout' | 'quarantined';
+  readonly error?: unknown;
+}
+
+/** The store could not answer in time, or refused to. Says nothing about who holds the lock. HTTP 503. */
+export class LockUnavailableError extends LockError {
+  readonly code = 'LOCK_UNAVAILABLE';
+  /**
+   * `refused`: the store certainly did not carry the command out. `unknown`: it may have, so whoever sent an
+   * acquisition has to take it back.
+   */
+  readonly effect: 'refused' | 'unknown';
+  /** True when trying again cannot help, such as a wrong password. */
+  readonly permanent: boolean;
+  /** What each node said, when the lock lives on several. */
+  readonly outcomes: readonly NodeOutcome[];
+
+  constructor(
+    key: string | undefined,
+    details: {
+      cause?: unknown;
+      effect?: 'refused' | 'unknown';
+      permanent?: boolean;
+      outcomes?: readonly NodeOutcome[];
+    } = {},
+  ) {
+    super(
+      'The service is temporarily unavailable, try again later',
+      { status: 503, expose: true },
+      { key, cause: details.cause },
+    );
+    this.effect = details.effect ?? 'unknown';
+    this.permanent = details.permanent ?? false;
+    this.outcomes = details.outcomes ?? [];
+  }
+}
+
+/**
+ * Why a lease ended before its release.
+ * - `expired`: its time was over, or the process was paused beyond it
+ * - `taken`: the store names another owner
+ * - `deleted`: the store has no such lock any more (deleted by hand, evicted, flushed, failed over)
+ * - `unreachable`: the store did not answer a renewal before the deadline
+ * - `max-hold`: `maxHoldTime` was over
+ * - `released`: the lease had been released by its holder, and was used after that
+ */
+export type LossReason = 'expired' | 'taken' | 'deleted' | 'unreachable' | 'max-hold' | 'released';
+
+const LOSSES: Record<LossReason, string> = {
+  expired: 'its time was over',
+  taken: 'another owner has it',
+  deleted: 'it is gone from the store',
+  unreachable: 'the store did not answer a renewal in time',
+  'max-hold': 'maxHoldTime was over',
+  released: 'it has been released already',
+};
+
+/** The lease is not held any more, so nothing that it guarded may go on. HTTP 500. */
+export class LockLostError extends LockError {
+  readonly code = 'LOCK_LOST';
+  readonly reason: LossReason;
+  readonly owner: string;
+  /** What the guarded method returned all the same, when `onLost: 'throw'` turned its success into this error. */
+  readonly result: unknown;
+
+  constructor(
+    key: string,
+    details: { reason: LossReason; owner: string; cause?: unknown; result?: unknown },
+  ) {
+    super(
+      `The lease on "${key}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})`,
+      { status: 500, expose: false },
+      { key, cause: details.cause },
+    );
+    this.reason = details.reason;
+    this.owner = details.owner;
+    this.result = details.result;
+  }
+}
+
+/** The caller's own AbortSignal fired while waiting; `cause` is its reason. HTTP 499, not exposed. */
+export class LockAbortedError extends LockError {
+  readonly code = 'LOCK_ABORTED';
+
+  constructor(key: string, reason: unknown) {
+    super(
+      `Waiting for the lock "${key}" was aborted by the caller`,
+      { status: 499, expose: false },
+      { key, cause: reason },
+    );
+  }
+}
+
+/** A lock's name, or the template that was to make it, does not give a usable key. HTTP 500. */
+export class LockKeyError extends LockError {
+  readonly code = 'LOCK_KEY';
+
+  constructor(message: string, key?: string) {
+    super(message, { status: 500, expose: false }, { key });
+  }
+}
+
+/** One name is used as two kinds of lock, or holds a value that is no lock. The store is left as it was. HTTP 500. */
+export class LockKindMismatchError extends LockError {
+  readonly code = 'LOCK_KIND_MISMATCH';
+
+  constructor(key: string, details: { expected: string; found: string; cause?: unknown }) {
+    super(
+      `"${key}" cannot be used as a ${details.expected}: the store holds a ${details.found} under that name. ` +
+        'Give the lock a name of its own, or another keyPrefix.',
+      { status: 500, expose: false },
+      { key, cause: details.cause },
+    );
+  }
+}
+
+/** An option is wrong. Thrown at boot where it can be, else at the call, before anything is sent. */
+export class LockConfigError extends LockError {
+  readonly code = 'LOCK_CONFIG';
+  /** Which option. */
+  readonly option: string;
+
+  constructor(option: string, rule: string, details: { value?: unknown; key?: string } = {}) {
+    const found = 'value' in details ? ` (found: ${describe(details.value)})` : '';
+    super(`${option}: ${rule}${found}`, { status: 500, expose: false }, { key: details.key });
+    this.option = option;
+  }
+}
+
+/** The application is shutting down, so no new lock is given out. HTTP 503. */
+export class LockClosedError extends LockError {
+  readonly code = 'LOCK_CLOSED';
+
+  constructor(key?: string) {
+    super('The service is shutting down', { status: 503, expose: true }, { key });
+  }
+}
+
+/** A short, safe picture of a value for a message. */
+export function describe(value: unknown): string {
+  if (typeof value === 'string') {
+    const text = value.length > 40 ? `${value.slice(0, 40)}… (${String(value.length)} characters)` : value;
+    return JSON.stringify(text);
+  }
+  if (typeof value === 'bigint') return `${String(value)}n`;
+  if (typeof value === 'function') return `function ${value.name}`;
+  if (Array.isArray(value)) return `an array of ${String(value.length)}`;
+  if (typeof value === 'object' && value !== null) {
+    const name = (value as { constructor?: { name?: string } }).constructor?.name;
+    return `an object${name !== undefined && name !== 'Object' ? ` (${name})` : ''}`;
+  }
+  return String(value);
+}
+
+const guard =
+  <E extends LockError>(code: LockErrorCode) =>
+  (error: unknown): error is E =>
+    isLockError(error) && error.code === code;
+
+/** True for every error of this package, whichever copy of it has thrown. */
+export function isLockError(error: unknown): error is LockError {
+  return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
+}
+
+export const isLockTimeoutError = guard<LockTimeoutError>('LOCK_TIMEOUT');
+export const isLockUnavailableError = guard<LockUnavailableError>('LOCK_UNAVAILABLE');
+export const isLockLostError = guard<LockLostError>('LOCK_LOST');
+export const isLockAbortedError = guard<LockAbortedError>('LOCK_ABORTED');
+export const isLockKeyError = guard<LockKeyError>('LOCK_KEY');
+export const isLockKindMismatchError = guard<LockKindMismatchError>('LOCK_KIND_MISMATCH');
+export const isLockConfigError = guard<LockConfigError>('LOCK_CONFIG');
+export const isLockClosedError = guard<LockClosedError>('LOCK_CLOSED');

@@ -1,0 +1,47 @@
+import type { LockError, LossReason } from './lock.errors.js';
+
+/** What happens to the locks of one LockService. `name` is the lock's name as the caller gave it. */
+export type LockEvent =
+  | {
+      readonly type: 'acquired';
+      readonly name: string;
+      readonly owner: string;
+      readonly fencingToken: number;
+      /** ms between the request and the lease */
+      readonly waited: number;
+      /** It came from another holder of this process, without a command to the store. */
+      readonly handedOff: boolean;
+    }
+  | {
+      readonly type: 'released';
+      readonly name: string;
+      readonly owner: string;
+      /** ms */
+      readonly heldFor: number;
+    }
+  | {
+      /** The lease ended before its release: what it guarded may run twice now. */
+      readonly type: 'lost';
+      readonly name: string;
+      readonly owner: string;
+      readonly reason: LossReason;
+    }
+  | {
+      /** The watchdog could not renew these, and tries again until their deadlines. Sent once per outage. */
+      readonly type: 'renewal-failed';
+      readonly names: readonly string[];
+      readonly error: unknown;
+    }
+  | {
+      /** A release got no answer. It is repeated in the background until the lease has run out. */
+      readonly type: 'release-failed';
+      readonly name: string;
+      readonly owner: string;
+      readonly error: LockError;
+    }
+  | {
+      readonly type: 'disconnected' | 'reconnected';
+      /** Where: host and port. */
+      readonly node: string;
+      readonly error?: unknown;
+    };

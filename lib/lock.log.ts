@@ -1,0 +1,39 @@
+import type { Logger } from '@nestjs/common';
+import type { LockEvent } from './lock.events.js';
+
+/** One line per event that an operator should know of. What goes well is not logged. */
+export function logEvent(logger: Logger, event: LockEvent): void {
+  switch (event.type) {
+    case 'lost':
+      logger.error(`Lost the lock "${event.name}" (owner ${event.owner}): ${event.reason}`);
+      break;
+    case 'renewal-failed':
+      logger.warn(`Cannot renew ${list(event.names)}, trying until the lease ends: ${reason(event.error)}`);
+      break;
+    case 'release-failed':
+      logger.warn(
+        `Cannot release the lock "${event.name}" (owner ${event.owner}), trying until its lease ends: ` +
+          reason(event.error.cause ?? event.error),
+      );
+      break;
+    case 'disconnected':
+      logger.error(`No connection to ${event.node}: ${reason(event.error)}`);
+      break;
+    case 'reconnected':
+      logger.log(`Connected to ${event.node} again`);
+      break;
+    case 'acquired':
+    case 'released':
+      break;
+  }
+}
+
+const list = (names: readonly string[]): string => {
+  const shown = names.slice(0, 3).map((name) => `"${name}"`);
+  return names.length > 3
+    ? `${shown.join(', ')} and ${String(names.length - 3)} more locks`
+    : shown.join(', ');
+};
+
+const reason = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : 'the connection was closed';

@@ -1,0 +1,106 @@
+import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common';
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import type { LockStore } from './stores/lock-store.js';
+
+/**
+ * A Redis deployment.
+ * - a URL: `redis://` or, with TLS, `rediss://`
+ * - ioredis options, Sentinel included
+ * - a client of your own, which is used as it is and never closed; messages get a duplicate of it
+ */
+export type RedisConnection =
+  string | RedisOptions | { cluster: ClusterNode[]; options?: ClusterOptions } | Redis | Cluster;
+
+/** Options of {@link LockModule.forRoot}. Times are milliseconds. Exactly one of the first three says where locks live. */
+export interface LockModuleOptions {
+  /** One Redis deployment: a single server, Sentinel or Cluster. */
+  connection?: RedisConnection;
+  /** Three or more independent masters, an odd number: Redlock. */
+  nodes?: RedisConnection[];
+  /** `'memory'`: this process only, for tests and development. Or a store of your own. */
+  store?: 'memory' | LockStore;
+
+  /** The name of a second, third… instance. Inject it with `@InjectLockService(name)`. */
+  name?: string;
+  /** Whether every module of the application sees the service without importing LockModule. @default true */
+  isGlobal?: boolean;
+  /**
+   * Put before every lock's name. `''` shares names with Redisson.
+   * @default 'lock:'
+   */
+  keyPrefix?: string;
+  /**
+   * The lease of a lock that is taken without one: renewed every third of it while the holder lives, and the time
+   * after which the lock of a crashed process is free.
+   * @default 30_000
+   */
+  leaseTime?: number;
+  /** How long `acquire()` waits for a busy lock. Infinity is allowed. @default 10_000 */
+  waitTime?: number;
+  /** The watchdog stops here and the lease is lost, whatever the holder does. @default Infinity */
+  maxHoldTime?: number;
+  /**
+   * How often a lock may pass from one waiter of this process to the next without asking the store, before other
+   * processes get their turn. 0 turns it off.
+   * @default 16
+   */
+  localHandoff?: number;
+  /** Wait until so many replicas have an acquisition before it counts. */
+  replication?: { replicas: number; timeout?: number };
+}
+
+/** For `useClass` and `useExisting`. */
+export interface LockOptionsFactory {
+  createLockOptions(): LockFactoryOptions | Promise<LockFactoryOptions>;
+}
+
+/** What a factory returns: everything but what the module's own shape depends on. */
+export type LockFactoryOptions = Omit<LockModuleOptions, 'name' | 'isGlobal'>;
+
+export interface LockModuleAsyncOptions
+  extends Pick<ModuleMetadata, 'imports'>, Pick<LockModuleOptions, 'name' | 'isGlobal'> {
+  inject?: (InjectionToken | OptionalFactoryDependency)[];
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Nest passes what `inject` names
+  useFactory?: (...dependencies: any[]) => LockFactoryOptions | Promise<LockFactoryOptions>;
+  useClass?: Type<LockOptionsFactory>;
+  useExisting?: InjectionToken<LockOptionsFactory>;
+}
+
+/** How one acquisition is to be made. Times are milliseconds. */
+export interface AcquireOptions {
+  /**
+   * How long to wait for a busy lock: 0 does not wait, Infinity waits for ever.
+   * @default the module's `waitTime` for `acquire` and `using`, 0 for `tryAcquire`
+   */
+  waitTime?: number | undefined;
+  /** A fixed lease: not renewed, over after this time whatever the holder does. @default none: renewed by the watchdog */
+  leaseTime?: number | undefined;
+  /** With `leaseTime`: a lease of that length, but renewed. @default false when `leaseTime` is given */
+  renew?: boolean | undefined;
+  /** Stops the waiting with LockAbortedError. A lock that is held already is not affected. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Each default with the rule behind it. */
+export const DEFAULTS = Object.freeze({
+  /** Keeps our keys apart from the application's. */
+  keyPrefix: 'lock:',
+  /** Redisson's watchdog timeout: long enough for a bad network minute, short enough to wait out a crash. */
+  leaseTime: 30_000,
+  /** What a web client puts up with. */
+  waitTime: 10_000,
+  /** The watchdog goes on as long as the holder does. */
+  maxHoldTime: Infinity,
+  /** Saves 16 of 17 round trips, and delays another process by 16 short holds at most. */
+  localHandoff: 16,
+  isGlobal: true,
+});
+
+/** Options with every default filled in. */
+export interface ResolvedLockOptions {
+  readonly keyPrefix: string;
+  readonly leaseTime: number;
+  readonly waitTime: number;
+  readonly maxHoldTime: number;
+  readonly localHandoff: number;
+}

@@ -1,0 +1,110 @@
+import { assertLeaseTime, assertTime } from './core/validation.js';
+import { describe, LockConfigError } from './lock.errors.js';
+import { DEFAULTS, type LockModuleOptions, type ResolvedLockOptions } from './lock.options.js';
+
+const PLACES = ['connection', 'nodes', 'store'] as const;
+const KNOWN: readonly string[] = [
+  ...PLACES,
+  'name',
+  'isGlobal',
+  'keyPrefix',
+  'leaseTime',
+  'waitTime',
+  'maxHoldTime',
+  'localHandoff',
+  'replication',
+];
+
+/**
+ * Checks the module's options at boot and fills the defaults in.
+ * @throws LockConfigError with the option, what it allows and what was found
+ */
+export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
+  if (!isObject(options)) throw new LockConfigError('options', 'must be an object', { value: options });
+  for (const option of Object.keys(options)) {
+    // A misspelt maxHoldTime must not pass for "no maximum".
+    if (!KNOWN.includes(option)) {
+      throw new LockConfigError(option, `is not an option of LockModule; there are ${KNOWN.join(', ')}`);
+    }
+  }
+  assertPlace(options);
+  assertInstanceName(options.name);
+  const { isGlobal, keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
+  const {
+    leaseTime = DEFAULTS.leaseTime,
+    waitTime = DEFAULTS.waitTime,
+    maxHoldTime = DEFAULTS.maxHoldTime,
+  } = options;
+
+  if (isGlobal !== undefined && typeof isGlobal !== 'boolean') {
+    throw new LockConfigError('isGlobal', 'must be true or false', { value: isGlobal });
+  }
+  if (typeof keyPrefix !== 'string') {
+    throw new LockConfigError('keyPrefix', 'must be a string', { value: keyPrefix });
+  }
+  assertLeaseTime(leaseTime);
+  assertTime('waitTime', waitTime, { unbounded: true });
+  assertTime('maxHoldTime', maxHoldTime, { least: 1, unbounded: true });
+  if (!Number.isSafeInteger(localHandoff) || localHandoff < 0) {
+    throw new LockConfigError('localHandoff', 'must be a whole number from 0 on', { value: localHandoff });
+  }
+  if (options.replication !== undefined) {
+    throw new LockConfigError('replication', 'is not available in this version');
+  }
+  return Object.freeze({ keyPrefix, leaseTime, waitTime, maxHoldTime, localHandoff });
+}
+
+/** @throws LockConfigError when it is not undefined and not a name */
+export function assertInstanceName(name: unknown): asserts name is string | undefined {
+  if (name !== undefined && (typeof name !== 'string' || name.trim() === '')) {
+    throw new LockConfigError('name', 'must be a non-empty string, or absent for the default instance', {
+      value: name,
+    });
+  }
+}
+
+function assertPlace(options: LockModuleOptions): void {
+  const given = PLACES.filter((place) => options[place] !== undefined);
+  if (given.length !== 1) {
+    throw new LockConfigError(
+      'connection / nodes / store',
+      `exactly one of them says where locks live (found: ${given.length === 0 ? 'none' : given.join(' and ')})`,
+    );
+  }
+  const { connection, store, nodes } = options;
+  if (connection !== undefined) assertConnection('connection', connection);
+  if (nodes !== undefined && !Array.isArray(nodes)) {
+    throw new LockConfigError('nodes', 'must be an array of connections', { value: nodes });
+  }
+  if (store !== undefined && store !== 'memory' && !isStore(store)) {
+    throw new LockConfigError('store', "must be 'memory' or a LockStore", { value: store });
+  }
+}
+
+function assertConnection(option: string, connection: unknown): void {
+  if (typeof connection === 'string') {
+    // The text may hold a password, so only what cannot is repeated.
+    if (!/^rediss?:\/\/./.test(connection)) {
+      const scheme = /^[a-z][a-z\d+.-]*:/i.exec(connection)?.[0] ?? 'text without a scheme';
+      throw new LockConfigError(option, `a URL must start with redis:// or rediss:// (found: ${scheme})`);
+    }
+    if (!URL.canParse(connection)) throw new LockConfigError(option, 'is not a valid URL');
+    return;
+  }
+  if (!isObject(connection)) {
+    const rule = 'must be a URL, ioredis options, { cluster } or an ioredis client';
+    throw new LockConfigError(option, rule, { value: connection });
+  }
+  const { status } = connection as { status?: unknown };
+  if (status === 'end') {
+    throw new LockConfigError(option, `the given client is closed (found: ${describe(status)})`);
+  }
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const isStore = (value: unknown): boolean =>
+  isObject(value) &&
+  ['acquire', 'renew', 'release', 'subscribe', 'inspect', 'forceRelease', 'health', 'close'].every(
+    (method) => typeof (value as Record<string, unknown>)[method] === 'function',
+  );

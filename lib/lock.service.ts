@@ -1,0 +1,149 @@
+import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { LockClient } from './core/lock-client.js';
+import { runInScope, Scope } from './core/scope.js';
+import { assertName } from './core/validation.js';
+import { LockConfigError } from './lock.errors.js';
+import type { LockEvent } from './lock.events.js';
+import type { LockHealth } from './lock.health.js';
+import { logEvent } from './lock.log.js';
+import type { AcquireOptions, LockModuleOptions } from './lock.options.js';
+import { resolveOptions } from './lock.options.validation.js';
+import type { LockState } from './lock.state.js';
+import type { Lease, Lock } from './locks/lock.js';
+import { MultiLock } from './locks/multi-lock.js';
+import { PlainLock } from './locks/plain-lock.js';
+import type { LockContext } from './locks/store-lock.js';
+import { createStore } from './stores/create-store.js';
+
+/** A lock's name. An array is a multi-lock: all or none. */
+export type LockName = string | readonly string[];
+
+/**
+ * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name.
+ * All times are milliseconds.
+ */
+export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown {
+  /** Everything that happens to the locks of this service, good and bad. Completes at shutdown. */
+  readonly events$: Observable<LockEvent>;
+  private readonly client: LockClient;
+  private readonly context: LockContext;
+  private closing: Promise<void> | undefined;
+
+  /** @throws LockConfigError when an option is wrong */
+  constructor(options: LockModuleOptions) {
+    const settings = resolveOptions(options);
+    this.client = new LockClient(createStore(options, settings), settings);
+    this.context = { client: this.client, leases: new Set() };
+    this.events$ = this.client.events.asObservable();
+    const { name } = options;
+    const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
+    this.client.events.subscribe((event) => {
+      logEvent(logger, event);
+    });
+  }
+
+  /**
+   * Holds a lock while the callback runs; see {@link Lock.using}.
+   * @throws what {@link acquire} throws, before the callback runs
+   */
+  using<T>(name: LockName, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(name: LockName, options: AcquireOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
+  async using<T>(
+    name: LockName,
+    optionsOrCallback: AcquireOptions | ((lease: Lease) => T | Promise<T>),
+    callback?: (lease: Lease) => T | Promise<T>,
+  ): Promise<T> {
+    const lock = this.lockOf(name);
+    if (typeof optionsOrCallback === 'function') return await lock.using(optionsOrCallback);
+    return await lock.using(optionsOrCallback, callback as (lease: Lease) => T | Promise<T>);
+  }
+
+  /** Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them. */
+  async acquire(name: LockName, options?: AcquireOptions): Promise<Lease> {
+    return await this.lockOf(name).acquire(options);
+  }
+
+  /** Takes a lock if it is free; see {@link Lock.tryAcquire}. */
+  async tryAcquire(name: LockName, options?: AcquireOptions): Promise<Lease | null> {
+    return await this.lockOf(name).tryAcquire(options);
+  }
+
+  /**
+   * The plain, reentrant lock of this name. Costs nothing to make: nothing is cached or sent.
+   * @throws LockKeyError when the name is empty, longer than 1,024 bytes or no string
+   */
+  getLock(name: string): Lock {
+    return new PlainLock(name, this.context);
+  }
+
+  /** Several locks as one: all or none. They may be of any kind, and of several services. */
+  getMultiLock(locks: readonly Lock[]): Lock {
+    return new MultiLock(locks, this.client.options.waitTime);
+  }
+
+  /** Runs the callback in a fresh scope, in which the locks of the caller are not re-entered but waited for. */
+  runInScope<T>(callback: () => T): T {
+    return runInScope(new Scope(undefined), callback);
+  }
+
+  /** What this process holds now through this service. */
+  leases(): readonly Lease[] {
+    return [...this.context.leases].filter((lease) => lease.held);
+  }
+
+  /** What the store knows of a lock; null when nobody holds it. */
+  async inspect(name: string): Promise<LockState | null> {
+    assertName(name);
+    const stored = await this.client.store.inspect(name);
+    if (stored === null) return null;
+    const { holders, fencingToken, listeners } = stored;
+    return {
+      name,
+      kind: 'lock',
+      holders: holders.map(({ owner, remainingTime, since }) => ({
+        owner,
+        local: owner.startsWith(`${this.client.id}:`),
+        since: since === undefined ? undefined : new Date(since),
+        remainingTime,
+      })),
+      remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
+      fencingToken,
+      waiters: { local: this.client.waitingFor(name), processes: listeners },
+    };
+  }
+
+  /** Takes a lock away from whoever holds it; see {@link Lock.forceRelease}. */
+  async forceRelease(name: string): Promise<boolean> {
+    return await this.getLock(name).forceRelease();
+  }
+
+  /** Asks every node of the store. Never rejects, and answers within the command timeout. */
+  async health(): Promise<LockHealth> {
+    const nodes = await this.client.store.health();
+    return {
+      status: nodes.every((node) => node.status === 'up') ? 'up' : 'down',
+      nodes,
+      held: this.leases().length,
+      waiting: this.client.waiting,
+      renewalHeadroom: this.client.watchdog.headroom(),
+    };
+  }
+
+  /** Nest calls this first: no new lock is given out, but requests in flight keep theirs and finish. */
+  beforeApplicationShutdown(): void {
+    this.client.drain();
+  }
+
+  /** Nest calls this when requests have ended: releases what is left and closes the connections that we opened. */
+  async onApplicationShutdown(): Promise<void> {
+    this.closing ??= this.client.close();
+    await this.closing;
+  }
+
+  private lockOf(name: LockName): Lock {
+    if (!Array.isArray(name)) return this.getLock(name as string);
+    if (name.length === 0) throw new LockConfigError('name', 'an array of names must not be empty');
+    return this.getMultiLock((name as readonly string[]).map((member) => this.getLock(member)));
+  }
+}

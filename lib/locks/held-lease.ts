@@ -1,0 +1,72 @@
+import { now } from '../core/deadline.js';
+import type { LockClient } from '../core/lock-client.js';
+import { releasedError } from '../core/tenure.js';
+import { assertLeaseTime } from '../core/validation.js';
+import type { Hold } from './hold.js';
+import type { Lease } from './lock.js';
+
+export class HeldLease implements Lease {
+  private readonly since = now();
+  private releasing: Promise<void> | undefined;
+
+  constructor(
+    private readonly hold: Hold,
+    private readonly client: LockClient,
+    private readonly registry: Set<Lease>,
+  ) {
+    registry.add(this);
+  }
+
+  get name(): string {
+    return this.hold.tenure.name;
+  }
+
+  get owner(): string {
+    return this.hold.tenure.owner;
+  }
+
+  get fencingToken(): number {
+    return this.hold.fencingToken;
+  }
+
+  get signal(): AbortSignal {
+    return this.hold.signal;
+  }
+
+  get held(): boolean {
+    return this.releasing === undefined && this.hold.held;
+  }
+
+  remainingTime(): number {
+    return this.held ? this.hold.tenure.remainingTime : 0;
+  }
+
+  async extend(leaseTime: number): Promise<void> {
+    assertLeaseTime(leaseTime);
+    this.assertHeld();
+    await this.client.watchdog.extend(this.hold.tenure, leaseTime);
+  }
+
+  assertHeld(): void {
+    if (this.held) return;
+    throw this.hold.loss ?? releasedError(this);
+  }
+
+  release(): Promise<void> {
+    this.releasing ??= this.leave();
+    return this.releasing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  private async leave(): Promise<void> {
+    this.registry.delete(this);
+    const { name, owner } = this;
+    await this.hold.leave();
+    if (this.hold.loss === undefined) {
+      this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });
+    }
+  }
+}

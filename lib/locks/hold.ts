@@ -1,0 +1,55 @@
+import type { LockClient } from '../core/lock-client.js';
+import type { Scope, ScopedHold } from '../core/scope.js';
+import type { Tenure, TenureHolder } from '../core/tenure.js';
+import type { LockLostError } from '../lock.errors.js';
+
+/**
+ * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share
+ * it: the count lives here and not in Redis, so that a command sent twice cannot count twice.
+ */
+export class Hold implements TenureHolder, ScopedHold {
+  count = 1;
+  /** Grows at every hand-off of the tenure, but not for this owner. */
+  readonly fencingToken: number;
+  loss: LockLostError | undefined;
+  private controller: AbortController | undefined;
+
+  constructor(
+    readonly tenure: Tenure,
+    private readonly client: LockClient,
+    private readonly scope: Scope | undefined,
+    readonly scopeKey: string,
+  ) {
+    this.fencingToken = tenure.fencingToken;
+    this.loss = tenure.loss;
+    tenure.holder = this;
+    scope?.add(scopeKey, this);
+  }
+
+  get held(): boolean {
+    return this.count > 0 && this.tenure.held;
+  }
+
+  /** Made when somebody asks for it: most holders never do. */
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.loss !== undefined) this.controller.abort(this.loss);
+    }
+    // Reading it is a moment to notice that the deadline has passed: the timer may be late.
+    if (this.count > 0) void this.tenure.held;
+    return this.controller.signal;
+  }
+
+  onLost(error: LockLostError): void {
+    this.loss = error;
+    this.controller?.abort(error);
+  }
+
+  /** One of the leases that share it is given back; with the last one the lock is. */
+  async leave(): Promise<void> {
+    if (--this.count > 0) return;
+    this.scope?.remove(this.scopeKey, this);
+    this.loss ??= await this.client.release(this.tenure);
+  }
+}

@@ -1,0 +1,55 @@
+import type { Lease } from './lock.js';
+
+/** The leases of a multi-lock as one: held while all are, lost with the first, released together. */
+export class LeaseGroup implements Lease {
+  private anyLost: AbortSignal | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly leases: readonly Lease[],
+  ) {}
+
+  get owner(): string {
+    return this.leases.map((lease) => lease.owner).join(',');
+  }
+
+  /** The greatest of the members' tokens. */
+  get fencingToken(): number {
+    return Math.max(...this.leases.map((lease) => lease.fencingToken));
+  }
+
+  /** Each member's own token, for a resource that is guarded by one of them. */
+  get fencingTokens(): ReadonlyMap<string, number> {
+    return new Map(this.leases.map((lease) => [lease.name, lease.fencingToken]));
+  }
+
+  get signal(): AbortSignal {
+    this.anyLost ??= AbortSignal.any(this.leases.map((lease) => lease.signal));
+    return this.anyLost;
+  }
+
+  get held(): boolean {
+    return this.leases.every((lease) => lease.held);
+  }
+
+  /** Until the first member ends. */
+  remainingTime(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingTime()));
+  }
+
+  async extend(leaseTime: number): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.extend(leaseTime)));
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  async release(): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.release()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}

@@ -1,0 +1,80 @@
+import type { AcquireOptions } from '../lock.options.js';
+
+/** One name, to be held by one owner at a time. All times are milliseconds. */
+export interface Lock {
+  readonly name: string;
+
+  /**
+   * Waits for the lock, `waitTime` at most (the module's default: 10 s). `{ waitTime: Infinity }` waits for ever.
+   * @throws LockTimeoutError when it is still busy then
+   * @throws LockUnavailableError when the store did not answer in time
+   * @throws LockAbortedError when `signal` fires
+   * @throws LockLostError when this scope held the lock and has lost it
+   * @throws LockClosedError when the application is shutting down
+   */
+  acquire(options?: AcquireOptions): Promise<Lease>;
+
+  /** As `acquire`, but does not wait unless `waitTime` says so, and is null where that throws LockTimeoutError. */
+  tryAcquire(options?: AcquireOptions): Promise<Lease | null>;
+
+  /**
+   * Holds the lock while the callback runs, in a scope of its own: what it calls re-enters the lock. The lock is
+   * released whatever happens; the caller gets the callback's own result or error, never one of the release.
+   */
+  using<T>(callback: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(options: AcquireOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
+
+  /** Whether anyone holds it, as the store knows. */
+  isLocked(): Promise<boolean>;
+
+  /** Whether the current scope holds it. Asks nobody. */
+  isHeld(): boolean;
+
+  /** How often the current scope has entered it; 0 when it does not hold it. */
+  holdCount(): number;
+
+  /** What is left of the present hold in the store, whoever has it: 0 when free, Infinity when it has no end. */
+  remainingTime(): Promise<number>;
+
+  /**
+   * Takes the lock away from whoever holds it: an administrator's way out, because that holder goes on without it.
+   * @returns false when nobody held it
+   */
+  forceRelease(): Promise<boolean>;
+}
+
+/** The right to act until a deadline. It ends once: released by you, or lost. All times are milliseconds. */
+export interface Lease extends AsyncDisposable {
+  readonly name: string;
+
+  /** Who holds, as the store sees it: `<client id>:<number>`. */
+  readonly owner: string;
+
+  /**
+   * A safe integer that grows with every acquisition of this name. Send it along with every write, and let the
+   * resource refuse a smaller one than it has seen: that, and only that, stops a holder which was paused.
+   */
+  readonly fencingToken: number;
+
+  /** Aborted with LockLostError when the lease is lost; not on release. */
+  readonly signal: AbortSignal;
+
+  /** Whether the lease is promised right now, by this process's monotonic clock. */
+  readonly held: boolean;
+
+  /** ms still promised; 0 when it is not held. */
+  remainingTime(): number;
+
+  /**
+   * Makes the lease last at least so long from now. Never shortens it.
+   * @throws LockLostError when it is gone
+   * @throws LockUnavailableError when the store did not answer; the lease is as it was
+   */
+  extend(leaseTime: number): Promise<void>;
+
+  /** @throws LockLostError when it is not held any more */
+  assertHeld(): void;
+
+  /** Gives it up. May be called again, and after a loss; never throws because the lease had already ended. */
+  release(): Promise<void>;
+}

@@ -1,0 +1,84 @@
+import { now } from '../core/deadline.js';
+import { currentScope, runInScope, Scope } from '../core/scope.js';
+import type { Busy } from '../core/waiting-line.js';
+import { LockConfigError, LockTimeoutError } from '../lock.errors.js';
+import type { AcquireOptions } from '../lock.options.js';
+import type { Lease, Lock } from './lock.js';
+
+type Callback<T> = (lease: Lease) => T | Promise<T>;
+
+/** What every lock has in common: defaults, scopes, and the callback form. */
+export abstract class ScopedLock implements Lock {
+  abstract readonly name: string;
+
+  constructor(private readonly defaultWaitTime: number) {}
+
+  abstract isLocked(): Promise<boolean>;
+  abstract remainingTime(): Promise<number>;
+  abstract forceRelease(): Promise<boolean>;
+
+  /** Re-enters what the scope holds already, or gets a new hold and puts it into the scope. */
+  abstract enter(
+    scope: Scope | undefined,
+    options: AcquireOptions & { waitTime: number },
+  ): Promise<Lease | Busy>;
+
+  /** How often the scope has entered it. */
+  abstract countHolds(scope: Scope | undefined): number;
+
+  async acquire(options?: AcquireOptions): Promise<Lease> {
+    return await this.enterOrThrow(currentScope(), options);
+  }
+
+  async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
+    const lease = await this.enter(currentScope(), withWaitTime(options, 0));
+    return 'busy' in lease ? null : lease;
+  }
+
+  using<T>(callback: Callback<T>): Promise<T>;
+  using<T>(options: AcquireOptions, callback: Callback<T>): Promise<T>;
+  async using<T>(optionsOrCallback: AcquireOptions | Callback<T>, callback?: Callback<T>): Promise<T> {
+    const [options, run] =
+      typeof optionsOrCallback === 'function'
+        ? [undefined, optionsOrCallback]
+        : [optionsOrCallback, callback];
+    if (typeof run !== 'function') {
+      throw new LockConfigError('using', 'needs a callback', { value: run, key: this.name });
+    }
+    const scope = new Scope(currentScope());
+    const lease = await this.enterOrThrow(scope, options);
+    scope.lease = lease;
+    try {
+      return await runInScope(scope, () => run(lease));
+    } finally {
+      scope.end();
+      await lease.release();
+    }
+  }
+
+  isHeld(): boolean {
+    return this.holdCount() > 0;
+  }
+
+  holdCount(): number {
+    return this.countHolds(currentScope());
+  }
+
+  private async enterOrThrow(scope: Scope | undefined, options: AcquireOptions | undefined): Promise<Lease> {
+    const askedAt = now();
+    const lease = await this.enter(scope, withWaitTime(options, this.defaultWaitTime));
+    if ('busy' in lease) throw new LockTimeoutError(this.name, Math.round(now() - askedAt), lease.holder);
+    return lease;
+  }
+}
+
+function withWaitTime(
+  options: AcquireOptions | undefined,
+  waitTime: number,
+): AcquireOptions & { waitTime: number } {
+  if (options === undefined) return { waitTime };
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new LockConfigError('options', 'must be an object', { value: options });
+  }
+  return { ...options, waitTime: options.waitTime ?? waitTime };
+}

@@ -1,0 +1,127 @@
+import { now } from '../core/deadline.js';
+import type { LockClient } from '../core/lock-client.js';
+import type { Scope } from '../core/scope.js';
+import { releasedError, type Tenure, type Terms } from '../core/tenure.js';
+import { assertLeaseTime, assertName, assertTime } from '../core/validation.js';
+import type { Busy, WaitRequest } from '../core/waiting-line.js';
+import { LockAbortedError, LockConfigError } from '../lock.errors.js';
+import type { AcquireOptions } from '../lock.options.js';
+import { HeldLease } from './held-lease.js';
+import { Hold } from './hold.js';
+import type { Lease } from './lock.js';
+import { ScopedLock } from './scoped-lock.js';
+
+/** What the locks of one service share. */
+export interface LockContext {
+  readonly client: LockClient;
+  /** What this process holds now. */
+  readonly leases: Set<Lease>;
+}
+
+/** A lock of one name in the store. A kind adds how it gets the lock. */
+export abstract class StoreLock extends ScopedLock {
+  protected readonly client: LockClient;
+
+  constructor(
+    readonly name: string,
+    private readonly context: LockContext,
+  ) {
+    super(context.client.options.waitTime);
+    assertName(name);
+    this.client = context.client;
+  }
+
+  async isLocked(): Promise<boolean> {
+    return (await this.client.store.inspect(this.name)) !== null;
+  }
+
+  countHolds(scope: Scope | undefined): number {
+    const hold = this.findHold(scope);
+    return hold?.held === true ? hold.count : 0;
+  }
+
+  async remainingTime(): Promise<number> {
+    const stored = await this.client.store.inspect(this.name);
+    return Math.max(0, ...(stored?.holders.map((holder) => holder.remainingTime) ?? []));
+  }
+
+  forceRelease(): Promise<boolean> {
+    return this.client.forceRelease(this.name);
+  }
+
+  /** Gets the lock for a new owner. */
+  protected abstract obtain(request: WaitRequest): Promise<Tenure | Busy>;
+
+  async enter(
+    scope: Scope | undefined,
+    options: AcquireOptions & { waitTime: number },
+  ): Promise<Lease | Busy> {
+    const request = this.request(options);
+    if (request.signal?.aborted === true) throw new LockAbortedError(this.name, request.signal.reason);
+    const outer = this.findHold(scope);
+    if (outer !== undefined) return await this.reenter(outer, options.leaseTime);
+
+    const askedAt = now();
+    const tenure = await this.obtain(request);
+    if ('busy' in tenure) return tenure;
+    const hold = new Hold(tenure, this.client, scope?.alive(), this.scopeKey);
+    if (this.client.events.observed) {
+      const { name, owner, fencingToken, handoffs } = tenure;
+      const waited = now() - askedAt;
+      this.client.events.next({
+        type: 'acquired',
+        name,
+        owner,
+        fencingToken,
+        waited,
+        handedOff: handoffs > 0,
+      });
+    }
+    return new HeldLease(hold, this.client, this.context.leases);
+  }
+
+  private async reenter(hold: Hold, leaseTime: number | undefined): Promise<Lease> {
+    if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
+    const lease = new HeldLease(hold, this.client, this.context.leases);
+    hold.count++;
+    if (leaseTime !== undefined && leaseTime > hold.tenure.remainingTime) {
+      try {
+        await this.client.watchdog.extend(hold.tenure, leaseTime);
+      } catch (error) {
+        await lease.release();
+        throw error;
+      }
+    }
+    return lease;
+  }
+
+  private findHold(scope: Scope | undefined): Hold | undefined {
+    return scope?.find(this.scopeKey) as Hold | undefined;
+  }
+
+  /** Names the client too: a second service, which may talk to another Redis, never re-enters the first one's. */
+  private get scopeKey(): string {
+    return `${this.client.id} ${this.name}`;
+  }
+
+  private request({
+    waitTime,
+    leaseTime,
+    renew,
+    signal,
+  }: AcquireOptions & { waitTime: number }): WaitRequest {
+    assertTime('waitTime', waitTime, { unbounded: true });
+    if (leaseTime !== undefined) assertLeaseTime(leaseTime);
+    if (renew !== undefined && typeof renew !== 'boolean') {
+      throw new LockConfigError('renew', 'must be true or false', { value: renew });
+    }
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
+    }
+    const terms: Terms = {
+      leaseTime: leaseTime ?? this.client.options.leaseTime,
+      renewed: renew ?? leaseTime === undefined,
+    };
+    return { terms, waitTime, signal };
+  }
+}

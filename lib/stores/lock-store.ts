@@ -1,0 +1,108 @@
+/**
+ * The port between locks and the place where they live. A store knows names and owners, and nothing of leases,
+ * scopes or Nest. Every operation is idempotent, because a reply can be lost after the command was carried out:
+ * an acquisition by the owner that already holds succeeds, a release of what is not held is `false`.
+ *
+ * An operation that gets no clear answer rejects with LockUnavailableError and says in `effect` whether it may have
+ * been carried out. A name that holds something else rejects with LockKindMismatchError and changes nothing.
+ */
+export interface LockStore {
+  /** Takes the lock for `owner`, or says that somebody else has it. Never waits for the lock. */
+  acquire(request: AcquireRequest): Promise<AcquireReply>;
+
+  /**
+   * Makes each hold last `leaseTime` from now; never shortens one. One promise per hold, so that a node that does
+   * not answer delays nobody else's.
+   */
+  renew(holds: readonly RenewRequest[]): readonly Promise<HoldState>[];
+
+  /** Gives the lock up and wakes who waits. False when the owner did not hold it. */
+  release(request: ReleaseRequest): Promise<boolean>;
+
+  /**
+   * Calls `onWake` when the lock may have become free, and when wake-ups may have been missed (a connection was
+   * lost or came back). Resolves once the subscription is certain.
+   */
+  subscribe(name: string, onWake: () => void): Promise<Subscription>;
+
+  /** What the store knows of the lock; null when nobody holds it. */
+  inspect(name: string): Promise<StoredLock | null>;
+
+  /** Deletes the lock whoever holds it, and wakes who waits. False when nobody held it. */
+  forceRelease(name: string): Promise<boolean>;
+
+  /** One report per node. Never rejects: a node that does not answer is `down`. */
+  health(): Promise<readonly NodeHealth[]>;
+
+  /** Tells when the store stops or starts answering. */
+  onConnectionChange(listener: (change: ConnectionChange) => void): void;
+
+  /** Gives up subscriptions and the connections that the store opened itself. */
+  close(): Promise<void>;
+}
+
+export interface AcquireRequest {
+  readonly name: string;
+  readonly owner: string;
+  /** ms */
+  readonly leaseTime: number;
+}
+
+export type AcquireReply =
+  | { readonly granted: true; readonly fencingToken: number }
+  | {
+      readonly granted: false;
+      /** ms until the present hold ends by itself; Infinity when it has no end. */
+      readonly retryAfter: number;
+      readonly holder: string | undefined;
+    };
+
+export interface RenewRequest {
+  readonly name: string;
+  readonly owner: string;
+  /** ms */
+  readonly leaseTime: number;
+}
+
+/** Whether the owner still holds the lock, or how it is gone: another has it, or nobody. */
+export type HoldState = 'held' | 'taken' | 'deleted';
+
+export interface ReleaseRequest {
+  readonly name: string;
+  readonly owner: string;
+  /** The last token given out under this hold, which may have grown by hand-offs that the store never saw. */
+  readonly fencingToken?: number | undefined;
+}
+
+export interface Subscription {
+  /** False while messages may be missed, so that a waiter polls instead of trusting them. */
+  readonly active: boolean;
+  close(): void;
+}
+
+export interface StoredLock {
+  readonly holders: readonly {
+    readonly owner: string;
+    /** ms; Infinity when the hold has no end. */
+    readonly remainingTime: number;
+    /** Wall-clock ms of the acquisition; undefined for a holder that is not of this package. */
+    readonly since: number | undefined;
+  }[];
+  readonly fencingToken: number | undefined;
+  /** How many processes listen for the release. */
+  readonly listeners: number;
+}
+
+export interface NodeHealth {
+  readonly node: string;
+  readonly status: 'up' | 'down';
+  /** ms from question to answer; undefined when there was none. */
+  readonly latency: number | undefined;
+  readonly error: string | undefined;
+}
+
+export interface ConnectionChange {
+  readonly node: string;
+  readonly connected: boolean;
+  readonly error?: unknown;
+}

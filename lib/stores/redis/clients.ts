@@ -1,0 +1,43 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { HEARTBEAT } from './subscriber.js';
+
+/** ms between attempts to connect: soon at first, then twice a second, for ever. */
+const retryStrategy = (attempt: number) => Math.min(attempt * 50, 500);
+
+/**
+ * What a client needs so that no command waits without a bound: nothing is queued while there is no connection, and
+ * what was in flight fails when the connection drops. A silent connection is given up, because a peer that vanished
+ * without closing never says so.
+ */
+const bounded = (silence: number) =>
+  ({
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy,
+    socketTimeout: silence,
+  }) satisfies RedisOptions;
+
+/** Our own client for commands. It connects in the background, so that boot does not hang on a Redis that is down. */
+export function commandClient(connection: string | RedisOptions, leaseTime: number): Redis {
+  // A third of the lease: a vanished peer is noticed and replaced with time left for a renewal.
+  const options = bounded(Math.max(1_000, leaseTime / 3));
+  if (typeof connection === 'string') return new Redis(connection, options);
+  return new Redis({ ...connection, ...options, lazyConnect: false, replyMapping: 'legacy' });
+}
+
+/** Our own client for messages, to the same place and with the same credentials as `client`. */
+export function subscriberClient(client: Redis): Redis {
+  return client.duplicate({
+    ...bounded(HEARTBEAT),
+    autoResubscribe: false,
+    enableReadyCheck: true,
+    lazyConnect: false,
+  });
+}
+
+/** Host and port for logs and health reports: never the user name or the password. */
+export function nodeName(client: Redis): string {
+  const { host, port, path, sentinels, name } = client.options;
+  if (sentinels != null) return `sentinel ${name ?? ''}`.trim();
+  return path ?? `${host ?? 'localhost'}:${String(port ?? 6379)}`;
+}

@@ -1,0 +1,137 @@
+import type { Redis } from 'ioredis';
+import type { ConnectionChange } from '../lock-store.js';
+import { CommandTimeout, NotConnected, replyCode } from './redis-errors.js';
+import type { Script } from './script.js';
+
+type Argument = string | number;
+
+/**
+ * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is
+ * defined on it, no option of it is changed. Commands leave in the order of the calls, which is what lets a release
+ * follow an acquisition of unknown outcome.
+ */
+export class RedisConnection {
+  /** Grows with every lost connection; a command that spans two values may have been sent twice by the client. */
+  epoch = 0;
+  private connected: boolean | undefined;
+  private lastError: unknown;
+  private readonly queueing = new Set<() => void>();
+  private readonly listeners: ((change: ConnectionChange) => void)[] = [];
+  private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
+
+  constructor(
+    readonly client: Redis,
+    readonly node: string,
+    private readonly commandTimeout: number,
+    /** Ours to close, and to hear the errors of. */
+    private readonly owned: boolean,
+  ) {
+    this.handlers = {
+      ready: () => {
+        this.settleQueue();
+        this.changed(true);
+      },
+      close: () => {
+        this.epoch++;
+        this.changed(false);
+      },
+      end: () => {
+        this.settleQueue();
+      },
+      // Without a listener ioredis prints the error; on the user's own client that is the user's choice.
+      ...(owned && {
+        error: (error: unknown) => {
+          this.lastError = error;
+        },
+      }),
+    };
+    for (const [event, handler] of Object.entries(this.handlers)) client.on(event, handler);
+  }
+
+  onChange(listener: (change: ConnectionChange) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** EVALSHA, and EVAL where the server does not know the script (a restart, a failover, SCRIPT FLUSH). */
+  async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    if (this.client.status !== 'ready') await this.ready();
+    return await this.bounded((over) =>
+      this.client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+        // Once the time is over a release may have followed, which nothing may come after.
+        if (over() || replyCode(error) !== 'NOSCRIPT') throw error;
+        return this.client.eval(script.source, keys.length, ...keys, ...args);
+      }),
+    );
+  }
+
+  /** Any other command, likewise bounded. */
+  async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
+    if (this.client.status !== 'ready') await this.ready();
+    return await this.bounded(() => command(this.client));
+  }
+
+  async close(): Promise<void> {
+    for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    if (!this.owned) return;
+    // A late error of a closing client has nobody to go to.
+    this.client.on('error', () => undefined);
+    await this.bounded(() => this.client.quit()).catch(() => undefined);
+    this.client.disconnect();
+  }
+
+  /**
+   * Waits for a connection, but not longer than for a reply: the offline queue of ioredis, which has no bound in
+   * time, is never used.
+   */
+  private async ready(): Promise<void> {
+    if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
+    if (this.client.status !== 'end') {
+      await new Promise<void>((resolve) => {
+        const settle = () => {
+          clearTimeout(timer);
+          this.queueing.delete(settle);
+          resolve();
+        };
+        const timer = setTimeout(settle, this.commandTimeout);
+        this.queueing.add(settle);
+      });
+    }
+    if (this.client.status !== 'ready') throw new NotConnected(this.client.status, this.lastError);
+  }
+
+  private settleQueue(): void {
+    for (const settle of [...this.queueing]) settle();
+  }
+
+  private bounded<T>(send: (over: () => boolean) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      let over = false;
+      const timer = setTimeout(() => {
+        // A process that was busy or stopped finds its timers due before it reads: a reply that is already here counts.
+        setImmediate(() => {
+          over = true;
+          reject(new CommandTimeout(this.commandTimeout));
+        });
+      }, this.commandTimeout);
+      send(() => over).then(
+        (reply) => {
+          clearTimeout(timer);
+          resolve(reply);
+        },
+        (error: unknown) => {
+          clearTimeout(timer);
+          reject(error as Error);
+        },
+      );
+    });
+  }
+
+  private changed(connected: boolean): void {
+    const before = this.connected;
+    this.connected = connected;
+    // Being connected for the first time is no news.
+    if (connected === before || (connected && before === undefined)) return;
+    const error = connected ? undefined : this.lastError;
+    for (const listener of this.listeners) listener({ node: this.node, connected, error });
+  }
+}

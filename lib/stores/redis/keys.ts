@@ -1,0 +1,24 @@
+/** The names under which one lock lives in Redis. All of them fall into one cluster slot. */
+export interface LockKeys {
+  /** The hash that Redisson's RLock uses too. */
+  readonly lock: string;
+  readonly fence: string;
+  /** Redisson's channel for the same name. */
+  readonly channel: string;
+}
+
+/**
+ * @param clientPrefix the `keyPrefix` of the ioredis client, which ioredis puts before every key by itself, but not
+ * before a channel. Redisson sees the prefixed name, so the channel is made of that one.
+ */
+export function keysOf(name: string, keyPrefix: string, clientPrefix: string): LockKeys {
+  const lock = keyPrefix + name;
+  const stored = clientPrefix + lock;
+  // A name that brings its own braces keeps its slot when something follows it; any other name becomes the tag.
+  const tagged = stored.includes('{') ? stored : `{${stored}}`;
+  return {
+    lock,
+    fence: stored.includes('{') ? `${lock}:fence` : `${tagged}:fence`,
+    channel: `redisson_lock__channel:${tagged}`,
+  };
+}

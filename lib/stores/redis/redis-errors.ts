@@ -1,0 +1,60 @@
+import { LockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
+
+/** The command got no answer within its time. It may still be carried out. */
+export class CommandTimeout extends Error {
+  constructor(timeout: number) {
+    super(`Redis did not answer within ${String(timeout)} ms`);
+    this.name = 'CommandTimeout';
+  }
+}
+
+/** The command was not sent, because there was no connection to send it over. */
+export class NotConnected extends Error {
+  constructor(status: string, cause: unknown) {
+    super(`not connected to Redis (${status})`, cause === undefined ? undefined : { cause });
+    this.name = 'NotConnected';
+  }
+}
+
+/** Refusals that no second try can turn: the client itself is wrong. */
+const PERMANENT = new Set(['NOAUTH', 'WRONGPASS', 'NOPERM']);
+
+/** Refusals that come before a script's first write. Any other error may have come after it. */
+const REFUSED = new Set([
+  'ASK',
+  'BUSY',
+  'CLUSTERDOWN',
+  'LOADING',
+  'MASTERDOWN',
+  'MISCONF',
+  'MOVED',
+  'NOAUTH',
+  'NOREPLICAS',
+  'OOM',
+  'READONLY',
+  'TRYAGAIN',
+  'WRONGPASS',
+]);
+
+const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
+
+/** The code at the head of an error reply, such as `READONLY`; undefined when the error is none. */
+export const replyCode = (error: unknown): string | undefined =>
+  isReply(error) ? /^-?([A-Z]+)/.exec(error.message)?.[1] : undefined;
+
+/** Says in the port's words what went wrong with a command on `name`. */
+export function translate(error: unknown, name: string | undefined): Error {
+  const code = replyCode(error);
+  if (code === 'WRONGTYPE') {
+    return new LockKindMismatchError(name ?? '', {
+      expected: 'lock',
+      found: 'value of another type',
+      cause: error,
+    });
+  }
+  return new LockUnavailableError(name, {
+    cause: error,
+    effect: REFUSED.has(code ?? '') || error instanceof NotConnected ? 'refused' : 'unknown',
+    permanent: PERMANENT.has(code ?? ''),
+  });
+}

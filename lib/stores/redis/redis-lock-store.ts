@@ -1,0 +1,168 @@
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ConnectionChange,
+  HoldState,
+  LockStore,
+  NodeHealth,
+  ReleaseRequest,
+  RenewRequest,
+  StoredLock,
+  Subscription,
+} from '../lock-store.js';
+import type { RedisConnection } from './connection.js';
+import { keysOf, type LockKeys } from './keys.js';
+import { translate } from './redis-errors.js';
+import * as scripts from './script.js';
+import { Subscriber } from './subscriber.js';
+
+/**
+ * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock
+ * might step back; an hour covers more than any step seen, and names that are used once leave nothing for good.
+ */
+const FENCE_TTL = 3_600_000;
+/** Holds per renewal command: big enough to spread its cost, small enough not to keep the server from others. */
+const RENEWAL_BATCH = 100;
+
+export interface RedisLockStoreOptions {
+  readonly connection: RedisConnection;
+  /** Makes the second connection, for messages, when somebody has to wait for the first time. */
+  readonly subscriberConnection: () => RedisConnection;
+  readonly keyPrefix: string;
+}
+
+/** Locks on one Redis deployment. The plain lock is wire-compatible with Redisson's RLock. */
+export class RedisLockStore implements LockStore {
+  private readonly connection: RedisConnection;
+  private readonly clientPrefix: string;
+  private subscriber: Subscriber | undefined;
+
+  constructor(private readonly options: RedisLockStoreOptions) {
+    this.connection = options.connection;
+    this.clientPrefix = options.connection.client.options.keyPrefix ?? '';
+  }
+
+  async acquire({ name, owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
+    const keys = this.keys(name);
+    const reply = await this.run(
+      scripts.acquire,
+      [keys.lock, keys.fence],
+      [owner, leaseTime, FENCE_TTL],
+      name,
+    );
+    if (!Array.isArray(reply)) return { granted: true, fencingToken: Number(reply) };
+    const [ttl, holder] = reply as [number | string, string | null];
+    return { granted: false, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+  }
+
+  renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    const renewals: Promise<HoldState>[] = [];
+    for (let from = 0; from < requests.length; from += RENEWAL_BATCH) {
+      const batch = requests.slice(from, from + RENEWAL_BATCH);
+      const reply = this.run(
+        scripts.renew,
+        batch.map(({ name }) => this.keys(name).lock),
+        batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime]),
+        batch.length === 1 ? batch[0]?.name : undefined,
+      ) as Promise<readonly (number | string)[]>;
+      batch.forEach((_, index) => renewals.push(reply.then((states) => holdState(states[index]))));
+    }
+    return renewals;
+  }
+
+  async release({ name, owner, fencingToken }: ReleaseRequest): Promise<boolean> {
+    const keys = this.keys(name);
+    const { epoch } = this.connection;
+    const released = await this.run(
+      scripts.release,
+      [keys.lock, keys.fence],
+      [owner, keys.channel, fencingToken ?? 0, FENCE_TTL],
+      name,
+    );
+    // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
+    return Number(released) === 1 || this.connection.epoch !== epoch;
+  }
+
+  async forceRelease(name: string): Promise<boolean> {
+    const keys = this.keys(name);
+    return Number(await this.run(scripts.forceRelease, [keys.lock], [keys.channel], name)) === 1;
+  }
+
+  async inspect(name: string): Promise<StoredLock | null> {
+    const keys = this.keys(name);
+    const reply = await this.run(scripts.inspect, [keys.lock, keys.fence], [keys.channel], name);
+    if (reply === null) return null;
+    const [ttl, owners, fence, listeners] = reply as [
+      number | string,
+      string[],
+      string | null,
+      number | string,
+    ];
+    const [token, fencedOwner] = fence?.split(' ') ?? [];
+    return {
+      holders: owners.map((owner) => ({
+        owner,
+        remainingTime: milliseconds(ttl),
+        since: owner === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
+      })),
+      fencingToken: token === undefined ? undefined : Number(token),
+      listeners: Number(listeners),
+    };
+  }
+
+  async subscribe(name: string, onWake: () => void): Promise<Subscription> {
+    this.subscriber ??= new Subscriber(this.options.subscriberConnection());
+    try {
+      return await this.subscriber.subscribe(this.keys(name).channel, onWake);
+    } catch (error) {
+      throw translate(error, name);
+    }
+  }
+
+  async health(): Promise<readonly NodeHealth[]> {
+    const { node } = this.connection;
+    const asked = performance.now();
+    try {
+      await this.connection.send((client) => client.ping());
+      return [{ node, status: 'up', latency: performance.now() - asked, error: undefined }];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return [{ node, status: 'down', latency: undefined, error: reason }];
+    }
+  }
+
+  onConnectionChange(listener: (change: ConnectionChange) => void): void {
+    this.connection.onChange(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.subscriber?.close(), this.connection.close()]);
+  }
+
+  private keys(name: string): LockKeys {
+    return keysOf(name, this.options.keyPrefix, this.clientPrefix);
+  }
+
+  private async run(
+    script: scripts.Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    name: string | undefined,
+  ): Promise<unknown> {
+    try {
+      return await this.connection.run(script, keys, args);
+    } catch (error) {
+      throw translate(error, name);
+    }
+  }
+}
+
+function holdState(code: number | string | undefined): HoldState {
+  if (Number(code) === 1) return 'held';
+  return Number(code) === 0 ? 'deleted' : 'taken';
+}
+
+/** A PTTL as a time to wait: a key without a TTL has no end. */
+function milliseconds(ttl: number | string): number {
+  return Number(ttl) < 0 ? Infinity : Number(ttl);
+}

@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import * as sources from './scripts.generated.js';
+
+/** A Lua script and the digest that Redis knows it by. */
+export interface Script {
+  readonly source: string;
+  readonly sha: string;
+}
+
+const script = (source: string): Script => ({
+  source,
+  sha: createHash('sha1').update(source).digest('hex'),
+});
+
+export const acquire = script(sources.acquire);
+export const renew = script(sources.renew);
+export const release = script(sources.release);
+export const forceRelease = script(sources.forceRelease);
+export const inspect = script(sources.inspect);

@@ -1,0 +1,124 @@
+import type { Redis } from 'ioredis';
+import type { Subscription } from '../lock-store.js';
+import type { RedisConnection } from './connection.js';
+
+/** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
+const LINGER = 1_000;
+/** How often an idle connection is asked whether it is still one; a dead one would never deliver a message. */
+export const HEARTBEAT = 5_000;
+
+interface Channel {
+  readonly name: string;
+  readonly listeners: Set<() => void>;
+  /** The server has confirmed the subscription, and the connection it came over still stands. */
+  active: boolean;
+  confirmation: Promise<void> | undefined;
+  linger: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Channel subscriptions of one process, over a connection of their own. Each channel is subscribed once, however
+ * many listen. When the connection drops or comes back, everybody is woken: messages may have been missed.
+ */
+export class Subscriber {
+  private readonly channels = new Map<string, Channel>();
+  private heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(private readonly connection: RedisConnection) {
+    const { client } = connection;
+    client.on('message', (channel: string) => {
+      this.wake(this.channels.get(channel));
+    });
+    client.on('close', () => {
+      for (const channel of this.channels.values()) this.deactivate(channel);
+    });
+    client.on('ready', () => {
+      for (const channel of this.channels.values()) {
+        this.confirm(channel).then(
+          () => {
+            this.wake(channel);
+          },
+          () => undefined, // who listens polls until the next connection
+        );
+      }
+    });
+  }
+
+  async subscribe(name: string, onWake: () => void): Promise<Subscription> {
+    const channel = this.open(name);
+    channel.listeners.add(onWake);
+    const close = () => {
+      if (channel.listeners.delete(onWake) && channel.listeners.size === 0) this.leave(channel);
+    };
+    try {
+      if (!channel.active) await this.confirm(channel);
+    } catch (error) {
+      close();
+      throw error;
+    }
+    return {
+      get active() {
+        return channel.active;
+      },
+      close,
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.heartbeat);
+    for (const channel of this.channels.values()) clearTimeout(channel.linger);
+    this.channels.clear();
+    await this.connection.close();
+  }
+
+  private open(name: string): Channel {
+    let channel = this.channels.get(name);
+    if (channel === undefined) {
+      channel = { name, listeners: new Set(), active: false, confirmation: undefined, linger: undefined };
+      this.channels.set(name, channel);
+      this.heartbeat ??= setInterval(() => {
+        this.connection.send((client) => client.ping()).catch(() => undefined);
+      }, HEARTBEAT).unref();
+    }
+    clearTimeout(channel.linger);
+    return channel;
+  }
+
+  /** Subscribes, once for all who ask meanwhile. */
+  private confirm(channel: Channel): Promise<void> {
+    channel.confirmation ??= this.connection
+      .send((client: Redis) => client.subscribe(channel.name))
+      .then(() => {
+        // The connection may have dropped since the reply; its `close` has been heard by then.
+        channel.active = this.connection.client.status === 'ready';
+      })
+      .finally(() => {
+        channel.confirmation = undefined;
+      });
+    return channel.confirmation;
+  }
+
+  private deactivate(channel: Channel): void {
+    if (!channel.active) return;
+    channel.active = false;
+    this.wake(channel);
+  }
+
+  private wake(channel: Channel | undefined): void {
+    for (const onWake of channel?.listeners ?? []) onWake();
+  }
+
+  private leave(channel: Channel): void {
+    clearTimeout(channel.linger);
+    channel.linger = setTimeout(() => {
+      this.channels.delete(channel.name);
+      if (this.channels.size === 0) {
+        clearInterval(this.heartbeat);
+        this.heartbeat = undefined;
+      }
+      if (this.connection.client.status === 'ready') {
+        this.connection.client.unsubscribe(channel.name).catch(() => undefined);
+      }
+    }, LINGER).unref();
+  }
+}
