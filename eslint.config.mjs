@@ -9,8 +9,6 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
-      // A deadline that passes is noticed by reading a getter.
-      '@typescript-eslint/no-unnecessary-condition': 'error',
       'no-console': 'error',
     },
   },

@@ -20,6 +20,7 @@ export default {
       },
     ],
   },
+  setupFiles: ['<rootDir>/test/quiet-logs.ts'],
   // Real servers and real processes: two files at a time keep the timings of a small machine apart.
   maxWorkers: 2,
   testTimeout: 30_000,

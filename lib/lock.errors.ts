@@ -222,9 +222,19 @@ export function describe(value: unknown): string {
   return String(value);
 }
 
+type AnyLockError =
+  | LockTimeoutError
+  | LockUnavailableError
+  | LockLostError
+  | LockAbortedError
+  | LockKeyError
+  | LockKindMismatchError
+  | LockConfigError
+  | LockClosedError;
+
 const guard =
-  <E extends LockError>(code: LockErrorCode) =>
-  (error: unknown): error is E =>
+  <C extends LockErrorCode>(code: C) =>
+  (error: unknown): error is Extract<AnyLockError, { code: C }> =>
     isLockError(error) && error.code === code;
 
 /** True for every error of this package, whichever copy of it has thrown. */
@@ -232,11 +242,11 @@ export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
 }
 
-export const isLockTimeoutError = guard<LockTimeoutError>('LOCK_TIMEOUT');
-export const isLockUnavailableError = guard<LockUnavailableError>('LOCK_UNAVAILABLE');
-export const isLockLostError = guard<LockLostError>('LOCK_LOST');
-export const isLockAbortedError = guard<LockAbortedError>('LOCK_ABORTED');
-export const isLockKeyError = guard<LockKeyError>('LOCK_KEY');
-export const isLockKindMismatchError = guard<LockKindMismatchError>('LOCK_KIND_MISMATCH');
-export const isLockConfigError = guard<LockConfigError>('LOCK_CONFIG');
-export const isLockClosedError = guard<LockClosedError>('LOCK_CLOSED');
+export const isLockTimeoutError = guard('LOCK_TIMEOUT');
+export const isLockUnavailableError = guard('LOCK_UNAVAILABLE');
+export const isLockLostError = guard('LOCK_LOST');
+export const isLockAbortedError = guard('LOCK_ABORTED');
+export const isLockKeyError = guard('LOCK_KEY');
+export const isLockKindMismatchError = guard('LOCK_KIND_MISMATCH');
+export const isLockConfigError = guard('LOCK_CONFIG');
+export const isLockClosedError = guard('LOCK_CLOSED');

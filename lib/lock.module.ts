@@ -18,7 +18,7 @@ export class LockModule {
   static forRoot(options: LockModuleOptions): DynamicModule {
     resolveOptions(options);
     const provide = getLockServiceToken(options.name);
-    return moduleOf(options, { provide, useFactory: () => new LockService(options) });
+    return moduleOf(options, [{ provide, useFactory: () => new LockService(options) }]);
   }
 
   /**
@@ -28,35 +28,37 @@ export class LockModule {
   static forRootAsync(options: LockModuleAsyncOptions): DynamicModule {
     const { name, imports = [], inject = [], useFactory, useClass, useExisting } = options;
     assertInstanceName(name);
-    if ([useFactory, useClass, useExisting].filter((way) => way !== undefined).length !== 1) {
-      throw new LockConfigError(
-        'useFactory / useClass / useExisting',
-        'forRootAsync takes exactly one of them',
-      );
-    }
     const provide = getLockServiceToken(name);
     const create = (made: LockFactoryOptions) =>
       new LockService(name === undefined ? made : { ...made, name });
+    const createFrom = async (maker: LockOptionsFactory) => create(await maker.createLockOptions());
+
+    const ways: Provider[][] = [];
     if (useFactory !== undefined) {
       const factory = async (...dependencies: unknown[]) => create(await useFactory(...dependencies));
-      return { ...moduleOf(options, { provide, useFactory: factory, inject }), imports };
+      ways.push([{ provide, useFactory: factory, inject }]);
     }
-    const source = useClass ?? (useExisting as NonNullable<typeof useExisting>);
-    const factory = async (maker: LockOptionsFactory) => create(await maker.createLockOptions());
-    const module = moduleOf(options, { provide, useFactory: factory, inject: [source] });
-    const own: Provider[] = useClass === undefined ? [] : [useClass];
-    return { ...module, imports, providers: [...(module.providers ?? []), ...own] };
+    if (useClass !== undefined) {
+      ways.push([useClass, { provide, useFactory: createFrom, inject: [useClass] }]);
+    }
+    if (useExisting !== undefined) ways.push([{ provide, useFactory: createFrom, inject: [useExisting] }]);
+    const [providers, another] = ways;
+    if (providers === undefined || another !== undefined) {
+      const rule = 'forRootAsync takes exactly one of them';
+      throw new LockConfigError('useFactory / useClass / useExisting', rule);
+    }
+    return { ...moduleOf(options, providers), imports };
   }
 }
 
 function moduleOf(
   { name, isGlobal = DEFAULTS.isGlobal }: Pick<LockModuleAsyncOptions, 'name' | 'isGlobal'>,
-  service: Provider,
+  providers: Provider[],
 ): DynamicModule {
   return {
     module: LockModule,
     global: isGlobal,
-    providers: [service],
+    providers,
     exports: [getLockServiceToken(name)],
   };
 }

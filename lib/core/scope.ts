@@ -54,7 +54,7 @@ export class Scope {
 
 /** One storage for all copies of this package in the process, so that they agree on where work runs. */
 const STORAGE = Symbol.for('nestjs-distributed-lock.scopes');
-const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> };
+const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> | undefined };
 const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope>());
 
 export const currentScope = (): Scope | undefined => storage.getStore()?.alive();

@@ -55,10 +55,8 @@ export class Tenure {
 
   /** Whether it is promised right now. The clock decides, so this is right even where the timer is late. */
   get held(): boolean {
-    if (this.ended) return false;
-    if (now() < this.endsAt) return true;
-    this.expire();
-    return false;
+    this.announceIfOver();
+    return !this.ended;
   }
 
   get remainingTime(): number {
@@ -92,7 +90,9 @@ export class Tenure {
     this.onEnd(this);
   }
 
-  private expire(): void {
+  /** The timer may be late, where the process was busy or stopped: whoever looks at the clock first announces the loss. */
+  announceIfOver(): void {
+    if (this.ended || now() < this.endsAt) return;
     if (now() >= this.holdUntil) this.lose('max-hold');
     else this.lose(this.failures > 0 || this.renewing ? 'unreachable' : 'expired');
   }

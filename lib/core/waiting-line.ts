@@ -213,14 +213,19 @@ export class WaitingLine {
         this.yielding = false;
         if (this.subscription?.active === true) await this.sleepUntil(now() + MESSAGE_ROUND);
       } else {
-        await this.tryFor(head);
+        const again = await this.tryFor(head);
+        if (again > now()) await this.sleepUntil(again);
       }
     }
     this.contending = false;
     this.rest();
   }
 
-  private async tryFor(head: Waiter): Promise<void> {
+  /**
+   * Asks the store once.
+   * @returns when to ask again if nothing happens before; a moment that has passed when there is no reason to wait
+   */
+  private async tryFor(head: Waiter): Promise<number> {
     const { store, releaser } = this.context;
     const attempt: Attempt = {
       owner: this.context.nextOwner(),
@@ -238,37 +243,38 @@ export class WaitingLine {
       reply = error as Error;
     }
     this.attempt = undefined;
-    if (attempt.abandoned) return;
+    if (attempt.abandoned) return 0;
 
     if (reply instanceof Error) {
       // It may have been carried out: take it back before anybody hears of the failure.
       if (!isLockUnavailableError(reply) || reply.effect === 'unknown')
         void this.takeBack(attempt, leaseTime);
-      await this.failed(attempt, reply);
+      return this.failed(attempt, reply);
     } else if (!reply.granted) {
-      await this.busy(attempt, reply.retryAfter, reply.holder);
+      return this.busy(attempt, reply.retryAfter, reply.holder);
     } else if (now() >= deadlineOf(attempt.sentAt, leaseTime)) {
       await this.takeBack(attempt, leaseTime);
       const cause = new Error('the answer came after the end of the lease that it granted');
-      await this.failed(attempt, new LockUnavailableError(this.name, { cause }));
+      return this.failed(attempt, new LockUnavailableError(this.name, { cause }));
     } else {
       const taker = this.nextFor(attempt.terms);
       if (taker === undefined) {
         // Whoever it was for has left, and the next in line wants another lease.
         await releaser.release(this.releaseOf(attempt), attempt.sentAt + leaseTime);
-        return;
+        return 0;
       }
       this.answered();
       this.tenure = this.context.open(this.name, { ...attempt, fencingToken: reply.fencingToken });
       taker.grant(this.tenure);
+      return 0;
     }
   }
 
-  private async busy(attempt: Attempt, retryAfter: number, holder: string | undefined): Promise<void> {
+  private busy(attempt: Attempt, retryAfter: number, holder: string | undefined): number {
     this.answered();
     this.lastHolder = holder;
     this.refuseImpatient(attempt.sentAt, { busy: true, holder });
-    if (this.waiters.size === 0 || this.woken) return;
+    if (this.waiters.size === 0 || this.woken) return 0;
     const listening = this.subscription?.active === true;
     if (!listening) {
       // The release may have come between the request and the subscription: try once more as soon as that stands.
@@ -279,20 +285,20 @@ export class WaitingLine {
     const sleep = listening ? retryAfter : Math.min(retryAfter, POLL);
     // The jitter keeps the processes that wait for one lease from asking all at once when it ends.
     const jitter = 1 + Math.random() * Math.min(sleep / 10, 50);
-    await this.sleepUntil(now() + sleep + jitter);
+    return now() + sleep + jitter;
   }
 
-  private async failed(attempt: Attempt, error: Error): Promise<void> {
+  private failed(attempt: Attempt, error: Error): number {
     if (!isLockUnavailableError(error) || error.permanent) {
       for (const waiter of this.waiters) {
         if (waiter.arrivedAt <= attempt.sentAt) waiter.refuse(error);
       }
-      return;
+      return 0;
     }
     this.lastFailure = error;
     this.refuseImpatient(attempt.sentAt, error);
     const pause = Math.min(50 * 2 ** this.failuresInRow++, 1_000);
-    await this.sleepUntil(now() + pause * (0.5 + Math.random() / 2));
+    return now() + pause * (0.5 + Math.random() / 2);
   }
 
   private answered(): void {

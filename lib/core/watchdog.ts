@@ -1,14 +1,10 @@
 import { isLockUnavailableError } from '../lock.errors.js';
-import type { LockStore, RenewRequest } from '../stores/lock-store.js';
+import type { HoldState, LockStore, RenewRequest } from '../stores/lock-store.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { releasedError, type Tenure } from './tenure.js';
 
 /** First pause after a renewal that failed, ms; doubled each time. The lease ends soon, so the first tries are quick. */
 const FIRST_RETRY = 50;
-
-interface RenewalTime {
-  renewAt: number;
-}
 
 /**
  * Renews the leases of this process: each at a third of its time, together with all that are due soon after, so that
@@ -16,7 +12,8 @@ interface RenewalTime {
  * lease itself is the tenure's to announce.
  */
 export class Watchdog {
-  private readonly watched = new Map<Tenure, RenewalTime>();
+  /** Each with the moment of its next renewal. */
+  private readonly watched = new Map<Tenure, number>();
   private timer: NodeJS.Timeout | undefined;
   private wakesAt = Infinity;
 
@@ -27,7 +24,7 @@ export class Watchdog {
 
   watch(tenure: Tenure): void {
     const renewAt = now() + tenure.terms.leaseTime / 3;
-    this.watched.set(tenure, { renewAt });
+    this.watched.set(tenure, renewAt);
     this.wakeAt(renewAt);
   }
 
@@ -75,50 +72,57 @@ export class Watchdog {
 
   private renewDue(): void {
     const sentAt = now();
-    const due: [Tenure, RenewalTime][] = [];
+    const due: Tenure[] = [];
     let next = Infinity;
-    for (const entry of this.watched) {
-      const [tenure, { renewAt }] = entry;
-      // A tenth of the lease early is soon enough to come along; a deadline that has passed is announced here and now.
+    for (const [tenure, renewAt] of this.watched) {
+      // A deadline that has passed is announced here and now.
       if (tenure.renewing || !tenure.held) continue;
-      if (renewAt <= sentAt + tenure.terms.leaseTime / 10) due.push(entry);
+      // A tenth of the lease early is soon enough to come along.
+      if (renewAt <= sentAt + tenure.terms.leaseTime / 10) due.push(tenure);
       else next = Math.min(next, renewAt);
     }
-    if (due.length > 0) this.renew(due, sentAt);
-    if (this.watched.size > 0) this.wakeAt(next);
+    if (due.length > 0) void this.renew(due, sentAt);
+    this.wakeAt(next);
   }
 
-  private renew(due: [Tenure, RenewalTime][], sentAt: number): void {
-    const requests = due.map(([tenure]) => requestFor(tenure, sentAt));
+  private async renew(due: readonly Tenure[], sentAt: number): Promise<void> {
+    const requests = due.map((tenure) => requestFor(tenure, sentAt));
+    const renewals = this.ask(requests);
     const failures = new Map<unknown, string[]>();
-    const renewals = this.store.renew(requests).map(async (renewal, index) => {
-      const [tenure, time] = due[index] as [Tenure, RenewalTime];
-      tenure.renewing = true;
-      try {
-        const { leaseTime } = requests[index] as RenewRequest;
-        const state = await renewal;
-        if (state === 'held') tenure.prolong(sentAt, leaseTime);
-        else tenure.lose(state);
-        time.renewAt = sentAt + tenure.terms.leaseTime / 3;
-      } catch (error) {
-        // Only an outage's first failure is news.
-        if (tenure.failures++ === 0) {
-          const names = failures.get(error);
-          if (names === undefined) failures.set(error, [tenure.name]);
-          else names.push(tenure.name);
+    await Promise.all(
+      due.map(async (tenure, index) => {
+        tenure.renewing = true;
+        let renewAt = sentAt + tenure.terms.leaseTime / 3;
+        try {
+          const state = (await renewals[index]) ?? 'deleted';
+          if (state === 'held') tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
+          else tenure.lose(state);
+        } catch (error) {
+          // Only an outage's first failure is news.
+          if (tenure.failures++ === 0) {
+            failures.set(error, [...(failures.get(error) ?? []), tenure.name]);
+          }
+          const pause = FIRST_RETRY * 2 ** Math.min(tenure.failures - 1, 10);
+          renewAt = now() + Math.min(pause, tenure.terms.leaseTime / 6);
         }
-        const pause = FIRST_RETRY * 2 ** Math.min(tenure.failures - 1, 10);
-        time.renewAt = now() + Math.min(pause, tenure.terms.leaseTime / 6);
-      } finally {
         tenure.renewing = false;
-        if (this.watched.has(tenure)) this.wakeAt(time.renewAt);
-      }
-    });
-    void Promise.all(renewals).then(() => {
-      for (const [error, names] of failures) {
-        this.onFailure(names, isLockUnavailableError(error) ? (error.cause ?? error) : error);
-      }
-    });
+        if (!this.watched.has(tenure)) return;
+        this.watched.set(tenure, renewAt);
+        this.wakeAt(renewAt);
+      }),
+    );
+    for (const [error, names] of failures) {
+      this.onFailure(names, isLockUnavailableError(error) ? (error.cause ?? error) : error);
+    }
+  }
+
+  /** Nothing may throw from a timer, whatever the store does. */
+  private ask(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    try {
+      return this.store.renew(requests);
+    } catch (error) {
+      return requests.map(() => Promise.reject(error as Error));
+    }
   }
 }
 

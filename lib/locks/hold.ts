@@ -36,8 +36,7 @@ export class Hold implements TenureHolder, ScopedHold {
       this.controller = new AbortController();
       if (this.loss !== undefined) this.controller.abort(this.loss);
     }
-    // Reading it is a moment to notice that the deadline has passed: the timer may be late.
-    if (this.count > 0) void this.tenure.held;
+    if (this.count > 0) this.tenure.announceIfOver();
     return this.controller.signal;
   }
 

@@ -73,12 +73,12 @@ export abstract class ScopedLock implements Lock {
 }
 
 function withWaitTime(
-  options: AcquireOptions | undefined,
-  waitTime: number,
+  options: AcquireOptions = {},
+  defaultWaitTime: number,
 ): AcquireOptions & { waitTime: number } {
-  if (options === undefined) return { waitTime };
   if (typeof options !== 'object' || (options as unknown) === null) {
     throw new LockConfigError('options', 'must be an object', { value: options });
   }
-  return { ...options, waitTime: options.waitTime ?? waitTime };
+  const { waitTime = defaultWaitTime } = options;
+  return { ...options, waitTime };
 }

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
 import type { LockStore } from './lock-store.js';

@@ -112,6 +112,12 @@ export class MemoryLockStore implements LockStore {
 
   /** Asynchronous like a message, so that nobody is woken inside the releaser's own call. */
   private announce(name: string): void {
-    for (const onWake of this.listeners.get(name) ?? []) queueMicrotask(onWake);
+    const listeners = this.listeners.get(name);
+    const [first] = listeners ?? [];
+    if (listeners === undefined || first === undefined) return;
+    // Whoever was first now is last the next time: the services that share this store race as equals.
+    listeners.delete(first);
+    listeners.add(first);
+    for (const onWake of listeners) queueMicrotask(onWake);
   }
 }

@@ -120,7 +120,7 @@ export class RedisConnection {
         },
         (error: unknown) => {
           clearTimeout(timer);
-          reject(error as Error);
+          reject(error instanceof Error ? error : new Error(String(error)));
         },
       );
     });

@@ -34,12 +34,8 @@ export class Subscriber {
     });
     client.on('ready', () => {
       for (const channel of this.channels.values()) {
-        this.confirm(channel).then(
-          () => {
-            this.wake(channel);
-          },
-          () => undefined, // who listens polls until the next connection
-        );
+        // Who is about to subscribe for the first time tries again anyway.
+        if (channel.confirmation === undefined) this.restore(channel);
       }
     });
   }
@@ -96,6 +92,15 @@ export class Subscriber {
         channel.confirmation = undefined;
       });
     return channel.confirmation;
+  }
+
+  private restore(channel: Channel): void {
+    this.confirm(channel).then(
+      () => {
+        this.wake(channel);
+      },
+      () => undefined, // who listens polls until the next connection
+    );
   }
 
   private deactivate(channel: Channel): void {

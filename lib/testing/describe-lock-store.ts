@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict';
+import { isLockLostError, isLockTimeoutError } from '../lock.errors.js';
+import { LockService } from '../lock.service.js';
+import type { AcquireReply, LockStore } from '../stores/lock-store.js';
+
+/** A place where locks live, reached by any number of stores as by so many processes. */
+export interface StorePlace {
+  /** Another client of the place. The suite closes it. */
+  open(): LockStore;
+  /** Ends the place itself. */
+  close(): Promise<void>;
+}
+
+/** The few words of a test framework that the suite needs; Jest's and Vitest's globals fit. */
+interface TestFramework {
+  describe: (title: string, body: () => void) => void;
+  it: (title: string, body: () => Promise<void>) => void;
+  beforeAll: (body: () => Promise<void>) => void;
+  afterAll: (body: () => Promise<void>) => void;
+}
+
+const LEASE = 5_000;
+const sleep = (time: number) => new Promise((resolve) => setTimeout(resolve, time));
+
+/** Waits until the condition holds, 5 s at most. */
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!(await condition())) {
+    assert.ok(performance.now() < end, `still false after 5 s: ${String(condition)}`);
+    await sleep(5);
+  }
+}
+
+function tokenOf(reply: AcquireReply): number {
+  assert.ok(reply.granted, 'expected the lock to be granted');
+  return reply.fencingToken;
+}
+
+/**
+ * What every store has to do, as tests: for the authors of stores, and for ours.
+ * @param createPlace makes a place of its own for this suite
+ */
+export function describeLockStore(title: string, createPlace: () => Promise<StorePlace>): void {
+  const { describe, it, beforeAll, afterAll } = globalThis as unknown as TestFramework;
+
+  describe(`lock store: ${title}`, () => {
+    let place: StorePlace;
+    let store: LockStore;
+    let other: LockStore;
+    let names = 0;
+    const freshName = () => `conformance:${String(++names)}`;
+
+    beforeAll(async () => {
+      place = await createPlace();
+      store = place.open();
+      other = place.open();
+    });
+
+    afterAll(async () => {
+      await store.close();
+      await other.close();
+      await place.close();
+    });
+
+    describe('acquire', () => {
+      it('grants a free lock with a token that is a safe integer', async () => {
+        const token = tokenOf(await store.acquire({ name: freshName(), owner: 'a:1', leaseTime: LEASE }));
+        assert.ok(Number.isSafeInteger(token) && token > 0, String(token));
+      });
+
+      it('tells everybody else who holds it and for how long at most', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        const reply = await other.acquire({ name, owner: 'b:1', leaseTime: LEASE });
+        assert.ok(!reply.granted);
+        assert.equal(reply.holder, 'a:1');
+        assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+      });
+
+      it('succeeds again for the owner that has it, and still needs one release only', async () => {
+        const name = freshName();
+        const first = tokenOf(await store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+        const again = tokenOf(await store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+        assert.ok(again > first);
+        assert.equal(await store.release({ name, owner: 'a:1' }), true);
+        assert.equal(await store.inspect(name), null);
+      });
+
+      it('grants it to one of many', async () => {
+        const name = freshName();
+        const replies = await Promise.all(
+          Array.from({ length: 50 }, (_, n) =>
+            (n % 2 === 0 ? store : other).acquire({ name, owner: `a:${String(n)}`, leaseTime: LEASE }),
+          ),
+        );
+        assert.equal(replies.filter((reply) => reply.granted).length, 1);
+      });
+
+      it('keeps names apart, whatever characters they have', async () => {
+        for (const name of [
+          'a b',
+          'ключ',
+          '{tag}:x',
+          'a{b',
+          'a}b',
+          '{}',
+          '*',
+          'a\nb',
+          '"',
+          'x'.repeat(1_024),
+        ]) {
+          tokenOf(await store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+          assert.equal((await store.inspect(name))?.holders[0]?.owner, 'a:1');
+          assert.equal(await store.release({ name, owner: 'a:1' }), true);
+        }
+      });
+    });
+
+    describe('expiry', () => {
+      it('frees a lock whose holder is silent, after its lease and not before', async () => {
+        const name = freshName();
+        const before = performance.now();
+        await store.acquire({ name, owner: 'a:1', leaseTime: 150 });
+        await until(async () => (await other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
+        assert.ok(performance.now() - before >= 149, 'granted before the lease was over');
+      });
+
+      it('makes a release after the lease a plain false that harms nobody', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: 20 });
+        await until(async () => (await other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
+        assert.equal(await store.release({ name, owner: 'a:1' }), false);
+        assert.equal((await store.inspect(name))?.holders[0]?.owner, 'b:1');
+      });
+    });
+
+    describe('renew', () => {
+      it('makes a hold last longer', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: 500 });
+        assert.equal(await store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'held');
+        const remaining = (await store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+        assert.ok(remaining > LEASE / 2, String(remaining));
+      });
+
+      it('never makes one shorter', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        assert.equal(await store.renew([{ name, owner: 'a:1', leaseTime: 100 }])[0], 'held');
+        const remaining = (await store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+        assert.ok(remaining > LEASE / 2, String(remaining));
+      });
+
+      it('answers for each hold by itself, in a batch of any size', async () => {
+        const mine = Array.from({ length: 250 }, freshName);
+        await Promise.all(mine.map((name) => store.acquire({ name, owner: 'a:1', leaseTime: LEASE })));
+        const [taken, deleted] = [mine[7], mine[120]] as [string, string];
+        await store.forceRelease(taken);
+        await store.forceRelease(deleted);
+        await other.acquire({ name: taken, owner: 'b:1', leaseTime: LEASE });
+        const states = await Promise.all(
+          store.renew(mine.map((name) => ({ name, owner: 'a:1', leaseTime: LEASE }))),
+        );
+        mine.forEach((name, n) => {
+          assert.equal(states[n], name === taken ? 'taken' : name === deleted ? 'deleted' : 'held');
+        });
+      });
+
+      it('does not bring a lock back', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        await store.release({ name, owner: 'a:1' });
+        assert.equal(await store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'deleted');
+        assert.equal(await store.inspect(name), null);
+      });
+    });
+
+    describe('release', () => {
+      it('frees the lock once, and is false after that', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        assert.equal(await store.release({ name, owner: 'a:1' }), true);
+        assert.equal(await store.release({ name, owner: 'a:1' }), false);
+      });
+
+      it('changes nothing when a stranger asks', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        assert.equal(await other.release({ name, owner: 'b:1' }), false);
+        assert.equal((await store.inspect(name))?.holders[0]?.owner, 'a:1');
+      });
+
+      it('by force, frees a lock whoever has it', async () => {
+        const name = freshName();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        assert.equal(await other.forceRelease(name), true);
+        assert.equal(await other.forceRelease(name), false);
+        assert.equal(await store.inspect(name), null);
+      });
+    });
+
+    describe('fencing token', () => {
+      it('grows with every acquisition, whoever makes it', async () => {
+        const name = freshName();
+        let last = 0;
+        for (let n = 0; n < 50; n++) {
+          const owner = `a:${String(n)}`;
+          const token = tokenOf(
+            await (n % 2 === 0 ? store : other).acquire({ name, owner, leaseTime: LEASE }),
+          );
+          assert.ok(token > last, `${String(token)} after ${String(last)}`);
+          last = token;
+          await store.release({ name, owner });
+        }
+      });
+
+      it('grows beyond the last one that was handed on under a hold', async () => {
+        const name = freshName();
+        const granted = tokenOf(await store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+        // Further than the clock gets meanwhile.
+        const handedOn = granted + 60_000_000;
+        await store.release({ name, owner: 'a:1', fencingToken: handedOn });
+        assert.ok(tokenOf(await other.acquire({ name, owner: 'b:1', leaseTime: LEASE })) > handedOn);
+      });
+    });
+
+    describe('subscribe', () => {
+      it('tells of a release, to all who listen', async () => {
+        const name = freshName();
+        const woken = new Set<string>();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        const subscriptions = await Promise.all([
+          other.subscribe(name, () => woken.add('one')),
+          other.subscribe(name, () => woken.add('two')),
+          store.subscribe(name, () => woken.add('releaser')),
+        ]);
+        assert.ok(subscriptions.every((subscription) => subscription.active));
+        await store.release({ name, owner: 'a:1' });
+        await until(() => woken.size === 3);
+        for (const subscription of subscriptions) subscription.close();
+      });
+
+      it('tells of a forced release', async () => {
+        const name = freshName();
+        const woken = new Set<string>();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        const subscription = await other.subscribe(name, () => woken.add('one'));
+        await store.forceRelease(name);
+        await until(() => woken.has('one'));
+        subscription.close();
+      });
+
+      it('goes on for the others when one closes, and is silent for the one that did', async () => {
+        const name = freshName();
+        const woken = new Set<string>();
+        const first = await other.subscribe(name, () => woken.add('first'));
+        const second = await other.subscribe(name, () => woken.add('second'));
+        woken.clear();
+        first.close();
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+        await store.release({ name, owner: 'a:1' });
+        await until(() => woken.has('second'));
+        assert.ok(!woken.has('first'));
+        second.close();
+      });
+    });
+
+    it('inspects holder, time and token, and is null for a free lock', async () => {
+      const name = freshName();
+      assert.equal(await store.inspect(name), null);
+      const token = tokenOf(await store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+      const stored = await other.inspect(name);
+      assert.equal(stored?.fencingToken, token);
+      assert.equal(stored.holders.length, 1);
+      const [holder] = stored.holders;
+      assert.equal(holder?.owner, 'a:1');
+      assert.ok(Math.abs((holder.since ?? 0) - Date.now()) < 60_000, String(holder.since));
+      assert.ok(holder.remainingTime <= LEASE && holder.remainingTime > LEASE / 2);
+    });
+
+    it('reports the health of its nodes', async () => {
+      const nodes = await store.health();
+      assert.ok(nodes.length > 0);
+      for (const node of nodes) assert.equal(node.status, 'up', node.error);
+    });
+
+    describe('under a LockService', () => {
+      const withServices = async (
+        body: (one: LockService, two: LockService) => Promise<void>,
+      ): Promise<void> => {
+        const one = new LockService({ store: place.open(), leaseTime: 1_000 });
+        const two = new LockService({ store: place.open(), leaseTime: 1_000 });
+        try {
+          await body(one, two);
+        } finally {
+          await one.onApplicationShutdown();
+          await two.onApplicationShutdown();
+        }
+      };
+
+      it('excludes, waits and hands over', () =>
+        withServices(async (one, two) => {
+          const name = freshName();
+          let inside = 0;
+          let most = 0;
+          const work = async () => {
+            most = Math.max(most, ++inside);
+            await sleep(1);
+            inside--;
+          };
+          await Promise.all(
+            Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? one : two).using(name, work)),
+          );
+          assert.equal(most, 1);
+          assert.equal(await one.inspect(name), null);
+        }));
+
+      it('renews a lease for as long as it is held', () =>
+        withServices(async (one, two) => {
+          const name = freshName();
+          const lease = await one.acquire(name);
+          await sleep(2_500);
+          assert.equal(lease.held, true);
+          assert.equal(await two.tryAcquire(name), null);
+          await lease.release();
+        }));
+
+      it('ends a fixed lease at its time, tells the holder, and lets the next one in', () =>
+        withServices(async (one, two) => {
+          const name = freshName();
+          const lease = await one.acquire(name, { leaseTime: 200 });
+          const next = await two.acquire(name);
+          assert.equal(lease.held, false);
+          assert.ok(isLockLostError(lease.signal.reason));
+          assert.ok(next.fencingToken > lease.fencingToken);
+          await lease.release();
+          assert.equal(next.held, true);
+          assert.equal(await one.tryAcquire(name), null);
+          await next.release();
+        }));
+
+      it('gives up when the wait time is over', () =>
+        withServices(async (one, two) => {
+          const name = freshName();
+          const lease = await one.acquire(name);
+          await assert.rejects(two.acquire(name, { waitTime: 60 }), isLockTimeoutError);
+          await lease.release();
+        }));
+
+      it('re-enters in one scope, with one token, and releases with the last hold', () =>
+        withServices(async (one, two) => {
+          const name = freshName();
+          const lock = one.getLock(name);
+          await one.using(name, async (outer) => {
+            await one.using(name, (inner) => {
+              assert.equal(inner.fencingToken, outer.fencingToken);
+              assert.equal(lock.holdCount(), 2);
+            });
+            assert.equal(lock.holdCount(), 1);
+            assert.equal(await two.tryAcquire(name), null);
+          });
+          assert.equal(await lock.isLocked(), false);
+        }));
+    });
+  });
+}

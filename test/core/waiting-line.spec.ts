@@ -1,0 +1,284 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+let store: ScriptedStore;
+let services: LockService[];
+
+const open = (options: object = {}): LockService => {
+  const service = new LockService({ store, ...options });
+  services.push(service);
+  return service;
+};
+
+beforeEach(() => {
+  store = new ScriptedStore();
+  services = [];
+});
+
+afterEach(async () => {
+  await Promise.all(services.map((service) => service.onApplicationShutdown()));
+});
+
+describe('a line of one process', () => {
+  it('is served in the order of arrival', async () => {
+    const locks = open();
+    const order: number[] = [];
+    await Promise.all(Array.from({ length: 30 }, (_, n) => locks.using('a', () => void order.push(n))));
+    expect(order).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  });
+
+  it('talks to the store for its head only', async () => {
+    const [holder, locks] = [open(), open()];
+    const lease = await holder.acquire('a');
+    store.calls.acquire = 0;
+    const waiting = Promise.all(Array.from({ length: 100 }, () => locks.using('a', () => sleep(0))));
+    await sleep(20);
+    // One try, and one more behind the subscription.
+    expect(store.calls.acquire).toBe(2);
+    await lease.release();
+    await waiting;
+    // 16 hand-offs per tenure: 6 tenures of 17.
+    expect(store.calls.acquire).toBeLessThanOrEqual(2 + 6 + 1);
+  });
+
+  it('leaves nothing behind: no line, no subscription', async () => {
+    const locks = open();
+    await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => sleep(1))));
+    await locks.using('b', () => sleep(1));
+    const { client } = locks as unknown as { client: { lines: Map<string, unknown>; tenures: Set<unknown> } };
+    await sleep(5);
+    expect(client.lines.size).toBe(0);
+    expect(client.tenures.size).toBe(0);
+    expect((store as unknown as { listeners: Map<string, unknown> }).listeners.size).toBe(0);
+  });
+});
+
+describe('hand-off', () => {
+  const handOffs = (events: LockEvent[]) =>
+    events.filter((event) => event.type === 'acquired' && event.handedOff).length;
+
+  const run = async (times: number, options: object, acquire: object = {}) => {
+    const locks = open(options);
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    await Promise.all(Array.from({ length: times }, () => locks.using('a', acquire, () => sleep(0))));
+    return events;
+  };
+
+  it('passes the lock on without a command, with a greater token each time', async () => {
+    const events = await run(10, {});
+    expect(store.calls).toMatchObject({ acquire: 1, release: 1 });
+    const tokens = events.flatMap((event) => (event.type === 'acquired' ? [event.fencingToken] : []));
+    expect(tokens).toEqual(tokens.map((_, n) => tokens[0]! + n));
+    // The store learns the last one with the release.
+    expect(store.released[0]?.fencingToken).toBe(tokens.at(-1));
+  });
+
+  it('asks the store again after so many as localHandoff says', async () => {
+    expect(handOffs(await run(12, { localHandoff: 3 }))).toBe(9);
+    expect(store.calls.acquire).toBeGreaterThanOrEqual(3);
+  });
+
+  it('is off with 0', async () => {
+    expect(handOffs(await run(5, { localHandoff: 0 }))).toBe(0);
+  });
+
+  it('is for leases that the watchdog renews, not for fixed ones', async () => {
+    expect(handOffs(await run(5, {}, { leaseTime: 10_000 }))).toBe(0);
+  });
+
+  it('is for a successor that wants the same lease', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a');
+    const waiting = locks.acquire('a', { leaseTime: 5_000, renew: true });
+    await sleep(5);
+    await lease.release();
+    expect((await waiting).owner).not.toBe(lease.owner);
+  });
+
+  it('needs half of the lease, for its successor to stand on', async () => {
+    const locks = open({ leaseTime: 400 });
+    store.onRenew = () => Promise.reject(new LockUnavailableError('a', { cause: new Error('away') }));
+    const lease = await locks.acquire('a');
+    const waiting = locks.acquire('a');
+    await sleep(250);
+    expect(lease.held).toBe(true);
+    await lease.release();
+    const next = await waiting;
+    expect(next.owner).not.toBe(lease.owner);
+    expect(next.remainingTime()).toBeGreaterThan(300);
+  });
+
+  it('lets other processes have their turn', async () => {
+    const [greedy, modest] = [open({ localHandoff: 4 }), open()];
+    const served: string[] = [];
+    const lease = await greedy.acquire('a');
+    const crowd = Array.from({ length: 40 }, () =>
+      greedy.using('a', async () => {
+        served.push('greedy');
+        await sleep(1);
+      }),
+    );
+    const single = modest.using('a', () => void served.push('modest'));
+    await sleep(10);
+    await lease.release();
+    await Promise.all([...crowd, single]);
+    // It races as an equal after every tenure, so it is not always first, but it is not last either.
+    expect(served.indexOf('modest')).toBeLessThan(40);
+  });
+
+  it('goes on to the one behind when the next in line has left', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a');
+    const controller = new AbortController();
+    const leaver = locks.acquire('a', { signal: controller.signal });
+    const stayer = locks.acquire('a');
+    await sleep(5);
+    controller.abort();
+    await lease.release();
+    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    expect((await stayer).held).toBe(true);
+  });
+});
+
+describe('whoever leaves', () => {
+  it.each(['abort', 'timeout'])('while its request is in flight (%s) takes the lock back', async (way) => {
+    const locks = open();
+    const reply = deferred();
+    store.afterAcquire = () => reply.promise;
+    const controller = new AbortController();
+    const options = way === 'abort' ? { signal: controller.signal } : { waitTime: 30 };
+    const waiting = locks.acquire('a', options);
+    await sleep(10);
+    if (way === 'abort') controller.abort();
+    await expect(waiting).rejects.toMatchObject({
+      code: way === 'abort' ? 'LOCK_ABORTED' : 'LOCK_UNAVAILABLE',
+    });
+    // The release is on its way before anybody hears of the failure.
+    expect(store.calls.release).toBe(1);
+    reply.resolve();
+    store.afterAcquire = () => undefined;
+    await sleep(5);
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('leaves its request to those behind it', async () => {
+    const locks = open();
+    const reply = deferred();
+    store.beforeAcquire = () => reply.promise;
+    const controller = new AbortController();
+    const leaver = locks.acquire('a', { signal: controller.signal });
+    const stayer = locks.acquire('a');
+    await sleep(5);
+    controller.abort();
+    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    reply.resolve();
+    expect((await stayer).held).toBe(true);
+    expect(store.calls.acquire).toBe(1);
+  });
+
+  it('does not keep the wake-up: the next in line tries at once', async () => {
+    const [holder, locks] = [open(), open()];
+    const lease = await holder.acquire('a');
+    const controller = new AbortController();
+    const first = locks.acquire('a', { signal: controller.signal });
+    const second = locks.acquire('a');
+    await sleep(20);
+    // The wake-up finds the first on its way out.
+    store.beforeAcquire = () => {
+      controller.abort();
+    };
+    await lease.release();
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    expect(await Promise.race([second, sleep(2_000, 'stalled')])).not.toBe('stalled');
+  });
+});
+
+describe('an answer that the store did not give in time', () => {
+  it('is no acquisition when it comes after its own deadline', async () => {
+    const locks = open();
+    store.afterAcquire = () => sleep(80);
+    await expect(locks.acquire('a', { leaseTime: 50, waitTime: 0 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+    });
+    expect(locks.leases()).toEqual([]);
+    expect(store.calls.release).toBe(1);
+  });
+
+  it('is taken back under its own owner, and the next try has a fresh one', async () => {
+    const locks = open();
+    const owners: string[] = [];
+    locks.events$.subscribe((event) => event.type === 'acquired' && owners.push(event.owner));
+    let first = true;
+    store.afterAcquire = () => {
+      if (!first) return;
+      first = false;
+      throw new LockUnavailableError('a', { cause: new Error('lost reply') });
+    };
+    const lease = await locks.acquire('a');
+    expect(store.released).toHaveLength(1);
+    expect(store.released[0]?.owner).not.toBe(lease.owner);
+    expect(lease.held).toBe(true);
+  });
+
+  it('is asked for again until the wait time is over, then reported as what it was', async () => {
+    const locks = open();
+    store.beforeAcquire = () => {
+      throw new LockUnavailableError('a', { cause: new Error('READONLY'), effect: 'refused' });
+    };
+    const failure = await locks.acquire('a', { waitTime: 300 }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: new Error('READONLY') });
+    expect(store.calls.acquire).toBeGreaterThan(2);
+    expect(store.calls.release).toBe(0);
+    await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+
+  it('is not asked for again when that cannot help', async () => {
+    const locks = open();
+    store.beforeAcquire = () => {
+      throw new LockUnavailableError('a', { effect: 'refused', permanent: true });
+    };
+    await expect(locks.acquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect(store.calls.acquire).toBe(1);
+  });
+});
+
+describe('tryAcquire', () => {
+  it('behind waiters gets an answer that was given after it asked, and does not overtake them', async () => {
+    const [holder, locks] = [open(), open()];
+    const lease = await holder.acquire('a');
+    const waiting = locks.acquire('a');
+    await sleep(10);
+    store.calls.acquire = 0;
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(store.calls.acquire).toBe(1);
+    await lease.release();
+    expect((await waiting).held).toBe(true);
+  });
+
+  it('costs nothing where this process knows that it holds the lock itself', async () => {
+    const locks = open();
+    await locks.acquire('a');
+    store.calls.acquire = 0;
+    expect(await Promise.all(Array.from({ length: 100 }, () => locks.tryAcquire('a')))).toEqual(
+      Array.from({ length: 100 }, () => null),
+    );
+    expect(store.calls.acquire).toBe(0);
+  });
+});
+
+it('sends everybody away at shutdown, and lets nobody new in', async () => {
+  const locks = open();
+  const lease = await locks.acquire('a');
+  const waiting = locks.acquire('a');
+  locks.beforeApplicationShutdown();
+  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED', status: 503 });
+  await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  expect(lease.held).toBe(true);
+  await locks.onApplicationShutdown();
+  expect(lease.held).toBe(false);
+  expect(await open().inspect('a')).toBeNull();
+});

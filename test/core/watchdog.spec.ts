@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { LockLostError} from '../../lib/index.js';
+import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+const unreachable = () => {
+  throw new LockUnavailableError(undefined, { cause: new Error('away') });
+};
+
+let store: ScriptedStore;
+let locks: LockService;
+let events: LockEvent[];
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  store = new ScriptedStore();
+  locks = new LockService({ store, leaseTime: 30_000 });
+  events = [];
+  locks.events$.subscribe((event) => events.push(event));
+});
+
+afterEach(async () => {
+  await locks.onApplicationShutdown();
+  jest.useRealTimers();
+});
+
+describe('the watchdog', () => {
+  it('renews at a third of the lease', async () => {
+    const lease = await locks.acquire('a');
+    await jest.advanceTimersByTimeAsync(9_999);
+    expect(store.calls.renew).toBe(0);
+    await jest.advanceTimersByTimeAsync(2);
+    expect(store.calls.renew).toBe(1);
+    expect(lease.remainingTime()).toBeGreaterThan(29_000);
+    await jest.advanceTimersByTimeAsync(290_000);
+    expect(store.calls.renew).toBe(30);
+    expect(lease.held).toBe(true);
+  });
+
+  it('renews 1,000 leases together', async () => {
+    for (let n = 0; n < 1_000; n++) {
+      await locks.acquire(`a${String(n)}`);
+      jest.advanceTimersByTime(1);
+    }
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(store.calls.renew).toBe(1);
+  });
+
+  it('leaves fixed leases alone', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 25_000 });
+    await jest.advanceTimersByTimeAsync(24_000);
+    expect(store.calls.renew).toBe(0);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(lease.held).toBe(false);
+  });
+
+  it('tries again after a failure, soon, and goes on as before', async () => {
+    store.onRenew = unreachable;
+    const lease = await locks.acquire('a');
+    await jest.advanceTimersByTimeAsync(10_400);
+    expect(store.calls.renew).toBeGreaterThanOrEqual(3);
+    store.onRenew = () => undefined;
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(lease.held).toBe(true);
+    // One outage, one piece of news.
+    expect(events.filter((event) => event.type === 'renewal-failed')).toHaveLength(1);
+  });
+
+  it('announces the loss at the deadline when no renewal comes through', async () => {
+    store.onRenew = unreachable;
+    const lease = await locks.acquire('a');
+    const { signal } = lease;
+    await jest.advanceTimersByTimeAsync(29_690);
+    expect(signal.aborted).toBe(false);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(signal.aborted).toBe(true);
+    expect(lease.held).toBe(false);
+    expect((signal.reason as LockLostError).reason).toBe('unreachable');
+    expect(events).toContainEqual(expect.objectContaining({ type: 'lost', reason: 'unreachable' }));
+    const { renew } = store.calls;
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(store.calls.renew).toBe(renew);
+  });
+
+  it('announces it in time when the store answers nothing at all', async () => {
+    store.onRenew = () => new Promise(() => undefined);
+    const lease = await locks.acquire('a');
+    const { signal } = lease;
+    await jest.advanceTimersByTimeAsync(29_700);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('does not take a renewal that was answered after the deadline for a lease, and frees the lock', async () => {
+    const answer = deferred();
+    store.onRenew = () => answer.promise;
+    const lease = await locks.acquire('a');
+    await jest.advanceTimersByTimeAsync(29_700);
+    store.released.length = 0;
+    answer.resolve();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(lease.held).toBe(false);
+  });
+
+  it('counts the renewed lease from the sending of the request, not from the reply', async () => {
+    store.onRenew = () => new Promise((resolve) => setTimeout(resolve, 5_000));
+    const lease = await locks.acquire('a');
+    await jest.advanceTimersByTimeAsync(15_001);
+    expect(lease.remainingTime()).toBeLessThan(25_000);
+    expect(lease.remainingTime()).toBeGreaterThan(24_000);
+  });
+
+  it.each([
+    ['deleted', () => store.forceRelease('a')],
+    [
+      'taken',
+      async () => {
+        await store.forceRelease('a');
+        await store.acquire({ name: 'a', owner: 'other:1', leaseTime: 60_000 });
+      },
+    ],
+  ])('announces a lock that is %s as soon as it learns of it', async (reason, take) => {
+    const lease = await locks.acquire('a');
+    const { signal } = lease;
+    await take();
+    await jest.advanceTimersByTimeAsync(10_001);
+    expect((signal.reason as LockLostError).reason).toBe(reason);
+  });
+
+  it('does not renew after the release, even one that was due at the same moment', async () => {
+    const lease = await locks.acquire('a');
+    await jest.advanceTimersByTimeAsync(9_999);
+    const released = lease.release();
+    await jest.advanceTimersByTimeAsync(100_000);
+    await released;
+    expect(store.calls.renew).toBe(0);
+  });
+
+  it('leaves no timer when the last lease is released', async () => {
+    const leases = await Promise.all([
+      locks.acquire('a'),
+      locks.acquire('b'),
+      locks.acquire('c', { leaseTime: 9_000 }),
+    ]);
+    expect(jest.getTimerCount()).toBeGreaterThan(0);
+    for (const lease of leases) await lease.release();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('does not fire early for a lease that is longer than a timer can be', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 3_000_000_000 });
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(lease.held).toBe(true);
+    const waiting = locks.acquire('a', { waitTime: 3_000_000_000 });
+    let settled = false;
+    waiting.finally(() => (settled = true)).catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(settled).toBe(false);
+  });
+
+  it('never extends a lease beyond maxHoldTime, in the store either', async () => {
+    const bounded = new LockService({ store, leaseTime: 30_000, maxHoldTime: 45_000 });
+    const lease = await bounded.acquire('b');
+    await jest.advanceTimersByTimeAsync(44_990);
+    expect(lease.held).toBe(true);
+    expect((await bounded.inspect('b'))?.remainingTime).toBeLessThan(1_000);
+    await jest.advanceTimersByTimeAsync(20);
+    expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
+    await bounded.onApplicationShutdown();
+  });
+});

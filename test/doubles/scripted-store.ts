@@ -1,0 +1,49 @@
+import { MemoryLockStore } from '../../lib/index.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  HoldState,
+  ReleaseRequest,
+  RenewRequest,
+} from '../../lib/index.js';
+
+/** A memory store whose operations are counted, and can be held back or made to fail: for what is about timing only. */
+export class ScriptedStore extends MemoryLockStore {
+  readonly calls = { acquire: 0, renew: 0, release: 0, subscribe: 0 };
+  readonly released: ReleaseRequest[] = [];
+  /** Runs before each acquisition reaches the store. */
+  beforeAcquire: () => Promise<void> | void = () => undefined;
+  /** Runs after it, before the reply goes back: what a lost reply or a slow network does. */
+  afterAcquire: () => Promise<void> | void = () => undefined;
+  onRenew: () => Promise<void> | void = () => undefined;
+  onRelease: () => Promise<void> | void = () => undefined;
+
+  override async acquire(request: AcquireRequest): Promise<AcquireReply> {
+    this.calls.acquire++;
+    await this.beforeAcquire();
+    const reply = await super.acquire(request);
+    await this.afterAcquire();
+    return reply;
+  }
+
+  override renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    this.calls.renew++;
+    const gate = Promise.resolve(this.onRenew());
+    return requests.map(async (request) => {
+      await gate;
+      return (await super.renew([request])[0])!;
+    });
+  }
+
+  override async release(request: ReleaseRequest): Promise<boolean> {
+    this.calls.release++;
+    this.released.push(request);
+    await this.onRelease();
+    return super.release(request);
+  }
+
+  override subscribe(name: string, onWake: () => void) {
+    this.calls.subscribe++;
+    return super.subscribe(name, onWake);
+  }
+}

@@ -1,0 +1,328 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  isLockLostError,
+  LockAbortedError,
+  type Lease,
+  type LockEvent,
+  LockLostError,
+  LockService,
+  LockTimeoutError,
+} from '../../lib/index.js';
+
+let locks: LockService;
+let events: LockEvent[];
+
+beforeEach(() => {
+  locks = new LockService({ store: 'memory' });
+  events = [];
+  locks.events$.subscribe((event) => events.push(event));
+});
+
+afterEach(async () => {
+  await locks.onApplicationShutdown();
+});
+
+describe('a lease', () => {
+  it('has a name, an owner of its own, a token, and most of its time left', async () => {
+    const one = await locks.acquire('a');
+    const two = await locks.acquire('b');
+    expect(one.name).toBe('a');
+    expect(one.owner).toMatch(/^[\da-f-]{36}:\d+$/);
+    expect(two.owner).not.toBe(one.owner);
+    expect(Number.isSafeInteger(one.fencingToken)).toBe(true);
+    expect(one.held).toBe(true);
+    expect(one.remainingTime()).toBeGreaterThan(25_000);
+    // 1 % and 2 ms are not promised.
+    expect(one.remainingTime()).toBeLessThanOrEqual(29_698);
+    expect(() => {
+      one.assertHeld();
+    }).not.toThrow();
+  });
+
+  it('is listed while it is held', async () => {
+    const one = await locks.acquire('a');
+    const two = await locks.acquire('b');
+    expect(locks.leases().map((lease) => lease.name)).toEqual(['a', 'b']);
+    await one.release();
+    expect(locks.leases()).toEqual([two]);
+  });
+
+  it('is over after its release, which may be repeated', async () => {
+    const lease = await locks.acquire('a');
+    await Promise.all([lease.release(), lease.release()]);
+    await lease.release();
+    expect(lease.held).toBe(false);
+    expect(lease.remainingTime()).toBe(0);
+    expect(lease.signal.aborted).toBe(false);
+    expect(() => {
+      lease.assertHeld();
+    }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', reason: 'released' }));
+    await expect(lease.extend(1_000)).rejects.toBeInstanceOf(LockLostError);
+    expect(events.filter((event) => event.type === 'released')).toHaveLength(1);
+  });
+
+  it('ends with its block under `await using`', async () => {
+    const lock = locks.getLock('a');
+    {
+      await using lease = await lock.acquire();
+      expect(lease.held).toBe(true);
+      expect(await lock.isLocked()).toBe(true);
+    }
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  it('is renewed without a lease time, and fixed with one', async () => {
+    const short = new LockService({ store: 'memory', leaseTime: 150 });
+    const renewed = await short.acquire('a');
+    const fixed = await short.acquire('b', { leaseTime: 150 });
+    const both = await short.acquire('c', { leaseTime: 120, renew: true });
+    await sleep(400);
+    expect([renewed.held, fixed.held, both.held]).toEqual([true, false, true]);
+    expect(fixed.signal.aborted).toBe(true);
+    expect((fixed.signal.reason as LockLostError).reason).toBe('expired');
+    await short.onApplicationShutdown();
+  });
+
+  it('does not lend its lease time to the next acquisition of the same lock', async () => {
+    const lock = locks.getLock('a');
+    await (await lock.acquire({ leaseTime: 500 })).release();
+    const lease = await lock.acquire();
+    expect(lease.remainingTime()).toBeGreaterThan(20_000);
+  });
+
+  it('can be extended, and is never shortened by it', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 1_000 });
+    await lease.extend(10_000);
+    expect(lease.remainingTime()).toBeGreaterThan(9_000);
+    await lease.extend(500);
+    expect(lease.remainingTime()).toBeGreaterThan(9_000);
+    expect(await locks.getLock('a').remainingTime()).toBeGreaterThan(9_000);
+  });
+
+  it('is lost at maxHoldTime, and the lock is free then', async () => {
+    const bounded = new LockService({ store: 'memory', leaseTime: 90, maxHoldTime: 250 });
+    const lease = await bounded.acquire('a');
+    await sleep(150);
+    expect(lease.held).toBe(true);
+    const next = await bounded.acquire('a', { waitTime: 5_000 });
+    expect(lease.held).toBe(false);
+    expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
+    await next.release();
+    await bounded.onApplicationShutdown();
+  });
+
+  it('tells its holder when somebody takes the lock away', async () => {
+    const lease = await locks.acquire('a');
+    expect(await locks.forceRelease('a')).toBe(true);
+    expect(lease.held).toBe(false);
+    expect(isLockLostError(lease.signal.reason)).toBe(true);
+    expect((lease.signal.reason as LockLostError).reason).toBe('deleted');
+    expect(events).toContainEqual(expect.objectContaining({ type: 'lost', name: 'a', reason: 'deleted' }));
+    await expect(lease.extend(1_000)).rejects.toBe(lease.signal.reason);
+    await expect(lease.release()).resolves.toBeUndefined();
+  });
+
+  it('knows that it is over although its timer has not fired', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 30 });
+    const { signal } = lease;
+    expect(signal.aborted).toBe(false);
+    const end = performance.now() + 60;
+    while (performance.now() < end); // the event loop is blocked, no timer runs
+    expect(lease.signal.aborted).toBe(true);
+    expect(lease.held).toBe(false);
+    expect(lease.remainingTime()).toBe(0);
+  });
+
+  it('gives a signal that was first asked for after the loss as aborted', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 20 });
+    await sleep(40);
+    expect(lease.signal.aborted).toBe(true);
+    expect(isLockLostError(lease.signal.reason)).toBe(true);
+  });
+});
+
+describe('using', () => {
+  it('returns what the callback returns, with and without options', async () => {
+    expect(await locks.using('a', () => 1)).toBe(1);
+    expect(await locks.using('a', { waitTime: 0 }, async (lease) => lease.name)).toBe('a');
+    expect(await locks.getLock('a').using({}, () => 2)).toBe(2);
+    expect(await locks.getLock('a').isLocked()).toBe(false);
+  });
+
+  it('passes the callback its own error on, and releases', async () => {
+    const failure = new Error('business');
+    await expect(
+      locks.using('a', () => {
+        throw failure;
+      }),
+    ).rejects.toBe(failure);
+    await expect(locks.using('a', () => Promise.reject(failure))).rejects.toBe(failure);
+    expect(await locks.getLock('a').isLocked()).toBe(false);
+  });
+
+  it('does not run the callback without the lock', async () => {
+    await locks.acquire('a');
+    let ran = false;
+    await expect(locks.using('a', { waitTime: 20 }, () => (ran = true))).rejects.toBeInstanceOf(
+      LockTimeoutError,
+    );
+    expect(ran).toBe(false);
+  });
+
+  it('refuses to run without a callback', async () => {
+    await expect(locks.using('a', {}, undefined as never)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(await locks.getLock('a').isLocked()).toBe(false);
+  });
+});
+
+describe('tryAcquire and acquire', () => {
+  it('is null when busy, LockTimeoutError when waited for', async () => {
+    const lease = await locks.acquire('a');
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(await locks.tryAcquire('a', { waitTime: 20 })).toBeNull();
+    const error = await locks.acquire('a', { waitTime: 20 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error).toMatchObject({
+      key: 'a',
+      holder: lease.owner,
+      status: 409,
+      statusCode: 409,
+      expose: true,
+    });
+    expect((error as LockTimeoutError).waited).toBeGreaterThanOrEqual(19);
+    expect((error as Error).message).not.toContain(lease.owner);
+  });
+
+  it('waits for ever with Infinity', async () => {
+    const lease = await locks.acquire('a');
+    const waiting = locks.acquire('a', { waitTime: Infinity });
+    await sleep(50);
+    await lease.release();
+    expect((await waiting).held).toBe(true);
+  });
+
+  it('stops waiting when the signal fires, and says why', async () => {
+    const lease = await locks.acquire('a');
+    const controller = new AbortController();
+    const waiting = locks.acquire('a', { signal: controller.signal });
+    await sleep(5);
+    controller.abort('changed my mind');
+    const error = await waiting.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockAbortedError);
+    expect((error as Error).cause).toBe('changed my mind');
+    await expect(locks.tryAcquire('b', { signal: controller.signal })).rejects.toMatchObject({
+      code: 'LOCK_ABORTED',
+    });
+    expect(await locks.getLock('b').isLocked()).toBe(false);
+    await lease.release();
+    expect(await locks.getLock('a').isLocked()).toBe(false);
+  });
+
+  it('does not end a lease whose signal fires later', async () => {
+    const controller = new AbortController();
+    const lease = await locks.acquire('a', { signal: controller.signal });
+    controller.abort();
+    expect(lease.held).toBe(true);
+  });
+
+  it.each([
+    ['', 'LOCK_KEY'],
+    ['x'.repeat(1_025), 'LOCK_KEY'],
+    ['ü'.repeat(513), 'LOCK_KEY'],
+    ['\ud800', 'LOCK_KEY'],
+    [undefined, 'LOCK_KEY'],
+    [42, 'LOCK_KEY'],
+    [null, 'LOCK_KEY'],
+    [{}, 'LOCK_KEY'],
+    [[], 'LOCK_CONFIG'],
+    [['a', ''], 'LOCK_KEY'],
+  ])('refuses the name %j', async (name, code) => {
+    await expect(locks.acquire(name as string)).rejects.toMatchObject({ code });
+    await expect(locks.tryAcquire(name as string)).rejects.toMatchObject({ code });
+    await expect(locks.using(name as string, () => 1)).rejects.toMatchObject({ code });
+  });
+
+  it.each([
+    { waitTime: -1 },
+    { waitTime: NaN },
+    { waitTime: 1.5 },
+    { waitTime: '5' },
+    { waitTime: null },
+    { leaseTime: 0 },
+    { leaseTime: -5 },
+    { leaseTime: 2 },
+    { leaseTime: NaN },
+    { leaseTime: Infinity },
+    { leaseTime: 10.5 },
+    { renew: 'yes' },
+    { signal: {} },
+  ])('refuses the options %j', async (options) => {
+    const [option, value] = Object.entries(options)[0]!;
+    const error: unknown = await locks.acquire('a', options as object).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
+    expect((error as Error).message).toContain(option);
+    if (typeof value === 'number') expect((error as Error).message).toContain(String(value));
+    expect(await locks.getLock('a').isLocked()).toBe(false);
+  });
+});
+
+describe('a multi-lock', () => {
+  it('holds all its names at once, each under its own token, in one lease', async () => {
+    const lease = await locks.acquire(['b', 'a', 'b']);
+    expect(locks.leases().map((held: Lease) => held.name)).toEqual(['a', 'b']);
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(await locks.tryAcquire('b')).toBeNull();
+    await lease.release();
+    expect(lease.held).toBe(false);
+    expect(locks.leases()).toEqual([]);
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('holds nothing when one member is busy, and nothing while it waits for it', async () => {
+    const busy = await locks.acquire('b');
+    expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
+    const waiting = locks.acquire(['a', 'b']);
+    await sleep(20);
+    const meanwhile = await locks.tryAcquire('a');
+    expect(meanwhile).not.toBeNull();
+    await meanwhile?.release();
+    await busy.release();
+    const lease = await waiting;
+    expect(lease.held).toBe(true);
+    await lease.release();
+  });
+
+  it('is lost with its first member', async () => {
+    const lease = await locks.acquire(['a', 'b']);
+    const { signal } = lease;
+    await locks.forceRelease('b');
+    expect(lease.held).toBe(false);
+    expect(isLockLostError(signal.reason)).toBe(true);
+    await lease.release();
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('re-enters per member', async () => {
+    await locks.using('a', async () => {
+      await locks.using(['a', 'b'], () => {
+        expect(locks.getLock('a').holdCount()).toBe(2);
+        expect(locks.getLock('b').holdCount()).toBe(1);
+        expect(locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]).isHeld()).toBe(true);
+      });
+      expect(locks.getLock('a').holdCount()).toBe(1);
+    });
+  });
+
+  it('lets two that want the same names in different order both get through', async () => {
+    let inside = 0;
+    const work = async () => {
+      expect(++inside).toBe(1);
+      await sleep(1);
+      inside--;
+    };
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => locks.using(n % 2 ? ['a', 'b'] : ['b', 'a'], work)),
+    );
+  });
+});
