@@ -1,10 +1,6 @@
-/** @type {import('jest').Config} */
-export default {
+const common = {
   testEnvironment: 'node',
-  roots: ['<rootDir>/test', '<rootDir>/sample-app'],
-  testMatch: ['**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -21,7 +17,31 @@ export default {
     ],
   },
   setupFiles: ['<rootDir>/test/quiet-logs.ts'],
+};
+const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
+
+/** @type {import('jest').Config} */
+export default {
   // Real servers and real processes: two files at a time keep the timings of a small machine apart.
   maxWorkers: 2,
   testTimeout: 30_000,
+  projects: [
+    {
+      ...common,
+      displayName: 'nest-12',
+      roots: ['<rootDir>/test', '<rootDir>/sample-app'],
+      testMatch: ['**/*.spec.ts'],
+      moduleNameMapper: sourceNames,
+    },
+    {
+      ...common,
+      displayName: 'nest-11',
+      roots: ['<rootDir>/test/nest'],
+      testMatch: ['**/*.spec.ts'],
+      moduleNameMapper: {
+        ...sourceNames,
+        '^@nestjs/([^/]+)(.*)$': '<rootDir>/test/nest-11/node_modules/@nestjs/$1$2',
+      },
+    },
+  ],
 };

@@ -8,6 +8,7 @@ export type {
   LockModuleOptions,
   LockOptionsFactory,
   RedisConnection,
+  UsingOptions,
 } from './lock.options.js';
 export type { Lease, Lock } from './locks/lock.js';
 export type { LockEvent } from './lock.events.js';

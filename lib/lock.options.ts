@@ -81,6 +81,15 @@ export interface AcquireOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** How a lock is to be held around a callback. */
+export interface UsingOptions extends AcquireOptions {
+  /**
+   * ms from the acquisition for which nobody else gets the lock, even where the callback ends sooner: for jobs that
+   * must not run twice, and against repetition. A crash does not lengthen it. @default 0
+   */
+  minHoldTime?: number | undefined;
+}
+
 /** Each default with the rule behind it. */
 export const DEFAULTS = Object.freeze({
   /** Keeps our keys apart from the application's. */

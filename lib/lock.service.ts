@@ -7,7 +7,7 @@ import { LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
 import { logEvent } from './lock.log.js';
-import type { AcquireOptions, LockModuleOptions } from './lock.options.js';
+import type { AcquireOptions, LockModuleOptions, UsingOptions } from './lock.options.js';
 import { resolveOptions } from './lock.options.validation.js';
 import type { LockState } from './lock.state.js';
 import type { Lease, Lock } from './locks/lock.js';
@@ -48,10 +48,10 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws what {@link acquire} throws, before the callback runs
    */
   using<T>(name: LockName, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
-  using<T>(name: LockName, options: AcquireOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(name: LockName, options: UsingOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
   async using<T>(
     name: LockName,
-    optionsOrCallback: AcquireOptions | ((lease: Lease) => T | Promise<T>),
+    optionsOrCallback: UsingOptions | ((lease: Lease) => T | Promise<T>),
     callback?: (lease: Lease) => T | Promise<T>,
   ): Promise<T> {
     const lock = this.lockOf(name);

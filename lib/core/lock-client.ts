@@ -80,12 +80,13 @@ export class LockClient {
 
   /**
    * Passes the tenure on or gives it up. Never rejects.
+   * @param keepFor ms for which nobody gets it
    * @returns how it was lost, when it turns out that it had been gone before
    */
-  async release(tenure: Tenure): Promise<LockLostError | undefined> {
+  async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
     if (!tenure.held) return tenure.loss;
     const { name, owner } = tenure;
-    if ((await this.lines.get(name)?.release(tenure)) !== false) return undefined;
+    if ((await this.lines.get(name)?.release(tenure, keepFor)) !== false) return undefined;
     this.events.next({ type: 'lost', name, owner, reason: 'deleted' });
     return new LockLostError(name, { reason: 'deleted', owner });
   }

@@ -4,6 +4,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export interface ScopedHold {
   /** How many leases share it; 0 when it is over. */
   readonly count: number;
+  /** The lock's name as the caller gave it. */
+  readonly name: string;
+  readonly held: boolean;
 }
 
 /**
@@ -13,7 +16,7 @@ export interface ScopedHold {
 export class Scope {
   /** What ran here is over. Work that it left behind finds nothing new here, and adds nothing. */
   private ended = false;
-  private readonly holds = new Map<string, ScopedHold>();
+  private readonly held = new Map<string, ScopedHold>();
   private readonly parent: Scope | undefined;
   /** The lease that this scope was opened for. */
   lease: unknown;
@@ -24,18 +27,36 @@ export class Scope {
 
   find(key: string): ScopedHold | undefined {
     for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
-      const hold = scope.holds.get(key);
+      const hold = scope.held.get(key);
       if (hold !== undefined && hold.count > 0) return hold;
     }
     return undefined;
   }
 
+  /** Whether a lock of that name, or any, is held here or further out. */
+  holds(name: string | undefined): boolean {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
+      for (const hold of scope.held.values()) {
+        if ((name === undefined || hold.name === name) && hold.held) return true;
+      }
+    }
+    return false;
+  }
+
+  /** The lease that this scope, or the nearest one further out, was opened for. */
+  innermostLease(): unknown {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
+      if (scope.lease !== undefined) return scope.lease;
+    }
+    return undefined;
+  }
+
   add(key: string, hold: ScopedHold): void {
-    this.holds.set(key, hold);
+    this.held.set(key, hold);
   }
 
   remove(key: string, hold: ScopedHold): void {
-    if (this.holds.get(key) === hold) this.holds.delete(key);
+    if (this.held.get(key) === hold) this.held.delete(key);
   }
 
   end(): void {

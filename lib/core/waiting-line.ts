@@ -137,16 +137,17 @@ export class WaitingLine {
 
   /**
    * Gives the tenure to the next in line without asking the store, or back to the store.
+   * @param keepFor ms for which nobody gets it
    * @returns as Releaser.release; true after a hand-off
    */
-  async release(tenure: Tenure): Promise<boolean | undefined> {
-    if (this.tenure === tenure && this.handOff(tenure)) return true;
+  async release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
+    if (keepFor === undefined && this.tenure === tenure && this.handOff(tenure)) return true;
     const { name, owner, handoffs } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = now() + Math.max(tenure.terms.leaseTime, tenure.remainingTime);
     this.yielding = this.waiters.size > 0;
     this.woken = false;
-    const released = this.context.releaser.release({ name, owner, fencingToken }, until);
+    const released = this.context.releaser.release({ name, owner, fencingToken, keepFor }, until);
     // After the command is on its way: whoever tries next comes behind it.
     tenure.end();
     return await released;

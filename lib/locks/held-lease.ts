@@ -52,8 +52,9 @@ export class HeldLease implements Lease {
     throw this.hold.loss ?? releasedError(this);
   }
 
-  release(): Promise<void> {
-    this.releasing ??= this.leave();
+  /** @param minHoldTime ms since the acquisition for which nobody else gets the lock, even though it is given up */
+  release(minHoldTime = 0): Promise<void> {
+    this.releasing ??= this.leave(Math.ceil(minHoldTime - (now() - this.since)));
     return this.releasing;
   }
 
@@ -61,10 +62,10 @@ export class HeldLease implements Lease {
     return this.release();
   }
 
-  private async leave(): Promise<void> {
+  private async leave(keepFor: number): Promise<void> {
     this.registry.delete(this);
     const { name, owner } = this;
-    await this.hold.leave();
+    await this.hold.leave(keepFor > 0 ? keepFor : undefined);
     if (this.hold.loss === undefined) {
       this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });
     }

@@ -26,6 +26,10 @@ export class Hold implements TenureHolder, ScopedHold {
     scope?.add(scopeKey, this);
   }
 
+  get name(): string {
+    return this.tenure.name;
+  }
+
   get held(): boolean {
     return this.count > 0 && this.tenure.held;
   }
@@ -46,9 +50,10 @@ export class Hold implements TenureHolder, ScopedHold {
   }
 
   /** One of the leases that share it is given back; with the last one the lock is. */
-  async leave(): Promise<void> {
+  async leave(keepFor?: number): Promise<void> {
     if (--this.count > 0) return;
     this.scope?.remove(this.scopeKey, this);
-    this.loss ??= await this.client.release(this.tenure);
+    const loss = await this.client.release(this.tenure, keepFor);
+    if (loss !== undefined && this.loss === undefined) this.onLost(loss);
   }
 }

@@ -1,12 +1,12 @@
-import type { Lease } from './lock.js';
+import type { OwnLease } from './scoped-lock.js';
 
 /** The leases of a multi-lock as one: held while all are, lost with the first, released together. */
-export class LeaseGroup implements Lease {
+export class LeaseGroup implements OwnLease {
   private anyLost: AbortSignal | undefined;
 
   constructor(
     readonly name: string,
-    private readonly leases: readonly Lease[],
+    private readonly leases: readonly OwnLease[],
   ) {}
 
   get owner(): string {
@@ -45,8 +45,8 @@ export class LeaseGroup implements Lease {
     for (const lease of this.leases) lease.assertHeld();
   }
 
-  async release(): Promise<void> {
-    await Promise.all(this.leases.map((lease) => lease.release()));
+  async release(minHoldTime?: number): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.release(minHoldTime)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

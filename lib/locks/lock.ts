@@ -1,4 +1,4 @@
-import type { AcquireOptions } from '../lock.options.js';
+import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
 export interface Lock {
@@ -22,7 +22,7 @@ export interface Lock {
    * released whatever happens; the caller gets the callback's own result or error, never one of the release.
    */
   using<T>(callback: (lease: Lease) => T | Promise<T>): Promise<T>;
-  using<T>(options: AcquireOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(options: UsingOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
 
   /** Whether anyone holds it, as the store knows. */
   isLocked(): Promise<boolean>;

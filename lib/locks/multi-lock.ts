@@ -4,8 +4,8 @@ import type { Busy } from '../core/waiting-line.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { LeaseGroup } from './lease-group.js';
-import type { Lease, Lock } from './lock.js';
-import { ScopedLock } from './scoped-lock.js';
+import type { Lock } from './lock.js';
+import { type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /**
  * Several locks as one: all or none. It waits only for the member that it found busy, and holds nothing while it
@@ -35,12 +35,12 @@ export class MultiLock extends ScopedLock {
   async enter(
     scope: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
-  ): Promise<Lease | Busy> {
+  ): Promise<OwnLease | Busy> {
     const until = now() + options.waitTime;
     let waitFor: ScopedLock | undefined;
     for (;;) {
       const order = this.members.toSorted((a, b) => Number(b === waitFor) - Number(a === waitFor));
-      const leases: Lease[] = [];
+      const leases: OwnLease[] = [];
       let refusal: { busy: Busy; by: ScopedLock } | undefined;
       try {
         for (const member of order) {
@@ -82,6 +82,6 @@ export class MultiLock extends ScopedLock {
   }
 }
 
-async function releaseAll(leases: readonly Lease[]): Promise<void> {
+async function releaseAll(leases: readonly OwnLease[]): Promise<void> {
   await Promise.all(leases.map((lease) => lease.release()));
 }

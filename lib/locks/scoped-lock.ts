@@ -1,11 +1,17 @@
 import { now } from '../core/deadline.js';
 import { currentScope, runInScope, Scope } from '../core/scope.js';
+import { assertTime } from '../core/validation.js';
 import type { Busy } from '../core/waiting-line.js';
 import { LockConfigError, LockTimeoutError } from '../lock.errors.js';
-import type { AcquireOptions } from '../lock.options.js';
+import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 import type { Lease, Lock } from './lock.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
+
+/** A lease as this package sees it: its release can leave the lock taken for a while. */
+export interface OwnLease extends Lease {
+  release(minHoldTime?: number): Promise<void>;
+}
 
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
@@ -21,7 +27,7 @@ export abstract class ScopedLock implements Lock {
   abstract enter(
     scope: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
-  ): Promise<Lease | Busy>;
+  ): Promise<OwnLease | Busy>;
 
   /** How often the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -36,8 +42,8 @@ export abstract class ScopedLock implements Lock {
   }
 
   using<T>(callback: Callback<T>): Promise<T>;
-  using<T>(options: AcquireOptions, callback: Callback<T>): Promise<T>;
-  async using<T>(optionsOrCallback: AcquireOptions | Callback<T>, callback?: Callback<T>): Promise<T> {
+  using<T>(options: UsingOptions, callback: Callback<T>): Promise<T>;
+  async using<T>(optionsOrCallback: UsingOptions | Callback<T>, callback?: Callback<T>): Promise<T> {
     const [options, run] =
       typeof optionsOrCallback === 'function'
         ? [undefined, optionsOrCallback]
@@ -45,6 +51,8 @@ export abstract class ScopedLock implements Lock {
     if (typeof run !== 'function') {
       throw new LockConfigError('using', 'needs a callback', { value: run, key: this.name });
     }
+    const { minHoldTime = 0 } = options ?? {};
+    assertTime('minHoldTime', minHoldTime);
     const scope = new Scope(currentScope());
     const lease = await this.enterOrThrow(scope, options);
     scope.lease = lease;
@@ -52,7 +60,7 @@ export abstract class ScopedLock implements Lock {
       return await runInScope(scope, () => run(lease));
     } finally {
       scope.end();
-      await lease.release();
+      await lease.release(minHoldTime);
     }
   }
 
@@ -64,7 +72,10 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
-  private async enterOrThrow(scope: Scope | undefined, options: AcquireOptions | undefined): Promise<Lease> {
+  private async enterOrThrow(
+    scope: Scope | undefined,
+    options: AcquireOptions | undefined,
+  ): Promise<OwnLease> {
     const askedAt = now();
     const lease = await this.enter(scope, withWaitTime(options, this.defaultWaitTime));
     if ('busy' in lease) throw new LockTimeoutError(this.name, Math.round(now() - askedAt), lease.holder);

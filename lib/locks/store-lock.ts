@@ -9,7 +9,7 @@ import type { AcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { Lease } from './lock.js';
-import { ScopedLock } from './scoped-lock.js';
+import { type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /** What the locks of one service share. */
 export interface LockContext {
@@ -55,7 +55,7 @@ export abstract class StoreLock extends ScopedLock {
   async enter(
     scope: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
-  ): Promise<Lease | Busy> {
+  ): Promise<OwnLease | Busy> {
     const request = this.request(options);
     if (request.signal?.aborted === true) throw new LockAbortedError(this.name, request.signal.reason);
     const outer = this.findHold(scope);
@@ -80,7 +80,7 @@ export abstract class StoreLock extends ScopedLock {
     return new HeldLease(hold, this.client, this.context.leases);
   }
 
-  private async reenter(hold: Hold, leaseTime: number | undefined): Promise<Lease> {
+  private async reenter(hold: Hold, leaseTime: number | undefined): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     const lease = new HeldLease(hold, this.client, this.context.leases);
     hold.count++;

@@ -72,6 +72,8 @@ export interface ReleaseRequest {
   readonly owner: string;
   /** The last token given out under this hold, which may have grown by hand-offs that the store never saw. */
   readonly fencingToken?: number | undefined;
+  /** ms for which the lock stays taken, by nobody, instead of being freed at once. */
+  readonly keepFor?: number | undefined;
 }
 
 export interface Subscription {

@@ -54,10 +54,14 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  release({ name, owner, fencingToken }: ReleaseRequest): Promise<boolean> {
-    if (this.find(name)?.owner !== owner) return Promise.resolve(false);
+  release({ name, owner, fencingToken, keepFor }: ReleaseRequest): Promise<boolean> {
+    const hold = this.find(name);
+    if (hold?.owner !== owner) return Promise.resolve(false);
     this.lastToken = Math.max(this.lastToken, fencingToken ?? 0);
-    return this.forceRelease(name);
+    if (keepFor === undefined) return this.forceRelease(name);
+    hold.expiresAt = performance.now() + keepFor;
+    this.announce(name);
+    return Promise.resolve(true);
   }
 
   forceRelease(name: string): Promise<boolean> {

@@ -70,13 +70,13 @@ export class RedisLockStore implements LockStore {
     return renewals;
   }
 
-  async release({ name, owner, fencingToken }: ReleaseRequest): Promise<boolean> {
+  async release({ name, owner, fencingToken, keepFor }: ReleaseRequest): Promise<boolean> {
     const keys = this.keys(name);
     const { epoch } = this.connection;
     const released = await this.run(
       scripts.release,
       [keys.lock, keys.fence],
-      [owner, keys.channel, fencingToken ?? 0, FENCE_TTL],
+      [owner, keys.channel, fencingToken ?? 0, FENCE_TTL, keepFor ?? 0],
       name,
     );
     // "Not held" after a reconnection may be the answer to a release that the client has sent twice.

@@ -1,0 +1,236 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Inject, Injectable, Module } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import {
+  getLockServiceToken,
+  InjectLockService,
+  LockConfigError,
+  LockModule,
+  type LockModuleOptions,
+  LockService,
+  MemoryLockStore,
+  type LockOptionsFactory,
+} from '../../lib/index.js';
+
+let app: TestingModule | undefined;
+
+const boot = async (...imports: NonNullable<Parameters<typeof Test.createTestingModule>[0]['imports']>) => {
+  app = await Test.createTestingModule({ imports }).compile();
+  await app.init();
+  return app;
+};
+
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+
+@Injectable()
+class Settings implements LockOptionsFactory {
+  createLockOptions() {
+    return Promise.resolve({ store: 'memory' as const, leaseTime: 5_000 });
+  }
+}
+
+@Module({ providers: [Settings], exports: [Settings] })
+class SettingsModule {}
+
+const leaseTimeOf = async (locks: LockService) => {
+  const lease = await locks.acquire('a');
+  return Math.round(lease.remainingTime() / 1_000);
+};
+
+describe('LockModule', () => {
+  it('forRoot gives every module a service', async () => {
+    @Injectable()
+    class Orders {
+      constructor(readonly locks: LockService) {}
+    }
+    @Module({ providers: [Orders] })
+    class OrdersModule {}
+
+    const { locks } = (await boot(LockModule.forRoot({ store: 'memory' }), OrdersModule)).get(Orders, {
+      strict: false,
+    });
+    expect(locks).toBeInstanceOf(LockService);
+    expect(await locks.using('a', () => 'held')).toBe('held');
+  });
+
+  it('forRootAsync takes a factory with dependencies', async () => {
+    const dynamic = LockModule.forRootAsync({
+      imports: [SettingsModule],
+      inject: [Settings],
+      useFactory: async (settings: Settings) => settings.createLockOptions(),
+    });
+    expect(await leaseTimeOf((await boot(dynamic)).get(LockService, { strict: false }))).toBe(5);
+  });
+
+  it('forRootAsync takes a class', async () => {
+    const dynamic = LockModule.forRootAsync({ useClass: Settings });
+    expect(await leaseTimeOf((await boot(dynamic)).get(LockService, { strict: false }))).toBe(5);
+  });
+
+  it('forRootAsync takes an existing provider', async () => {
+    const dynamic = LockModule.forRootAsync({ imports: [SettingsModule], useExisting: Settings });
+    expect(await leaseTimeOf((await boot(dynamic)).get(LockService, { strict: false }))).toBe(5);
+  });
+
+  it('forRootAsync wants exactly one of the three', () => {
+    expect(() => LockModule.forRootAsync({})).toThrow(LockConfigError);
+    expect(() =>
+      LockModule.forRootAsync({ useClass: Settings, useFactory: () => ({ store: 'memory' }) }),
+    ).toThrow(LockConfigError);
+  });
+
+  it('gives named instances beside the default one', async () => {
+    @Injectable()
+    class Reports {
+      @InjectLockService('property') readonly byProperty!: LockService;
+      constructor(
+        readonly locks: LockService,
+        @InjectLockService('reports') readonly reports: LockService,
+        @Inject(getLockServiceToken('async')) readonly viaToken: LockService,
+      ) {}
+    }
+    @Module({ providers: [Reports] })
+    class ReportsModule {}
+
+    const booted = await boot(
+      LockModule.forRoot({ store: 'memory' }),
+      LockModule.forRoot({ store: 'memory', name: 'reports' }),
+      LockModule.forRoot({ store: 'memory', name: 'property' }),
+      LockModule.forRootAsync({ name: 'async', useFactory: () => ({ store: 'memory' }) }),
+      ReportsModule,
+    );
+    const reports = booted.get(Reports, { strict: false });
+    const all = [reports.locks, reports.reports, reports.byProperty, reports.viaToken];
+    expect(new Set(all).size).toBe(4);
+    // Each has its own store, so the same name is another lock.
+    for (const locks of all) expect((await locks.tryAcquire('a'))?.held).toBe(true);
+  });
+
+  it('fails the boot with the cure when a named instance is not provided', async () => {
+    @Injectable()
+    class Reports {
+      constructor(@InjectLockService('nowhere') readonly locks: LockService) {}
+    }
+    const booting = Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+      providers: [Reports],
+    }).compile();
+    await expect(booting).rejects.toThrow(/LockModule\.forRoot\(\{ name: "nowhere"/);
+  });
+
+  it('is not global when told so', async () => {
+    @Injectable()
+    class Orders {
+      constructor(readonly locks: LockService) {}
+    }
+    @Module({ providers: [Orders] })
+    class OrdersModule {}
+
+    const booting = Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory', isGlobal: false }), OrdersModule],
+    }).compile();
+    await expect(booting).rejects.toThrow(/LockService/);
+  });
+
+  it('keeps two applications in one process apart', async () => {
+    const build = () =>
+      Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] }).compile();
+    const [one, two] = await Promise.all([build(), build()]);
+    const [first, second] = [one.get(LockService), two.get(LockService)];
+    expect(first).not.toBe(second);
+    await first.using('a', async () => {
+      expect((await second.tryAcquire('a'))?.held).toBe(true);
+    });
+    await one.close();
+    expect(await second.tryAcquire('b')).not.toBeNull();
+    await two.close();
+  });
+
+  it('can be overridden in a test', async () => {
+    const double = { using: (_: string, callback: () => unknown) => callback() };
+    const module = await Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] })
+      .overrideProvider(LockService)
+      .useValue(double)
+      .compile();
+    expect(module.get(LockService)).toBe(double);
+  });
+});
+
+describe('wrong options fail at boot, with the option, the rule and the value', () => {
+  it.each<[string, unknown, RegExp]>([
+    ['none of the three', {}, /connection \/ nodes \/ store.*none/],
+    ['two of the three', { store: 'memory', connection: 'redis://x' }, /connection and store/],
+    ['no object', undefined, /options/],
+    ['a URL of another kind', { connection: 'http://user:secret@x' }, /redis:\/\/ or rediss:\/\/.*http:/],
+    ['text that is no URL', { connection: 'localhost' }, /redis:\/\//],
+    ['a number for a connection', { connection: 6379 }, /connection.*6379/],
+    ['an unknown store', { store: 'disk' }, /store.*"disk"/],
+    ['half a store', { store: { acquire: () => undefined } }, /store/],
+    ['a negative leaseTime', { store: 'memory', leaseTime: -1 }, /leaseTime.*-1/],
+    ['a fractional leaseTime', { store: 'memory', leaseTime: 10.5 }, /leaseTime.*10\.5/],
+    ['a leaseTime below the drift', { store: 'memory', leaseTime: 2 }, /leaseTime.*drift.*2/],
+    ['NaN', { store: 'memory', waitTime: NaN }, /waitTime.*NaN/],
+    ['an endless lease', { store: 'memory', leaseTime: Infinity }, /leaseTime.*Infinity/],
+    ['a maxHoldTime of 0', { store: 'memory', maxHoldTime: 0 }, /maxHoldTime.*0/],
+    ['a negative localHandoff', { store: 'memory', localHandoff: -1 }, /localHandoff.*-1/],
+    ['a prefix that is no text', { store: 'memory', keyPrefix: 1 }, /keyPrefix.*1/],
+    ['an empty name', { store: 'memory', name: '' }, /name.*""/],
+    ['isGlobal that is no boolean', { store: 'memory', isGlobal: 'yes' }, /isGlobal.*"yes"/],
+    ['an option that does not exist', { store: 'memory', maxHoldTme: 5 }, /maxHoldTme/],
+  ])('%s', async (_, options, message) => {
+    expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(LockConfigError);
+    expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(message);
+    const later = LockModule.forRootAsync({ useFactory: () => options as LockModuleOptions });
+    await expect(Test.createTestingModule({ imports: [later] }).compile()).rejects.toThrow(LockConfigError);
+  });
+
+  it.each(['http://user:secret@x', 'secret', 'user:secret@host'])(
+    'never repeats a password: %s',
+    (connection) => {
+      expect(() => LockModule.forRoot({ connection })).toThrow(/^(?!.*secret)/);
+      expect(() => LockModule.forRoot({ connection })).not.toThrow(/secret/);
+    },
+  );
+});
+
+describe('shutdown', () => {
+  it('refuses new locks first, keeps what is held until requests end, then releases it', async () => {
+    const store = new MemoryLockStore();
+    const booted = await boot(LockModule.forRoot({ store }));
+    const locks = booted.get(LockService);
+    const lease = await locks.acquire('a');
+    locks.beforeApplicationShutdown();
+    await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    expect(lease.held).toBe(true);
+    await booted.close();
+    app = undefined;
+    expect(lease.held).toBe(false);
+    expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('lets a request in flight re-enter the lock that it holds', async () => {
+    const locks = (await boot(LockModule.forRoot({ store: 'memory' }))).get(LockService);
+    await locks.using('a', async () => {
+      locks.beforeApplicationShutdown();
+      expect(await locks.using('a', () => 'again')).toBe('again');
+    });
+  });
+});
+
+it('logs a loss once, as an error, with the key', async () => {
+  const lines: string[] = [];
+  const logger = { error: (line: string) => lines.push(line), warn: jest.fn(), log: jest.fn() };
+  app = await Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] })
+    .setLogger(logger)
+    .compile();
+  const locks = app.get(LockService);
+  const lease = await locks.acquire('order:7');
+  await locks.forceRelease('order:7');
+  await lease.release();
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain('"order:7"');
+});
