@@ -1,6 +1,11 @@
 export { LockModule } from './lock.module.js';
 export { LockService, type LockName } from './lock.service.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
+export { DistributedLock, type DistributedLockDecorator } from './nest/distributed-lock.decorator.js';
+export type { DistributedLockOptions } from './nest/distributed-lock.options.js';
+export type { LockKey } from './nest/lock-key.js';
+export { LockInterceptor } from './nest/lock.interceptor.js';
+export { assertLocked, currentLease } from './nest/current-lease.js';
 export type {
   AcquireOptions,
   LockFactoryOptions,

@@ -1,3 +1,5 @@
+import { IntrinsicException } from '@nestjs/common';
+
 /**
  * Every failure has a class of its own. The ones that a web client may see (409, 503) carry a message that tells a
  * stranger nothing; the key, the holder and the cause stand beside it as properties, for logs.
@@ -21,37 +23,52 @@ interface LockErrorDetails {
   readonly cause?: unknown;
 }
 
-/** What all errors of this package have in common. */
-export abstract class LockError extends Error {
-  /** Which failure this is. Stable across versions and package copies. */
-  abstract readonly code: LockErrorCode;
+/** What all errors of this package have in common, on top of the class that says how Nest treats them. */
+function lockErrorOn(Base: new (message: string) => Error) {
+  abstract class BaseLockError extends Base {
+    /** Which failure this is. Stable across versions and package copies. */
+    abstract readonly code: LockErrorCode;
 
-  /** The lock's name as the caller gave it, if the failure concerns one lock. */
-  readonly key: string | undefined;
+    /** The lock's name as the caller gave it, if the failure concerns one lock. */
+    readonly key: string | undefined;
 
-  /** HTTP status. Nest's own exception handling reads these three and answers without a filter. */
-  readonly status: number;
-  readonly statusCode: number;
-  /** Whether `message` may be shown to a client. */
-  readonly expose: boolean;
+    /** HTTP status. Nest's own exception handling reads these three and answers without a filter. */
+    readonly status: number;
+    readonly statusCode: number;
+    /** Whether `message` may be shown to a client. */
+    readonly expose: boolean;
 
-  protected constructor(
-    message: string,
-    http: { status: number; expose: boolean },
-    details: LockErrorDetails = {},
-  ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = new.target.name;
-    this.key = details.key;
-    this.status = http.status;
-    this.statusCode = http.status;
-    this.expose = http.expose;
-    Object.defineProperty(this, BRAND, { value: true });
+    constructor(
+      message: string,
+      http: { status: number; expose: boolean },
+      { key, cause }: LockErrorDetails = {},
+    ) {
+      super(message);
+      if (cause !== undefined) this.cause = cause;
+      this.name = new.target.name;
+      this.key = key;
+      this.status = http.status;
+      this.statusCode = http.status;
+      this.expose = http.expose;
+      Object.defineProperty(this, BRAND, { value: true });
+    }
+  }
+  return BaseLockError;
+}
+
+/** Every failure of this package: `error instanceof LockError` holds for all of them. */
+export abstract class LockError extends lockErrorOn(Error) {
+  static override [Symbol.hasInstance](this: unknown, error: unknown): boolean {
+    if (this === LockError) return isLockError(error);
+    return Function.prototype[Symbol.hasInstance].call(this, error);
   }
 }
 
+/** What happens in every healthy application. Nest would log any other error as a fault, with its stack. */
+abstract class ExpectedLockError extends lockErrorOn(IntrinsicException) {}
+
 /** The lock was still held by somebody else when the wait time was over. HTTP 409. */
-export class LockTimeoutError extends LockError {
+export class LockTimeoutError extends ExpectedLockError {
   readonly code = 'LOCK_TIMEOUT';
   /** How long the caller waited, in ms. */
   readonly waited: number;
@@ -149,7 +166,7 @@ export class LockLostError extends LockError {
 }
 
 /** The caller's own AbortSignal fired while waiting; `cause` is its reason. HTTP 499, not exposed. */
-export class LockAbortedError extends LockError {
+export class LockAbortedError extends ExpectedLockError {
   readonly code = 'LOCK_ABORTED';
 
   constructor(key: string, reason: unknown) {
@@ -165,8 +182,8 @@ export class LockAbortedError extends LockError {
 export class LockKeyError extends LockError {
   readonly code = 'LOCK_KEY';
 
-  constructor(message: string, key?: string) {
-    super(message, { status: 500, expose: false }, { key });
+  constructor(message: string, key?: string, cause?: unknown) {
+    super(message, { status: 500, expose: false }, { key, cause });
   }
 }
 
@@ -198,7 +215,7 @@ export class LockConfigError extends LockError {
 }
 
 /** The application is shutting down, so no new lock is given out. HTTP 503. */
-export class LockClosedError extends LockError {
+export class LockClosedError extends ExpectedLockError {
   readonly code = 'LOCK_CLOSED';
 
   constructor(key?: string) {

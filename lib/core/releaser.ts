@@ -12,6 +12,7 @@ const FIRST_RETRY = 250;
  */
 export class Releaser {
   private readonly retries = new Map<ReleaseRequest, NodeJS.Timeout>();
+  private closed = false;
 
   constructor(
     private readonly store: LockStore,
@@ -27,7 +28,9 @@ export class Releaser {
     return await this.send(request, until, FIRST_RETRY);
   }
 
+  /** Ends the retries, also of releases that are still under way: nobody is left to send them. */
   close(): void {
+    this.closed = true;
     for (const timer of this.retries.values()) clearTimeout(timer);
     this.retries.clear();
   }
@@ -42,7 +45,7 @@ export class Releaser {
       }
       if (pause === FIRST_RETRY) this.onFailure(request, error);
       const retryAt = now() + pause;
-      if (retryAt < until) {
+      if (retryAt < until && !this.closed) {
         const timer = timerAt(retryAt, () => {
           this.retries.delete(request);
           void this.send(request, until, pause * 2);

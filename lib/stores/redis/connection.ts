@@ -72,6 +72,7 @@ export class RedisConnection {
 
   async close(): Promise<void> {
     for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    this.settleQueue();
     if (!this.owned) return;
     // A late error of a closing client has nobody to go to.
     this.client.on('error', () => undefined);

@@ -1,0 +1,25 @@
+import { currentScope } from '../core/scope.js';
+import { LockConfigError } from '../lock.errors.js';
+import type { Lease } from '../locks/lock.js';
+
+/** The lease under which the running code was called, the innermost where they are nested; undefined outside of any. */
+export function currentLease(): Lease | undefined {
+  return currentScope()?.innermostLease() as Lease | undefined;
+}
+
+/**
+ * For code that must never run unlocked: a decorator is silently not in effect on an object that was made by hand, or
+ * in a test.
+ * @param name the lock that has to be held; any, when absent
+ * @throws LockLostError when the lease has been lost
+ * @throws LockConfigError when no such lock is held
+ */
+export function assertLocked(name?: string): void {
+  if (currentScope()?.holds(name) === true) return;
+  const lease = currentLease();
+  if (name === undefined || lease?.name === name) lease?.assertHeld();
+  throw new LockConfigError(
+    'assertLocked',
+    `this code runs without ${name === undefined ? 'any lock' : `the lock "${name}"`}. Was its object made by Nest?`,
+  );
+}

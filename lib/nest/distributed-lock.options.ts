@@ -1,0 +1,81 @@
+import { assertLeaseTime, assertTime } from '../core/validation.js';
+import { LockConfigError, type LockTimeoutError } from '../lock.errors.js';
+import { assertInstanceName } from '../lock.options.validation.js';
+import type { UsingOptions } from '../lock.options.js';
+
+/** How a method is locked. Times are milliseconds. */
+export interface DistributedLockOptions extends UsingOptions {
+  /** @default 'lock' */
+  kind?: 'lock' | 'fair' | 'read' | 'write';
+  /**
+   * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`,
+   * or an Observable that completes), or what your function gives.
+   * @default 'throw'
+   */
+  onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown);
+  /**
+   * What happens when the lease ended before a method that succeeded: its result stands and the loss is an event and
+   * a log line, or the call throws LockLostError with the result attached.
+   * @default 'log'
+   */
+  onLost?: 'log' | 'throw';
+  /** The name of the LockService to use. @default the unnamed one */
+  instance?: string;
+  /**
+   * Whether the method returns a Promise or an Observable, which has to be known before it runs.
+   * @default the method's emitted return type, else 'promise'
+   */
+  returns?: 'promise' | 'observable';
+}
+
+const CHOICES = {
+  kind: ['lock', 'fair', 'read', 'write'],
+  onLost: ['log', 'throw'],
+  returns: ['promise', 'observable'],
+} as const;
+
+const KNOWN: readonly string[] = [
+  ...Object.keys(CHOICES),
+  'onBusy',
+  'minHoldTime',
+  'instance',
+  'waitTime',
+  'leaseTime',
+  'renew',
+  'signal',
+];
+
+/**
+ * Checks the options of a decorator or an interceptor where it is applied.
+ * @throws LockConfigError with the option, the rule and the value
+ */
+export function assertDistributedLockOptions(options: DistributedLockOptions): void {
+  for (const [option, value] of Object.entries(options as Record<string, unknown>)) {
+    if (!KNOWN.includes(option)) {
+      throw new LockConfigError(option, `is not an option; there are ${KNOWN.join(', ')}`);
+    }
+    if (value === undefined) continue;
+    if (option in CHOICES) {
+      const allowed: readonly unknown[] = CHOICES[option as keyof typeof CHOICES];
+      if (!allowed.includes(value))
+        throw new LockConfigError(option, `must be ${allowed.join(' or ')}`, { value });
+    }
+  }
+  const { kind, onBusy, minHoldTime, instance, waitTime, leaseTime, renew, signal } = options;
+  if (kind !== undefined && kind !== 'lock') {
+    throw new LockConfigError('kind', "only 'lock' is available in this version", { value: kind });
+  }
+  if (onBusy !== undefined && onBusy !== 'throw' && onBusy !== 'skip' && typeof onBusy !== 'function') {
+    throw new LockConfigError('onBusy', "must be 'throw', 'skip' or a function", { value: onBusy });
+  }
+  assertInstanceName(instance);
+  if (minHoldTime !== undefined) assertTime('minHoldTime', minHoldTime);
+  if (waitTime !== undefined) assertTime('waitTime', waitTime, { unbounded: true });
+  if (leaseTime !== undefined) assertLeaseTime(leaseTime);
+  if (renew !== undefined && typeof renew !== 'boolean') {
+    throw new LockConfigError('renew', 'must be true or false', { value: renew });
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
+  }
+}

@@ -1,0 +1,177 @@
+import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+
+/** What a template's paths start from, by name. */
+export type TemplateRoots = Readonly<Record<string, unknown>>;
+
+/** A compiled template: the keys that it gives for one call, one unless it has a `[*]`. */
+export type KeyTemplate = (roots: TemplateRoots) => string[];
+
+/** `.name`, `["name"]` or `[n]`; or `[*]`, every element. */
+type Step = string | number | typeof EVERY;
+const EVERY = Symbol('every element');
+
+interface Path {
+  /** As it stands in the template, for messages. */
+  readonly text: string;
+  readonly root: string;
+  readonly steps: readonly Step[];
+}
+
+/** How many keys one call may give: a multi-lock of more is an unbounded list from outside. */
+const MAX_KEYS = 1_000;
+
+/** Roots that are texts, and end a path. */
+const TEXTS = ['class', 'method'];
+
+const NAME = /[A-Za-z_$][\w$]*/y;
+const INDEX = /\[(0|[1-9]\d{0,8})\]/y;
+const QUOTED = /\["((?:[^"\\]|\\.)*)"\]/y;
+
+/**
+ * Compiles text with `$<path>` in it; `$$<` is a literal `$<`. Nothing is evaluated: a path is a root and a list of
+ * own properties.
+ * @param roots the names that a path may start with
+ * @throws LockConfigError with the position, when the template is malformed
+ */
+export function compileTemplate(template: string, roots: readonly string[]): KeyTemplate {
+  const parts = parse(template, roots);
+  return (values) => {
+    let keys = [''];
+    for (const part of parts) {
+      const texts = typeof part === 'string' ? [part] : resolve(part, values, template);
+      if (keys.length * texts.length > MAX_KEYS) {
+        throw new LockKeyError(`The key template "${template}" gives more than ${String(MAX_KEYS)} keys`);
+      }
+      keys = keys.flatMap((key) => texts.map((text) => key + text));
+    }
+    for (const key of keys) assertSound(key, template);
+    return keys;
+  };
+}
+
+/**
+ * Refuses a key in which a value is plainly missing, such as `order:undefined`: everything would share one lock.
+ * @throws LockKeyError
+ */
+export function assertSound(key: string, source: string): void {
+  const missing = /(?:^|[:/|,;.-])(undefined|null|NaN|\[object [^\]]*\])(?=$|[:/|,;.-])/.exec(key)?.[1];
+  if (missing !== undefined) {
+    throw new LockKeyError(`${source} gives "${key}", where ${missing} stands for a missing value`, key);
+  }
+}
+
+function parse(template: string, roots: readonly string[]): (string | Path)[] {
+  const parts: (string | Path)[] = [];
+  let text = '';
+  for (let at = 0; at < template.length;) {
+    if (template.startsWith('$$<', at)) {
+      text += '$<';
+      at += 3;
+    } else if (template.startsWith('$<', at)) {
+      if (text !== '') parts.push(text);
+      text = '';
+      const { path, end } = parsePath(template, at + 2, roots);
+      parts.push(path);
+      at = end;
+    } else {
+      text += template.charAt(at++);
+    }
+  }
+  if (text !== '') parts.push(text);
+  if (parts.length === 0) throw malformed(template, 0, 'is empty');
+  return parts;
+}
+
+function parsePath(template: string, from: number, roots: readonly string[]): { path: Path; end: number } {
+  let at = from;
+  const take = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at;
+    const match = pattern.exec(template);
+    if (match !== null) at = pattern.lastIndex;
+    return match;
+  };
+
+  const root = take(NAME)?.[0] ?? '';
+  if (!roots.includes(root)) throw malformed(template, from, `a path starts with ${roots.join(', ')}`);
+  const steps: Step[] = [];
+  while (template.charAt(at) !== '>') {
+    const start = at;
+    if (template.charAt(at) === '.') {
+      at++;
+      const name = take(NAME)?.[0];
+      if (name === undefined) throw malformed(template, at, 'a name is expected after the dot');
+      steps.push(name);
+    } else if (template.startsWith('[*]', at)) {
+      at += 3;
+      steps.push(EVERY);
+    } else {
+      const index = take(INDEX)?.[1];
+      const quoted = index === undefined ? take(QUOTED)?.[1] : undefined;
+      if (index !== undefined) steps.push(Number(index));
+      else if (quoted !== undefined) steps.push(unquote(template, start, quoted));
+      else throw malformed(template, start, 'expected .name, ["name"], [0], [*] or >');
+    }
+  }
+  const text = template.slice(from, at);
+  if (TEXTS.includes(root) && steps.length > 0) {
+    throw malformed(template, from + root.length, `${root} is a text, nothing follows it`);
+  }
+  if (!TEXTS.includes(root) && steps.length === 0) {
+    throw malformed(template, at, `${root} is no value by itself, say which part of it`);
+  }
+  if (root === 'args' && typeof steps[0] === 'string') {
+    throw malformed(template, from + root.length, 'args is followed by [0], [1]… or [*]');
+  }
+  return { path: { text, root, steps }, end: at + 1 };
+}
+
+function unquote(template: string, at: number, quoted: string): string {
+  try {
+    return JSON.parse(`"${quoted}"`) as string;
+  } catch {
+    throw malformed(template, at, 'a quoted name is written like a JSON string');
+  }
+}
+
+const malformed = (template: string, at: number, rule: string) =>
+  new LockConfigError('key', `"${template}" is malformed at position ${String(at)}: ${rule}`);
+
+/** Follows a path to its values as texts. */
+function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: string): string[] {
+  let values: unknown[] = [roots[root]];
+  try {
+    for (const step of steps) {
+      values = values.flatMap((value) => (step === EVERY ? elements(value) : [own(value, step)]));
+      if (values.length > MAX_KEYS) break;
+    }
+  } catch (cause) {
+    // A getter of the caller's own.
+    throw new LockKeyError(`$<${text}> in the key template "${template}" cannot be read`, undefined, cause);
+  }
+  if (values.length === 0) throw unusable(text, template, 'an empty list');
+  return values.map((value) => textOf(value) ?? raise(unusable(text, template, describe(value))));
+}
+
+const elements = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [undefined]);
+
+/** Own properties only: neither `constructor` nor anything else that a prototype has. */
+function own(value: unknown, step: string | number): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+  return (value as Record<string | number, unknown>)[step];
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined;
+  return typeof value === 'bigint' || typeof value === 'boolean' ? String(value) : undefined;
+}
+
+const unusable = (path: string, template: string, found: string) =>
+  new LockKeyError(
+    `$<${path}> in the key template "${template}" must be a non-empty text, a finite number, a bigint or a boolean ` +
+      `(found: ${found})`,
+  );
+
+function raise(error: Error): never {
+  throw error;
+}

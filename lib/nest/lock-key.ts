@@ -1,0 +1,54 @@
+import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+import { assertSound, compileTemplate, type KeyTemplate, type TemplateRoots } from './key-template.js';
+
+/** A key: a template, several (a multi-lock), or a function of what is called. */
+export type LockKey<Args extends readonly unknown[]> =
+  string | readonly string[] | ((...args: Args) => string | readonly string[]);
+
+/** What a key is made of at call time: what templates start from, and what a key function gets. */
+export interface KeySource<Args extends readonly unknown[]> {
+  readonly roots: TemplateRoots;
+  readonly args: Args;
+}
+
+/** Gives the keys of one call: sorted, each once, at least one. */
+export type KeyMaker<Args extends readonly unknown[]> = (source: KeySource<Args>) => string[];
+
+/**
+ * Compiles a key once, at decoration.
+ * @throws LockConfigError when a template is malformed, or the key is something else
+ */
+export function compileKey<Args extends readonly unknown[]>(
+  key: LockKey<Args>,
+  roots: readonly string[],
+): KeyMaker<Args> {
+  if (typeof key === 'function') {
+    return ({ args }) => sorted(checked(key(...args)));
+  }
+  const templates: readonly unknown[] = Array.isArray(key) ? key : [key];
+  if (templates.length === 0) throw new LockConfigError('key', 'an array of templates must not be empty');
+  const compiled = templates.map((template): KeyTemplate => {
+    if (typeof template !== 'string') {
+      const rule = 'must be a template, an array of templates or a function';
+      throw new LockConfigError('key', rule, { value: template });
+    }
+    return compileTemplate(template, roots);
+  });
+  return ({ roots: values }) => sorted(compiled.flatMap((template) => template(values)));
+}
+
+/** A key function may be wrong where the types cannot see it. */
+function checked(result: unknown): readonly string[] {
+  const keys: readonly unknown[] = Array.isArray(result) ? result : [result];
+  if (keys.length === 0) throw new LockKeyError('The key function gives no key');
+  return keys.map((key) => {
+    if (typeof key !== 'string' || key === '') {
+      throw new LockKeyError(`The key function must give a non-empty string (found: ${describe(key)})`);
+    }
+    assertSound(key, 'The key function');
+    return key;
+  });
+}
+
+const sorted = (keys: readonly string[]): string[] =>
+  keys.length === 1 ? [...keys] : [...new Set(keys)].sort();

@@ -1,0 +1,63 @@
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  mixin,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import type { LockService } from '../lock.service.js';
+import { assertDistributedLockOptions, type DistributedLockOptions } from './distributed-lock.options.js';
+import { compileKey, type LockKey } from './lock-key.js';
+import { getLockServiceToken } from './lock-service.token.js';
+import { lockObservable } from './locked-call.js';
+
+/** What express and fastify give only through their prototypes, and a key may use all the same. */
+const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'hostname', 'method', 'url'];
+
+/**
+ * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any
+ * transport, or for all handlers as `APP_INTERCEPTOR`.
+ *
+ * @param key as for {@link DistributedLock}, but paths start with `req` (the HTTP request: `req.params.id`), `args` (the
+ * handler's raw arguments: `args[0]` is a microservice's payload), `class` or `method`; a function gets the
+ * ExecutionContext.
+ * @throws LockConfigError where it is made, when the key or an option is wrong
+ */
+export function LockInterceptor(
+  key: LockKey<[context: ExecutionContext]>,
+  options: Omit<DistributedLockOptions, 'returns'> = {},
+): Type<NestInterceptor> {
+  assertDistributedLockOptions(options);
+  const makeKeys = compileKey(key, ['req', 'args', 'class', 'method']);
+
+  @Injectable()
+  class MixinLockInterceptor implements NestInterceptor {
+    constructor(@Inject(getLockServiceToken(options.instance)) private readonly service: LockService) {}
+
+    intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+      const [className, method] = [context.getClass().name, context.getHandler().name];
+      const { service } = this;
+      return lockObservable(
+        () => {
+          const args: unknown[] = context.getArgs();
+          const roots = { req: requestOf(context), args, class: className, method };
+          const keys = makeKeys({ roots, args: [context] });
+          return { service, keys, options, title: `${className}.${method}` };
+        },
+        () => next.handle(),
+      );
+    }
+  }
+  return mixin(MixinLockInterceptor);
+}
+
+/** The request with its parts as own properties; undefined outside HTTP. */
+function requestOf(context: ExecutionContext): unknown {
+  if (context.getType() !== 'http') return undefined;
+  const request = context.switchToHttp().getRequest<Record<string, unknown>>();
+  const parts = REQUEST_PARTS.map((part): [string, unknown] => [part, request[part]]);
+  return { ...request, ...Object.fromEntries(parts.filter(([, value]) => value !== undefined)) };
+}

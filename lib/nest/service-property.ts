@@ -1,0 +1,36 @@
+import { Inject } from '@nestjs/common';
+import { LockConfigError } from '../lock.errors.js';
+import type { LockService } from '../lock.service.js';
+import { getLockServiceToken } from './lock-service.token.js';
+
+/**
+ * The property that Nest puts the LockService into. Its description is what Nest prints at boot where no LockModule
+ * provides it, so it says what to do.
+ */
+const propertyOf = (instance: string | undefined): symbol => {
+  const cure = instance === undefined ? '' : `name: "${instance}", `;
+  return Symbol.for(
+    `the LockService of @DistributedLock (to provide it, import LockModule.forRoot({ ${cure}… }) in the root module)`,
+  );
+};
+
+/** Has Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too. */
+export function injectService(prototype: object, instance: string | undefined): symbol {
+  const property = propertyOf(instance);
+  Inject(getLockServiceToken(instance))(prototype, property);
+  return property;
+}
+
+/**
+ * The service that Nest has injected.
+ * @throws LockConfigError when the object was not made by Nest, so that it never runs unlocked
+ */
+export function serviceOf(target: object, property: symbol, title: string): LockService {
+  const service = (target as Record<symbol, unknown>)[property];
+  if (service !== undefined) return service as LockService;
+  throw new LockConfigError(
+    title,
+    'has @DistributedLock, but Nest has injected no LockService into this object. Nest does that for classes that it ' +
+      'makes itself: list the class in providers or controllers (useFactory and new leave it out), and import LockModule',
+  );
+}
