@@ -117,8 +117,8 @@ function forward(source: Observable<unknown>, to: Subscriber<unknown>, lost?: Ab
 const unexpectedObservable = (title: string) =>
   new LockConfigError(
     'returns',
-    `${title} has returned an Observable, which nobody has subscribed to. Declare Observable as its return type, or ` +
-      "set returns: 'observable', so that it is locked from subscription to completion",
+    `${title} has returned an Observable, which nobody has subscribed to. Declare Observable as its return type ` +
+      "(imported as a value, not as a type), or set returns: 'observable', so that it is locked from subscription to completion",
   );
 
 const unexpectedValue = (title: string) =>

@@ -641,8 +641,8 @@ describe('a method that returns an Observable', () => {
     }
 
     @DistributedLock('stream')
-    undeclared(): any {
-      return source();
+    undeclared(): never {
+      return source() as never;
     }
     @DistributedLock('stream', { returns: 'observable' })
     async wrong(): Promise<unknown> {

@@ -1,0 +1,181 @@
+import 'reflect-metadata';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+  type NestInterceptor,
+  Param,
+  Post,
+  type Type,
+  UseInterceptors,
+} from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { lastValueFrom, of } from 'rxjs';
+import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
+import { Entries } from '../doubles/entries.js';
+
+let entries: Entries;
+let app: INestApplication | undefined;
+
+beforeEach(() => {
+  entries = new Entries();
+});
+
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+
+const serve = async (controller: Type<unknown>, global?: Type<NestInterceptor>) => {
+  const module = await Test.createTestingModule({
+    imports: [LockModule.forRoot({ store: 'memory' })],
+    controllers: [controller],
+    providers: global === undefined ? [] : [{ provide: APP_INTERCEPTOR, useClass: global }],
+  }).compile();
+  app = module.createNestApplication();
+  app.useLogger(false);
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+  return async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(url + path, init);
+    return { status: response.status, text: await response.text() };
+  };
+};
+
+describe('LockInterceptor', () => {
+  it('locks a handler by parts of its request', async () => {
+    @Controller('orders')
+    class Orders {
+      @UseInterceptors(LockInterceptor('order:$<req.params.id>:$<req.headers["x-tenant"]>'))
+      @Post(':id')
+      async pay(@Param('id') id: string) {
+        assertLocked(`order:${id}:acme`);
+        return entries.visit(currentLease()?.name, id);
+      }
+    }
+    const request = await serve(Orders);
+    const pay = (id: string) => request(`/orders/${id}`, { method: 'POST', headers: { 'x-tenant': 'acme' } });
+    const answers = await Promise.all(['1', '1', '2', '1'].map(pay));
+    expect(answers.map(({ text }) => text)).toEqual(['1', '1', '2', '1'].map((id) => `order:${id}:acme`));
+    expect(entries.most).toBe(1);
+    // Without the header there is no key, and the handler does not run.
+    expect((await request('/orders/1', { method: 'POST' })).status).toBe(500);
+    expect(entries.total).toBe(4);
+  });
+
+  it('locks by body and query', async () => {
+    @Controller()
+    class Search {
+      @UseInterceptors(LockInterceptor(['b:$<req.body.id>', 'q:$<req.query.page>']))
+      @Post('search')
+      search() {
+        return app!
+          .get(LockService)
+          .leases()
+          .map((lease) => lease.name);
+      }
+    }
+    const request = await serve(Search);
+    const headers = { 'content-type': 'application/json' };
+    const { text } = await request('/search?page=3', { method: 'POST', headers, body: '{"id":7}' });
+    expect(JSON.parse(text)).toEqual(['b:7', 'q:3']);
+  });
+
+  it('locks all the handlers of a controller, and all of an application', async () => {
+    const Guarded = LockInterceptor('$<class>.$<method>');
+    @Controller('one')
+    @UseInterceptors(Guarded)
+    class One {
+      @Get()
+      async run() {
+        return entries.visit(currentLease()?.name);
+      }
+    }
+    @Controller('two')
+    class Two {
+      @Get()
+      async run() {
+        return entries.visit(currentLease()?.name);
+      }
+    }
+    let request = await serve(One);
+    expect((await Promise.all([request('/one'), request('/one')])).map(({ text }) => text)).toEqual([
+      'One.run',
+      'One.run',
+    ]);
+    await app?.close();
+    request = await serve(Two, Guarded);
+    expect((await Promise.all([request('/two'), request('/two')])).map(({ text }) => text)).toEqual([
+      'Two.run',
+      'Two.run',
+    ]);
+    expect(entries.most).toBe(1);
+  });
+
+  it('answers 409 when busy, or what onBusy says', async () => {
+    @Controller()
+    class Jobs {
+      @UseInterceptors(LockInterceptor('a', { waitTime: 0 }))
+      @Get('throw')
+      throwing() {
+        return 'ran';
+      }
+      @UseInterceptors(LockInterceptor('a', { waitTime: 0, onBusy: () => 'already running' }))
+      @Get('answer')
+      answering() {
+        return 'ran';
+      }
+    }
+    const request = await serve(Jobs);
+    const lease = await app!.get(LockService).acquire('a');
+    expect((await request('/throw')).status).toBe(409);
+    expect(await request('/answer')).toEqual({ status: 200, text: 'already running' });
+    await lease.release();
+    expect((await request('/answer')).text).toBe('ran');
+  });
+
+  it('takes a function of the ExecutionContext', async () => {
+    @Controller()
+    class Jobs {
+      @UseInterceptors(LockInterceptor((context) => `handler:${context.getHandler().name}`))
+      @Get('run')
+      run() {
+        return currentLease()?.name;
+      }
+    }
+    expect((await (await serve(Jobs))('/run')).text).toBe('handler:run');
+  });
+
+  it.each([
+    ['rpc', [{ orderId: 7 }, {}], 'order:$<args[0].orderId>', 'order:7'],
+    ['ws', [{}, { orderId: 8 }], 'order:$<args[1].orderId>', 'order:8'],
+    ['graphql', [undefined, { id: 'q' }, {}, {}], 'query:$<args[1].id>', 'query:q'],
+  ])('works in a %s context', async (type, args, key, name) => {
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+    }).compile();
+    const interceptor = new (LockInterceptor(key))(module.get(LockService));
+    class Handlers {
+      readonly type = type;
+    }
+    const context = {
+      getType: () => type,
+      getArgs: () => args,
+      getClass: () => Handlers,
+      getHandler: () => function handle() {}, // eslint-disable-line @typescript-eslint/no-empty-function
+    } as unknown as ExecutionContext;
+    const next: CallHandler = { handle: () => of(currentLease()?.name) };
+    expect(await lastValueFrom(await interceptor.intercept(context, next))).toBe(name);
+    await module.close();
+  });
+
+  it('refuses a malformed key and wrong options where it is made', () => {
+    expect(() => LockInterceptor('$<this.id>')).toThrow(/starts with req, args, class, method/);
+    expect(() => LockInterceptor('a', { onBusy: 'wait' as never })).toThrow(/onBusy/);
+    expect(() => LockInterceptor('a', { kind: 'fair' })).toThrow(/kind/);
+  });
+});

@@ -1,0 +1,111 @@
+import type { Observable } from 'rxjs';
+import { expectAssignable, expectError, expectType } from 'tsd';
+import {
+  DistributedLock,
+  isLockLostError,
+  isLockTimeoutError,
+  type Lease,
+  type LockEvent,
+  LockInterceptor,
+  type LockModuleOptions,
+  type LockService,
+  type LossReason,
+} from 'nestjs-distributed-lock';
+
+declare const locks: LockService;
+declare const stream: Observable<number>;
+
+// What may be locked.
+class Accepted {
+  @DistributedLock('order:$<args[0]>')
+  async promise(id: string) {
+    return Promise.resolve(id);
+  }
+
+  @DistributedLock('a')
+  observable(): Observable<number> {
+    return stream;
+  }
+
+  @DistributedLock(['a', 'b:$<args[0][*].id>'], { waitTime: 0, onBusy: 'skip', minHoldTime: 10 })
+  async several(items: { id: string }[]): Promise<number> {
+    return Promise.resolve(items.length);
+  }
+
+  @DistributedLock((id: string) => `order:${id}`)
+  async byFunction(id: string): Promise<void> {
+    await Promise.resolve(id);
+  }
+
+  @DistributedLock((id: string) => [`order:${id}`, 'all'])
+  async keyOfTheFirstArgument(id: string, amount: number): Promise<number> {
+    return Promise.resolve(amount + id.length);
+  }
+
+  @DistributedLock('a', { onBusy: ({ keys, error }) => `${keys.join()} ${String(error.waited)}` })
+  async busy(): Promise<string> {
+    return Promise.resolve('');
+  }
+}
+expectType<(id: string) => Promise<string>>(new Accepted().promise);
+
+// What may not: a sync method cannot be held until its end.
+class Sync {
+  // @ts-expect-error a sync method
+  @DistributedLock('a')
+  run(): number {
+    return 1;
+  }
+
+  // @ts-expect-error a method that returns nothing
+  @DistributedLock('a')
+  nothing(): void {
+    return undefined;
+  }
+}
+
+class WrongKeys {
+  // @ts-expect-error the method has a string there
+  @DistributedLock((id: number) => `order:${id.toFixed()}`)
+  async wrongArgument(id: string): Promise<string> {
+    return Promise.resolve(id);
+  }
+}
+expectType<typeof Sync>(Sync);
+expectType<typeof WrongKeys>(WrongKeys);
+
+expectError(DistributedLock(42));
+expectError(DistributedLock((id: string) => id.length));
+expectError(DistributedLock('a', { waitTme: 5 }));
+expectError(DistributedLock('a', { kind: 'mutex' }));
+expectError(DistributedLock('a', { onBusy: 'wait' }));
+expectError(DistributedLock('a', { onLost: 'ignore' }));
+expectError(DistributedLock('a', { returns: 'stream' }));
+expectError(DistributedLock('a', { waitTime: '5' }));
+LockInterceptor((context) => context.getHandler().name, { waitTime: 0 });
+expectError(LockInterceptor('a', { returns: 'promise' }));
+
+// The service.
+expectType<Promise<Lease>>(locks.acquire('a'));
+expectType<Promise<Lease>>(locks.acquire(['a', 'b'], { waitTime: Infinity }));
+expectType<Promise<Lease | null>>(locks.tryAcquire('a'));
+expectType<Promise<number>>(locks.using('a', () => 1));
+expectType<Promise<string>>(locks.using('a', { leaseTime: 5 }, async (lease) => Promise.resolve(lease.name)));
+expectType<Promise<number>>(locks.getLock('a').using((lease) => lease.fencingToken));
+expectType<readonly Lease[]>(locks.leases());
+expectType<Observable<LockEvent>>(locks.events$);
+expectError(locks.acquire(5));
+expectError(locks.acquire('a', { waitTme: 5 }));
+expectError(locks.using('a'));
+
+// The module.
+expectAssignable<LockModuleOptions>({ connection: 'redis://localhost' });
+expectAssignable<LockModuleOptions>({
+  connection: { host: 'x', sentinels: [{ host: 'x', port: 1 }], name: 'm' },
+});
+expectAssignable<LockModuleOptions>({ store: 'memory', localHandoff: 0, waitTime: Infinity });
+
+// Guards.
+declare const error: unknown;
+if (isLockTimeoutError(error)) expectType<number>(error.waited);
+if (isLockLostError(error)) expectType<LossReason>(error.reason);
