@@ -29,9 +29,7 @@ export class LockClient {
     this.watchdog = new Watchdog(store, (names, error) => {
       this.events.next({ type: 'renewal-failed', names, error });
     });
-    this.releaser = new Releaser(store, ({ name, owner }, error) => {
-      this.events.next({ type: 'release-failed', name, owner, error });
-    });
+    this.releaser = new Releaser(store);
     this.context = {
       store,
       releaser: this.releaser,
@@ -40,6 +38,9 @@ export class LockClient {
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
       open: (name, attempt) => this.open(name, attempt),
+      onReleaseFailed: ({ name, owner }, error) => {
+        this.events.next({ type: 'release-failed', name, owner, error });
+      },
     };
     store.onConnectionChange(({ node, connected, error }) => {
       this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });

@@ -14,18 +14,20 @@ export class Releaser {
   private readonly retries = new Map<ReleaseRequest, NodeJS.Timeout>();
   private closed = false;
 
-  constructor(
-    private readonly store: LockStore,
-    private readonly onFailure: (request: ReleaseRequest, error: LockError) => void,
-  ) {}
+  constructor(private readonly store: LockStore) {}
 
   /**
    * Sends the release at once, before anything that the caller does next. Never rejects.
    * @param until when the lease has ended in the store all the same
+   * @param onFailure hears of the first failure
    * @returns whether the owner held the lock; undefined when the store has not answered yet
    */
-  async release(request: ReleaseRequest, until: number): Promise<boolean | undefined> {
-    return await this.send(request, until, FIRST_RETRY);
+  async release(
+    request: ReleaseRequest,
+    until: number,
+    onFailure?: (error: LockError) => void,
+  ): Promise<boolean | undefined> {
+    return await this.send(request, until, FIRST_RETRY, onFailure);
   }
 
   /** Ends the retries, also of releases that are still under way: nobody is left to send them. */
@@ -35,17 +37,19 @@ export class Releaser {
     this.retries.clear();
   }
 
-  private async send(request: ReleaseRequest, until: number, pause: number): Promise<boolean | undefined> {
+  private async send(
+    request: ReleaseRequest,
+    until: number,
+    pause: number,
+    onFailure?: (error: LockError) => void,
+  ): Promise<boolean | undefined> {
     try {
       return await this.store.release(request);
     } catch (error) {
-      if (!isLockUnavailableError(error) || error.permanent) {
-        this.onFailure(request, error as LockError);
-        return undefined;
-      }
-      if (pause === FIRST_RETRY) this.onFailure(request, error);
+      onFailure?.(error as LockError);
       const retryAt = now() + pause;
-      if (retryAt < until && !this.closed) {
+      const futile = !isLockUnavailableError(error) || error.permanent;
+      if (!futile && !this.closed && retryAt < until) {
         const timer = timerAt(retryAt, () => {
           this.retries.delete(request);
           void this.send(request, until, pause * 2);

@@ -2,6 +2,7 @@ import {
   isLockUnavailableError,
   LockAbortedError,
   LockClosedError,
+  type LockError,
   LockUnavailableError,
 } from '../lock.errors.js';
 import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
@@ -52,6 +53,7 @@ export interface LineContext {
   nextOwner(): string;
   /** The lease to ask the store for. */
   initialLease(terms: Terms): number;
+  onReleaseFailed(tenure: Tenure, error: LockError): void;
   open(name: string, attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number }): Tenure;
 }
 
@@ -147,7 +149,10 @@ export class WaitingLine {
     const until = now() + Math.max(tenure.terms.leaseTime, tenure.remainingTime);
     this.yielding = this.waiters.size > 0;
     this.woken = false;
-    const released = this.context.releaser.release({ name, owner, fencingToken, keepFor }, until);
+    const request = { name, owner, fencingToken, keepFor };
+    const released = this.context.releaser.release(request, until, (error) => {
+      this.context.onReleaseFailed(tenure, error);
+    });
     // After the command is on its way: whoever tries next comes behind it.
     tenure.end();
     return await released;
@@ -340,10 +345,15 @@ export class WaitingLine {
       this.expireAt(waiter, lastCall);
       return;
     }
-    const unanswered = this.attempt === undefined ? undefined : new LockUnavailableError(this.name);
+    const unanswered = this.attempt === undefined ? undefined : this.unanswered(this.attempt);
     this.leave(waiter);
     const holder = this.tenure?.owner ?? this.lastHolder;
     waiter.refuse(this.lastFailure ?? unanswered ?? { busy: true, holder });
+  }
+
+  private unanswered({ sentAt }: Attempt): LockUnavailableError {
+    const cause = new Error(`the store has not answered for ${String(Math.round(now() - sentAt))} ms`);
+    return new LockUnavailableError(this.name, { cause });
   }
 
   /** Whoever leaves takes nothing along: the line goes on for the next, and the last one takes its request back. */

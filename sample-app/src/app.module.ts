@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { LockModule } from 'nestjs-distributed-lock';
+import { ReportsModule } from './reports/reports.module.js';
 import { TicketsModule } from './tickets/tickets.module.js';
 
 @Module({})
@@ -11,6 +12,7 @@ export class AppModule {
       imports: [
         LockModule.forRoot(redisUrl ? { connection: redisUrl } : { store: 'memory' }),
         TicketsModule.forRoot(redisUrl),
+        ReportsModule,
       ],
     };
   }

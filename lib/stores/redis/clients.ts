@@ -15,6 +15,8 @@ const bounded = (silence: number) =>
     maxRetriesPerRequest: 0,
     retryStrategy,
     socketTimeout: silence,
+    // ioredis waits so long for a socket to close, also for one that has closed: at shutdown that is idle time.
+    disconnectTimeout: 200,
   }) satisfies RedisOptions;
 
 /** Our own client for commands. It connects in the background, so that boot does not hang on a Redis that is down. */

@@ -13,6 +13,8 @@ export class TicketsModule {
       redisUrl ? new RedisSeatStore(redisUrl, `ticket-shop:${show}:sold`) : new MemorySeatStore();
     return {
       module: TicketsModule,
+      global: true,
+      exports: [TicketsService],
       controllers: [TicketsController],
       providers: [TicketsService, Sale, { provide: SeatStore, useFactory: seatStore, inject: [Sale] }],
     };

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type TestRedis, startRedis } from '../../test/support/redis.js';
+import { AppModule } from '../src/app.module.js';
+import { ReportsService } from '../src/reports/reports.service.js';
+
+let redis: TestRedis;
+let instances: TestingModule[];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  instances = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const module = await Test.createTestingModule({ imports: [AppModule.forRoot(redis.url)] }).compile();
+      return await module.init();
+    }),
+  );
+});
+
+afterAll(async () => {
+  await Promise.all(instances.map((instance) => instance.close()));
+  await redis.stop();
+});
+
+it('three instances write the nightly report once', async () => {
+  const written = () => instances.flatMap((instance) => instance.get(ReportsService).written);
+  for (const instance of instances) {
+    void instance.get(SchedulerRegistry).getCronJob('nightly-report').fireOnTick();
+  }
+  while (written().length === 0) await sleep(5);
+  // The clocks of some instances are late.
+  await Promise.all(instances.map((instance) => instance.get(ReportsService).nightly()));
+  expect(written()).toEqual(['tonight: 0 of 100 seats sold']);
+});
