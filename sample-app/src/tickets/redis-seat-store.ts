@@ -15,7 +15,7 @@ export class RedisSeatStore extends SeatStore implements OnApplicationShutdown {
   ) {
     super();
     // A dead Redis is to become an answer, not a request that hangs.
-    this.redis = new Redis(url, { commandTimeout: 1_000 });
+    this.redis = new Redis(url, { commandTimeout: 1_000, disconnectTimeout: 100 });
     // Without a listener ioredis prints every failed attempt to connect. LockService logs the outage once.
     this.redis.on('error', () => undefined);
   }
