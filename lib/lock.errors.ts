@@ -129,7 +129,7 @@ export class LockUnavailableError extends LockError {
  * - `deleted`: the store has no such lock any more (deleted by hand, evicted, flushed, failed over)
  * - `unreachable`: the store did not answer a renewal before the deadline
  * - `max-hold`: `maxHoldTime` was over
- * - `released`: the lease had been released by its holder, and was used after that
+ * - `released`: its holder has released it, or the application is shutting down
  */
 export type LossReason = 'expired' | 'taken' | 'deleted' | 'unreachable' | 'max-hold' | 'released';
 
@@ -139,7 +139,7 @@ const LOSSES: Record<LossReason, string> = {
   deleted: 'it is gone from the store',
   unreachable: 'the store did not answer a renewal in time',
   'max-hold': 'maxHoldTime was over',
-  released: 'it has been released already',
+  released: 'it has been released',
 };
 
 /** The lease is not held any more, so nothing that it guarded may go on. HTTP 500. */

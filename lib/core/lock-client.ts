@@ -6,7 +6,7 @@ import type { ResolvedLockOptions } from '../lock.options.js';
 import type { LockStore, ReleaseRequest } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { Releaser } from './releaser.js';
-import { Tenure, type Terms } from './tenure.js';
+import { releasedError, Tenure, type Terms } from './tenure.js';
 import { WaitingLine, type Busy, type LineContext, type WaitRequest } from './waiting-line.js';
 import { Watchdog } from './watchdog.js';
 
@@ -17,7 +17,8 @@ export class LockClient {
   readonly watchdog: Watchdog;
   private readonly releaser: Releaser;
   private readonly lines = new Map<string, WaitingLine>();
-  private readonly tenures = new Set<Tenure>();
+  /** What this process holds, each in its line. */
+  private readonly tenures = new Map<Tenure, WaitingLine>();
   private readonly context: LineContext;
   private sequence = 0;
   private closed = false;
@@ -37,7 +38,7 @@ export class LockClient {
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
-      open: (name, attempt) => this.open(name, attempt),
+      open: (line, attempt) => this.open(line, attempt),
       onReleaseFailed: ({ name, owner }, error) => {
         this.events.next({ type: 'release-failed', name, owner, error });
       },
@@ -87,14 +88,14 @@ export class LockClient {
   async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
     if (!tenure.held) return tenure.loss;
     const { name, owner } = tenure;
-    if ((await this.lines.get(name)?.release(tenure, keepFor)) !== false) return undefined;
+    if ((await this.tenures.get(tenure)?.release(tenure, keepFor)) !== false) return undefined;
     this.events.next({ type: 'lost', name, owner, reason: 'deleted' });
     return new LockLostError(name, { reason: 'deleted', owner });
   }
 
   async forceRelease(name: string): Promise<boolean> {
     // Only what is held now: a waiter of this process may get the lock before the answer comes.
-    const held = [...this.tenures].filter((tenure) => tenure.name === name);
+    const held = [...this.tenures.keys()].filter((tenure) => tenure.name === name);
     const released = await this.store.forceRelease(name);
     for (const tenure of held) tenure.lose('deleted');
     return released;
@@ -106,28 +107,34 @@ export class LockClient {
     for (const line of [...this.lines.values()]) line.close();
   }
 
-  /** Releases what is left and closes the store. */
+  /** Releases what is left, tells those who still hold it, and closes the store. */
   async close(): Promise<void> {
     this.drain();
-    await Promise.all([...this.tenures].map((tenure) => this.release(tenure)));
+    const left = [...this.tenures].map(async ([tenure, line]) => {
+      const released = line.release(tenure);
+      this.events.next({ type: 'lost', name: tenure.name, owner: tenure.owner, reason: 'released' });
+      tenure.holder?.onLost(releasedError(tenure, new LockClosedError(tenure.name)));
+      await released;
+    });
+    await Promise.all(left);
     this.releaser.close();
     await this.store.close();
     this.events.complete();
   }
 
   private open(
-    name: string,
+    line: WaitingLine,
     attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number },
   ): Tenure {
     const { owner, terms, sentAt, fencingToken } = attempt;
     const leaseTime = this.context.initialLease(terms);
-    const tenure = new Tenure(name, owner, terms, fencingToken, sentAt, leaseTime, (ended) => {
+    const tenure = new Tenure(line.name, owner, terms, fencingToken, sentAt, leaseTime, (ended) => {
       this.tenures.delete(ended);
       this.watchdog.forget(ended);
-      this.lines.get(name)?.ended(ended);
+      line.ended(ended);
       if (ended.loss !== undefined) this.lost(ended);
     });
-    this.tenures.add(tenure);
+    this.tenures.set(tenure, line);
     if (terms.renewed) this.watchdog.watch(tenure);
     return tenure;
   }

@@ -15,8 +15,10 @@ export interface Terms {
 }
 
 /** For whoever uses a lease after its release. */
-export const releasedError = ({ name, owner }: { name: string; owner: string }): LockLostError =>
-  new LockLostError(name, { reason: 'released', owner });
+export const releasedError = (
+  { name, owner }: { name: string; owner: string },
+  cause?: unknown,
+): LockLostError => new LockLostError(name, { reason: 'released', owner, cause });
 
 /**
  * The time during which this process holds a lock in the store. Several local owners may use it one after another;
@@ -85,6 +87,7 @@ export class Tenure {
 
   /** The holder gives it up; what the store is told about it is the caller's business. */
   end(): void {
+    if (this.ended) return;
     this.ended = true;
     clearTimeout(this.lossTimer);
     this.onEnd(this);

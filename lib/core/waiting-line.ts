@@ -54,7 +54,10 @@ export interface LineContext {
   /** The lease to ask the store for. */
   initialLease(terms: Terms): number;
   onReleaseFailed(tenure: Tenure, error: LockError): void;
-  open(name: string, attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number }): Tenure;
+  open(
+    line: WaitingLine,
+    attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number },
+  ): Tenure;
 }
 
 /**
@@ -188,6 +191,7 @@ export class WaitingLine {
     ) {
       return false;
     }
+    tenure.holder = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
     next.grant(tenure);
@@ -270,7 +274,7 @@ export class WaitingLine {
         return 0;
       }
       this.answered();
-      this.tenure = this.context.open(this.name, { ...attempt, fencingToken: reply.fencingToken });
+      this.tenure = this.context.open(this, { ...attempt, fencingToken: reply.fencingToken });
       taker.grant(this.tenure);
       return 0;
     }

@@ -64,10 +64,6 @@ export class HeldLease implements Lease {
 
   private async leave(keepFor: number): Promise<void> {
     this.registry.delete(this);
-    const { name, owner } = this;
     await this.hold.leave(keepFor > 0 ? keepFor : undefined);
-    if (this.hold.loss === undefined) {
-      this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });
-    }
   }
 }

@@ -1,3 +1,4 @@
+import { now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { Scope, ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureHolder } from '../core/tenure.js';
@@ -12,6 +13,7 @@ export class Hold implements TenureHolder, ScopedHold {
   /** Grows at every hand-off of the tenure, but not for this owner. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
+  private readonly since = now();
   private controller: AbortController | undefined;
 
   constructor(
@@ -53,7 +55,11 @@ export class Hold implements TenureHolder, ScopedHold {
   async leave(keepFor?: number): Promise<void> {
     if (--this.count > 0) return;
     this.scope?.remove(this.scopeKey, this);
+    const { name, owner } = this.tenure;
     const loss = await this.client.release(this.tenure, keepFor);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
+    if (this.loss === undefined) {
+      this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });
+    }
   }
 }

@@ -281,7 +281,14 @@ it('sends everybody away at shutdown, and lets nobody new in', async () => {
   await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED', status: 503 });
   await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
   expect(lease.held).toBe(true);
+  expect(lease.signal.aborted).toBe(false);
   await locks.onApplicationShutdown();
   expect(lease.held).toBe(false);
+  // Whoever still works must not believe that it holds the lock.
+  expect(lease.signal.reason).toMatchObject({
+    code: 'LOCK_LOST',
+    reason: 'released',
+    cause: { code: 'LOCK_CLOSED' },
+  });
   expect(await open().inspect('a')).toBeNull();
 });

@@ -55,6 +55,13 @@ describe('inside a scope', () => {
     });
   });
 
+  it('is one acquisition and one release to those who watch', async () => {
+    const seen: string[] = [];
+    locks.events$.subscribe((event) => seen.push(event.type));
+    await locks.using('a', () => locks.using('a', () => 1));
+    expect(seen).toEqual(['acquired', 'released']);
+  });
+
   it('recurses', async () => {
     const depth = async (n: number): Promise<number> =>
       n === 0 ? locks.getLock('a').holdCount() : locks.using('a', () => depth(n - 1));
