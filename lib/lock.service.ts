@@ -13,6 +13,9 @@ import type { LockState } from './lock.state.js';
 import type { Lease, Lock } from './locks/lock.js';
 import { MultiLock } from './locks/multi-lock.js';
 import { PlainLock } from './locks/plain-lock.js';
+import { QueueLock } from './locks/queue-lock.js';
+import { ReadWriteLock } from './locks/read-write-lock.js';
+import { Semaphore } from './locks/semaphore.js';
 import type { LockContext } from './locks/store-lock.js';
 import { createStore } from './stores/create-store.js';
 
@@ -77,6 +80,31 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return new PlainLock(name, this.context);
   }
 
+  /**
+   * First come, first served, across all processes: a hand-over is one command and one message, however many wait.
+   * Costs a command more per waiter than the plain lock, which may let whoever is quickest in.
+   */
+  getFairLock(name: string): Lock {
+    return new QueueLock(name, this.context, { kind: 'fair', mode: 'exclusive', capacity: 1 });
+  }
+
+  /**
+   * Readers share it, a writer has it alone; the order of arrival decides, so that nobody starves. Who writes may read
+   * as well and goes on reading when it stops writing. A reader cannot become the writer: LockConfigError.
+   */
+  getReadWriteLock(name: string): { readonly read: Lock; readonly write: Lock } {
+    return new ReadWriteLock(name, this.context);
+  }
+
+  /**
+   * Up to `permits` leases at once, first come, first served. All processes have to agree on the number:
+   * LockKindMismatchError names both. Permits are leases of their own, and are not re-entered.
+   * @throws LockConfigError when `permits` is no whole number from 1 on
+   */
+  getSemaphore(name: string, permits: number): Lock {
+    return new Semaphore(name, this.context, permits);
+  }
+
   /** Several locks as one: all or none. They may be of any kind, and of several services. */
   getMultiLock(locks: readonly Lock[]): Lock {
     return new MultiLock(locks, this.client.options.waitTime);
@@ -97,19 +125,27 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     assertName(name);
     const stored = await this.client.store.inspect(name);
     if (stored === null) return null;
-    const { holders, fencingToken, listeners } = stored;
+    const { kind, holders, queue, fencingToken, listeners } = stored;
+    const isLocal = (owner: string) => owner.startsWith(`${this.client.id}:`);
     return {
       name,
-      kind: 'lock',
-      holders: holders.map(({ owner, remainingTime, since }) => ({
+      kind,
+      holders: holders.map(({ owner, since, ...hold }) => ({
+        ...hold,
         owner,
-        local: owner.startsWith(`${this.client.id}:`),
+        local: isLocal(owner),
         since: since === undefined ? undefined : new Date(since),
-        remainingTime,
       })),
       remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
       fencingToken,
       waiters: { local: this.client.waitingFor(name), processes: listeners },
+      queue: queue.map(({ owner, mode, since }, index) => ({
+        position: index + 1,
+        owner,
+        local: isLocal(owner),
+        mode,
+        since: new Date(since),
+      })),
     };
   }
 

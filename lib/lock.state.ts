@@ -1,21 +1,35 @@
 /** What the store knows of one lock. */
 export interface LockState {
   readonly name: string;
-  readonly kind: 'lock';
+  readonly kind: 'lock' | 'fair' | 'read-write' | 'semaphore';
   readonly holders: readonly LockHolder[];
   /** ms until the lock is free by itself; Infinity when it has no end. */
   readonly remainingTime: number;
   /** The last token given out for this name; undefined when none was. */
   readonly fencingToken: number | undefined;
-  /** How many wait: callers of this process, and processes elsewhere that listen for the release. */
+  /** How many wait: callers of this process, and, of a plain lock, processes that listen for its release. */
   readonly waiters: { readonly local: number; readonly processes: number };
+  /** Who waits, in order, for the kinds with a queue. */
+  readonly queue: readonly LockWaiter[];
+}
+
+export interface LockWaiter {
+  /** From 1 on. */
+  readonly position: number;
+  readonly owner: string;
+  /** Whether that is this service. */
+  readonly local: boolean;
+  readonly mode: 'exclusive' | 'shared';
+  /** Waiting since, by the store's clock. */
+  readonly since: Date;
 }
 
 export interface LockHolder {
   readonly owner: string;
   /** Whether that is this service. */
   readonly local: boolean;
-  /** When it was acquired, by the store's clock; undefined for a holder that is not of this package. */
+  readonly mode: 'exclusive' | 'shared';
+  /** When it was acquired, by the store's clock; undefined where the store does not know. */
   readonly since: Date | undefined;
   /** ms */
   readonly remainingTime: number;

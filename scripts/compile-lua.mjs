@@ -6,11 +6,15 @@ import { fileURLToPath } from 'node:url';
 const folder = fileURLToPath(new URL('../lib/stores/redis/scripts/', import.meta.url));
 const camelCase = (name) => name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 
+/** The header is for readers; the server gets the code. */
+const codeOf = (file) =>
+  readFileSync(join(folder, file), 'utf8')
+    .replace(/^(--.*\n)+\n/, '')
+    .replace(/^-- @include (\S+)$/gm, (_, name) => codeOf(`${name}.include.lua`).trimEnd());
+
 const lines = ['// Made from scripts/*.lua by `npm run build:lua`. Change those, not this.', ''];
-for (const file of readdirSync(folder).sort()) {
-  const source = readFileSync(join(folder, file), 'utf8');
-  // The header is for readers; the server gets the code.
-  const code = source.replace(/^(--.*\n)+\n/, '');
-  lines.push(`export const ${camelCase(basename(file, '.lua'))} = ${JSON.stringify(code)};`);
+const files = readdirSync(folder).filter((file) => file.endsWith('.lua') && !file.endsWith('.include.lua'));
+for (const file of files.sort()) {
+  lines.push(`export const ${camelCase(basename(file, '.lua'))} = ${JSON.stringify(codeOf(file))};`);
 }
 writeFileSync(join(folder, '..', 'scripts.generated.ts'), `${lines.join('\n')}\n`);

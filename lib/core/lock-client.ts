@@ -3,11 +3,18 @@ import { Subject } from 'rxjs';
 import { LockClosedError, LockLostError } from '../lock.errors.js';
 import type { LockEvent } from '../lock.events.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
-import type { LockStore, ReleaseRequest } from '../stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { Releaser } from './releaser.js';
-import { releasedError, Tenure, type Terms } from './tenure.js';
-import { WaitingLine, type Busy, type LineContext, type WaitRequest } from './waiting-line.js';
+import { QueuePlaces, type QueuedRequest } from './queue-places.js';
+import { releasedError, Tenure, type TenureOrigin, type Terms } from './tenure.js';
+import {
+  WaitingLine,
+  type Busy,
+  type LineContext,
+  type TenureKeeper,
+  type WaitRequest,
+} from './waiting-line.js';
 import { Watchdog } from './watchdog.js';
 
 /** One client of a store, as the store sees it: an id, the locks it holds, and the lines of those who wait here. */
@@ -17,8 +24,9 @@ export class LockClient {
   readonly watchdog: Watchdog;
   private readonly releaser: Releaser;
   private readonly lines = new Map<string, WaitingLine>();
-  /** What this process holds, each in its line. */
-  private readonly tenures = new Map<Tenure, WaitingLine>();
+  /** What this process holds, and who takes it back. */
+  private readonly tenures = new Map<Tenure, TenureKeeper>();
+  private readonly places: QueuePlaces;
   private readonly context: LineContext;
   private sequence = 0;
   private closed = false;
@@ -38,11 +46,15 @@ export class LockClient {
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
-      open: (line, attempt) => this.open(line, attempt),
+      open: (line, terms, origin) => this.open(line, line.name, terms, origin),
       onReleaseFailed: ({ name, owner }, error) => {
         this.events.next({ type: 'release-failed', name, owner, error });
       },
     };
+    this.places = new QueuePlaces(this.id, {
+      ...this.context,
+      open: (request, origin) => this.open(this.places, request.name, request.terms, origin),
+    });
     store.onConnectionChange(({ node, connected, error }) => {
       this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });
     });
@@ -52,12 +64,12 @@ export class LockClient {
   get waiting(): number {
     let waiting = 0;
     for (const line of this.lines.values()) waiting += line.length;
-    return waiting;
+    return waiting + this.places.length;
   }
 
   /** How many local callers wait for one lock. */
   waitingFor(name: string): number {
-    return this.lines.get(name)?.length ?? 0;
+    return (this.lines.get(name)?.length ?? 0) + this.places.lengthOf(name);
   }
 
   /**
@@ -73,11 +85,13 @@ export class LockClient {
       });
       this.lines.set(name, line);
     }
-    const tenure = await line.join(request);
-    if (tenure instanceof Tenure && tenure.terms.renewed) {
-      tenure.holdUntil = now() + this.options.maxHoldTime;
-    }
-    return tenure;
+    return this.begin(await line.join(request));
+  }
+
+  /** As `obtain`, for the kinds with a queue. */
+  async obtainQueued(request: QueuedRequest): Promise<Tenure | Busy> {
+    if (this.closed) throw new LockClosedError(request.name);
+    return this.begin(await this.places.join(request));
   }
 
   /**
@@ -105,13 +119,14 @@ export class LockClient {
   drain(): void {
     this.closed = true;
     for (const line of [...this.lines.values()]) line.close();
+    this.places.close();
   }
 
   /** Releases what is left, tells those who still hold it, and closes the store. */
   async close(): Promise<void> {
     this.drain();
-    const left = [...this.tenures].map(async ([tenure, line]) => {
-      const released = line.release(tenure);
+    const left = [...this.tenures].map(async ([tenure, keeper]) => {
+      const released = keeper.release(tenure);
       this.events.next({ type: 'lost', name: tenure.name, owner: tenure.owner, reason: 'released' });
       tenure.holder?.onLost(releasedError(tenure, new LockClosedError(tenure.name)));
       await released;
@@ -122,31 +137,36 @@ export class LockClient {
     this.events.complete();
   }
 
-  private open(
-    line: WaitingLine,
-    attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number },
-  ): Tenure {
-    const { owner, terms, sentAt, fencingToken } = attempt;
-    const leaseTime = this.context.initialLease(terms);
-    const tenure = new Tenure(line.name, owner, terms, fencingToken, sentAt, leaseTime, (ended) => {
+  /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
+  private begin(tenure: Tenure | Busy): Tenure | Busy {
+    if (tenure instanceof Tenure && tenure.terms.renewed) {
+      tenure.holdUntil = now() + this.options.maxHoldTime;
+    }
+    return tenure;
+  }
+
+  private open(keeper: TenureKeeper, name: string, terms: Terms, origin: TenureOrigin): Tenure {
+    const tenure = new Tenure(name, terms, origin, (ended) => {
       this.tenures.delete(ended);
       this.watchdog.forget(ended);
-      line.ended(ended);
+      keeper.ended(ended);
       if (ended.loss !== undefined) this.lost(ended);
     });
-    this.tenures.set(tenure, line);
-    if (terms.renewed) this.watchdog.watch(tenure);
+    this.tenures.set(tenure, keeper);
+    const { grantedAt, leaseTime } = origin;
+    const claimed = leaseTime < terms.leaseTime;
+    if (claimed && !terms.renewed) tenure.holdUntil = grantedAt + terms.leaseTime;
+    if (claimed || terms.renewed) this.watchdog.watch(tenure, grantedAt + leaseTime / 3);
     return tenure;
   }
 
   private lost(tenure: Tenure): void {
-    const { name, owner, terms, loss } = tenure;
+    const { name, owner, terms, loss, fencingToken, queue } = tenure;
     const reason = loss?.reason ?? 'expired';
     this.events.next({ type: 'lost', name, owner, reason });
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
-    if (terms.renewed && reason !== 'taken' && reason !== 'deleted') {
-      const request: ReleaseRequest = { name, owner, fencingToken: tenure.fencingToken };
-      void this.releaser.release(request, now() + terms.leaseTime);
+    if ((terms.renewed || queue !== undefined) && reason !== 'taken' && reason !== 'deleted') {
+      void this.releaser.release({ name, owner, fencingToken, queue }, now() + terms.leaseTime);
     }
   }
 }

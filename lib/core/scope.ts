@@ -16,7 +16,7 @@ export interface ScopedHold {
 export class Scope {
   /** What ran here is over. Work that it left behind finds nothing new here, and adds nothing. */
   private ended = false;
-  private readonly held = new Map<string, ScopedHold>();
+  private readonly held = new Map<string, Set<ScopedHold>>();
   private readonly parent: Scope | undefined;
   /** The lease that this scope was opened for. */
   lease: unknown;
@@ -26,20 +26,18 @@ export class Scope {
   }
 
   find(key: string): ScopedHold | undefined {
-    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
-      const hold = scope.held.get(key);
-      if (hold !== undefined && hold.count > 0) return hold;
-    }
+    for (const hold of this.all(key)) return hold;
     return undefined;
+  }
+
+  /** How many holds there are under the key, for what is not entered again but held several times. */
+  count(key: string): number {
+    return [...this.all(key)].filter((hold) => hold.held).length;
   }
 
   /** Whether a lock of that name, or any, is held here or further out. */
   holds(name: string | undefined): boolean {
-    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
-      for (const hold of scope.held.values()) {
-        if ((name === undefined || hold.name === name) && hold.held) return true;
-      }
-    }
+    for (const hold of this.all()) if ((name === undefined || hold.name === name) && hold.held) return true;
     return false;
   }
 
@@ -52,16 +50,27 @@ export class Scope {
   }
 
   add(key: string, hold: ScopedHold): void {
-    this.held.set(key, hold);
+    const holds = this.held.get(key);
+    if (holds === undefined) this.held.set(key, new Set([hold]));
+    else holds.add(hold);
   }
 
   remove(key: string, hold: ScopedHold): void {
-    if (this.held.get(key) === hold) this.held.delete(key);
+    const holds = this.held.get(key);
+    if (holds?.delete(hold) === true && holds.size === 0) this.held.delete(key);
   }
 
   end(): void {
     this.ended = true;
     this.lease = undefined;
+  }
+
+  /** What is held here and further out, under one key or any. */
+  private *all(key?: string): Generator<ScopedHold> {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
+      const sets = key === undefined ? scope.held.values() : [scope.held.get(key) ?? []];
+      for (const holds of sets) for (const hold of holds) if (hold.count > 0) yield hold;
+    }
   }
 
   /** This scope, or the nearest one further out that still runs. */

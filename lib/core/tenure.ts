@@ -1,4 +1,5 @@
 import { LockLostError, type LossReason } from '../lock.errors.js';
+import type { QueueTerms } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
 /** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
@@ -14,6 +15,18 @@ export interface Terms {
   readonly renewed: boolean;
 }
 
+/** How the store has granted it. */
+export interface TenureOrigin {
+  readonly owner: string;
+  readonly fencingToken: number;
+  /** On the monotonic clock, and not later than it was. */
+  readonly grantedAt: number;
+  /** What the store has granted, ms: less than the terms say where a claim has to be confirmed first. */
+  readonly leaseTime: number;
+  /** For the kinds with a queue. */
+  readonly queue?: QueueTerms;
+}
+
 /** For whoever uses a lease after its release. */
 export const releasedError = (
   { name, owner }: { name: string; owner: string },
@@ -25,9 +38,13 @@ export const releasedError = (
  * the store sees one owner. A tenure ends once: released or lost.
  */
 export class Tenure {
+  readonly owner: string;
+  readonly queue: QueueTerms | undefined;
+  /** The last one given out under this tenure. */
+  fencingToken: number;
   /** Until when the store's promise holds, on the monotonic clock. */
   deadline: number;
-  /** When `maxHoldTime` of the present holder is over. */
+  /** When `maxHoldTime` of the present holder is over, or a fixed lease that began as a claim. */
   holdUntil = Infinity;
   /** How often in a row it went from one local holder to the next. */
   handoffs = 0;
@@ -43,15 +60,15 @@ export class Tenure {
 
   constructor(
     readonly name: string,
-    readonly owner: string,
     readonly terms: Terms,
-    public fencingToken: number,
-    sentAt: number,
-    leaseTime: number,
+    { owner, fencingToken, grantedAt, leaseTime, queue }: TenureOrigin,
     /** Takes the tenure out of the books. Called once, whichever way it ends. */
     private readonly onEnd: (tenure: Tenure) => void,
   ) {
-    this.deadline = deadlineOf(sentAt, leaseTime);
+    this.owner = owner;
+    this.queue = queue;
+    this.fencingToken = fencingToken;
+    this.deadline = deadlineOf(grantedAt, leaseTime);
     this.lossTimer = this.armLossTimer();
   }
 
@@ -96,7 +113,7 @@ export class Tenure {
   /** The timer may be late, where the process was busy or stopped: whoever looks at the clock first announces the loss. */
   announceIfOver(): void {
     if (this.ended || now() < this.endsAt) return;
-    if (now() >= this.holdUntil) this.lose('max-hold');
+    if (this.terms.renewed && now() >= this.holdUntil) this.lose('max-hold');
     else this.lose(this.failures > 0 || this.renewing ? 'unreachable' : 'expired');
   }
 

@@ -8,20 +8,30 @@ import {
 import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Releaser } from './releaser.js';
-import type { Tenure, Terms } from './tenure.js';
+import type { Tenure, TenureOrigin, Terms } from './tenure.js';
 
 /** How long a release's own message may take to come round before this process tries again without it, ms. */
 const MESSAGE_ROUND = 100;
 /** How often the store is asked while its messages cannot be heard, ms. */
 const POLL = 500;
 /** What a request in flight is given to answer, ms, when the wait time ends meanwhile. */
-const GRACE = 250;
+export const GRACE = 250;
 
 export interface WaitRequest {
   readonly terms: Terms;
   /** ms; 0 asks once, Infinity waits for ever. */
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
+}
+
+/** Takes a tenure back when its holder is done with it, or it is over. */
+export interface TenureKeeper {
+  /**
+   * @param keepFor ms for which nobody gets it
+   * @returns whether the store still knew it; undefined when the store has not answered yet
+   */
+  release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined>;
+  ended(tenure: Tenure): void;
 }
 
 /** The answer to who did not get the lock in time. */
@@ -45,19 +55,19 @@ interface Attempt {
   abandoned: boolean;
 }
 
-/** What a line needs from the client that it belongs to. */
-export interface LineContext {
+/** What those who wait need from the client that they belong to. */
+export interface WaitingContext {
   readonly store: LockStore;
   readonly releaser: Releaser;
-  readonly localHandoff: number;
   nextOwner(): string;
   /** The lease to ask the store for. */
   initialLease(terms: Terms): number;
   onReleaseFailed(tenure: Tenure, error: LockError): void;
-  open(
-    line: WaitingLine,
-    attempt: { owner: string; terms: Terms; sentAt: number; fencingToken: number },
-  ): Tenure;
+}
+
+export interface LineContext extends WaitingContext {
+  readonly localHandoff: number;
+  open(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure;
 }
 
 /**
@@ -67,7 +77,7 @@ export interface LineContext {
  * The line tries, subscribes, tries again (the release may have come in between), then sleeps until a message, the
  * end of the holder's lease, or somebody who wants an answer now.
  */
-export class WaitingLine {
+export class WaitingLine implements TenureKeeper {
   private readonly waiters = new Set<Waiter>();
   /** Those among them whose next answer is their last: they do not wait, or their wait time is over. */
   private readonly impatient = new Set<Waiter>();
@@ -274,7 +284,9 @@ export class WaitingLine {
         return 0;
       }
       this.answered();
-      this.tenure = this.context.open(this, { ...attempt, fencingToken: reply.fencingToken });
+      const { fencingToken } = reply;
+      const { owner, terms, sentAt } = attempt;
+      this.tenure = this.context.open(this, terms, { owner, fencingToken, grantedAt: sentAt, leaseTime });
       taker.grant(this.tenure);
       return 0;
     }

@@ -22,8 +22,8 @@ export class Watchdog {
     private readonly onFailure: (names: readonly string[], error: unknown) => void,
   ) {}
 
-  watch(tenure: Tenure): void {
-    const renewAt = now() + tenure.terms.leaseTime / 3;
+  /** @param renewAt the first renewal, a third into what the store has granted */
+  watch(tenure: Tenure, renewAt: number): void {
     this.watched.set(tenure, renewAt);
     this.wakeAt(renewAt);
   }
@@ -97,6 +97,8 @@ export class Watchdog {
           const state = (await renewals[index]) ?? 'deleted';
           if (state === 'held') tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
           else tenure.lose(state);
+          // A fixed lease is here only until its claim is confirmed.
+          if (!tenure.terms.renewed) this.forget(tenure);
         } catch (error) {
           // Only an outage's first failure is news.
           if (tenure.failures++ === 0) {

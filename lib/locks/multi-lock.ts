@@ -13,6 +13,7 @@ import { type OwnLease, ScopedLock } from './scoped-lock.js';
  */
 export class MultiLock extends ScopedLock {
   readonly name: string;
+  readonly identity: string;
   private readonly members: readonly ScopedLock[];
 
   constructor(locks: readonly Lock[], defaultWaitTime: number) {
@@ -20,16 +21,19 @@ export class MultiLock extends ScopedLock {
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new LockConfigError('locks', 'a multi-lock needs at least one lock', { value: locks });
     }
-    const byName = new Map<string, ScopedLock>();
+    const members = new Map<string, ScopedLock>();
     for (const lock of locks as readonly unknown[]) {
       if (!(lock instanceof ScopedLock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
-      byName.set(lock.name, lock);
+      members.set(lock.identity, lock);
     }
     // One order for all: whoever wants the same locks meets the others at the first of them.
-    this.members = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.members = [...members.values()].sort(
+      (a, b) => compare(a.name, b.name) || compare(a.identity, b.identity),
+    );
     this.name = this.members.map((member) => member.name).join(',');
+    this.identity = this.members.map((member) => member.identity).join(',');
   }
 
   async enter(
@@ -81,6 +85,8 @@ export class MultiLock extends ScopedLock {
     return (await Promise.all(this.members.map((member) => member.forceRelease()))).includes(true);
   }
 }
+
+const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
 
 async function releaseAll(leases: readonly OwnLease[]): Promise<void> {
   await Promise.all(leases.map((lease) => lease.release()));

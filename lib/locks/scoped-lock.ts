@@ -16,6 +16,8 @@ export interface OwnLease extends Lease {
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
+  /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
+  abstract readonly identity: string;
 
   constructor(private readonly defaultWaitTime: number) {}
 

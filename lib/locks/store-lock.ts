@@ -50,7 +50,7 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** Gets the lock for a new owner. */
-  protected abstract obtain(request: WaitRequest): Promise<Tenure | Busy>;
+  protected abstract obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy>;
 
   async enter(
     scope: Scope | undefined,
@@ -62,9 +62,9 @@ export abstract class StoreLock extends ScopedLock {
     if (outer !== undefined) return await this.reenter(outer, options.leaseTime);
 
     const askedAt = now();
-    const tenure = await this.obtain(request);
+    const tenure = await this.obtain(request, scope);
     if ('busy' in tenure) return tenure;
-    const hold = new Hold(tenure, this.client, scope?.alive(), this.scopeKey);
+    const hold = new Hold(tenure, this.client, scope?.alive(), this.identity);
     if (this.client.events.observed) {
       const { name, owner, fencingToken, handoffs } = tenure;
       const waited = now() - askedAt;
@@ -95,12 +95,13 @@ export abstract class StoreLock extends ScopedLock {
     return lease;
   }
 
-  private findHold(scope: Scope | undefined): Hold | undefined {
-    return scope?.find(this.scopeKey) as Hold | undefined;
+  /** The hold of the scope that another acquisition in it shares. */
+  findHold(scope: Scope | undefined): Hold | undefined {
+    return scope?.find(this.identity) as Hold | undefined;
   }
 
   /** Names the client too: a second service, which may talk to another Redis, never re-enters the first one's. */
-  private get scopeKey(): string {
+  get identity(): string {
     return `${this.client.id} ${this.name}`;
   }
 

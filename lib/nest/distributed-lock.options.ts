@@ -5,7 +5,10 @@ import type { UsingOptions } from '../lock.options.js';
 
 /** How a method is locked. Times are milliseconds. */
 export interface DistributedLockOptions extends UsingOptions {
-  /** @default 'lock' */
+  /**
+   * The plain lock, the fair one, or a side of the read-write lock of that key.
+   * @default 'lock'
+   */
   kind?: 'lock' | 'fair' | 'read' | 'write';
   /**
    * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`,
@@ -61,10 +64,7 @@ export function assertDistributedLockOptions(options: DistributedLockOptions): v
         throw new LockConfigError(option, `must be ${allowed.join(' or ')}`, { value });
     }
   }
-  const { kind, onBusy, minHoldTime, instance, waitTime, leaseTime, renew, signal } = options;
-  if (kind !== undefined && kind !== 'lock') {
-    throw new LockConfigError('kind', "only 'lock' is available in this version", { value: kind });
-  }
+  const { onBusy, minHoldTime, instance, waitTime, leaseTime, renew, signal } = options;
   if (onBusy !== undefined && onBusy !== 'throw' && onBusy !== 'skip' && typeof onBusy !== 'function') {
     throw new LockConfigError('onBusy', "must be 'throw', 'skip' or a function", { value: onBusy });
   }

@@ -1,7 +1,7 @@
 import { isObservable, Observable, type Subscriber } from 'rxjs';
 import { isLockLostError, isLockTimeoutError, LockConfigError, LockLostError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
-import type { Lease } from '../locks/lock.js';
+import type { Lease, Lock } from '../locks/lock.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
 
 /** One call that is to run under a lock. */
@@ -68,16 +68,28 @@ async function holdFor(
   signal: AbortSignal | undefined,
   run: (lease: Lease) => unknown,
 ): Promise<unknown> {
-  const { waitTime, leaseTime, renew, minHoldTime, onBusy = 'throw', onLost = 'log' } = options;
+  const {
+    waitTime,
+    leaseTime,
+    renew,
+    minHoldTime,
+    onBusy = 'throw',
+    onLost = 'log',
+    kind = 'lock',
+  } = options;
   const [key, another] = keys;
   let lease: Lease | undefined;
   let result: unknown;
   try {
-    const name = key !== undefined && another === undefined ? key : keys;
-    result = await service.using(name, { waitTime, leaseTime, renew, minHoldTime, signal }, (held) => {
+    const using = { waitTime, leaseTime, renew, minHoldTime, signal };
+    const callback = (held: Lease) => {
       lease = held;
       return run(held);
-    });
+    };
+    const name = key !== undefined && another === undefined ? key : keys;
+    result = await (kind === 'lock'
+      ? service.using(name, using, callback)
+      : lockOf(service, keys, kind).using(using, callback));
   } catch (error) {
     // Only our own lock: one that the call itself waited for is the call's affair.
     if (lease !== undefined || onBusy === 'throw' || !isLockTimeoutError(error)) throw error;
@@ -85,6 +97,14 @@ async function holdFor(
   }
   if (onLost === 'throw' && lease !== undefined) assertKept(lease, title, result);
   return result;
+}
+
+function lockOf(service: LockService, keys: readonly string[], kind: 'fair' | 'read' | 'write'): Lock {
+  const locks = keys.map((key) =>
+    kind === 'fair' ? service.getFairLock(key) : service.getReadWriteLock(key)[kind],
+  );
+  const [lock, another] = locks;
+  return lock !== undefined && another === undefined ? lock : service.getMultiLock(locks);
 }
 
 function assertKept({ signal, name, owner }: Lease, title: string, result: unknown): void {

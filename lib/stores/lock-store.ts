@@ -25,6 +25,12 @@ export interface LockStore {
    */
   subscribe(name: string, onWake: () => void): Promise<Subscription>;
 
+  /**
+   * Hears what the store tells one client about its places in queues; see {@link QueueMessage}. The client does not
+   * stand in a queue before this has resolved: who is not heard of is taken for dead.
+   */
+  listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
+
   /** What the store knows of the lock; null when nobody holds it. */
   inspect(name: string): Promise<StoredLock | null>;
 
@@ -46,7 +52,46 @@ export interface AcquireRequest {
   readonly owner: string;
   /** ms */
   readonly leaseTime: number;
+  /** For the kinds with a queue; a plain lock has none. */
+  readonly queue?: QueueRequest | undefined;
 }
+
+/** One of the kinds with a queue: how many may hold it at once, and whether this one wants it alone. */
+export interface QueueTerms {
+  readonly kind: 'fair' | 'read-write' | 'semaphore';
+  readonly mode: 'exclusive' | 'shared';
+  /** How many may share it. */
+  readonly capacity: number;
+}
+
+export interface QueueRequest extends QueueTerms {
+  /** Stands in the queue when it is busy: at the end, or again where the store has said before; else it only asks. */
+  readonly place: { readonly arrival: number | undefined } | undefined;
+  /** The owner's other hold of the lock, an exclusive one, beside which it may share. */
+  readonly beside: string | undefined;
+}
+
+/** What the store tells a client whose owners stand in queues. */
+export type QueueMessage =
+  | {
+      /** The owner holds the lock now, for a claim of one second that its first renewal turns into the lease. */
+      readonly type: 'granted';
+      readonly owner: string;
+      readonly fencingToken: number;
+      /** On this process's monotonic clock, and not later than it was. */
+      readonly grantedAt: number;
+    }
+  | {
+      /** The owner is the next, and should look again after so many ms if it has not heard anything. */
+      readonly type: 'next';
+      readonly owner: string;
+      readonly within: number;
+    }
+  /** Messages may have been missed: every owner should look again. */
+  | { readonly type: 'missed' };
+
+/** How long a hold lasts that the store has granted to a waiter, until that one confirms it, ms. */
+export const CLAIM = 1_000;
 
 export type AcquireReply =
   | { readonly granted: true; readonly fencingToken: number }
@@ -55,6 +100,8 @@ export type AcquireReply =
       /** ms until the present hold ends by itself; Infinity when it has no end. */
       readonly retryAfter: number;
       readonly holder: string | undefined;
+      /** The place in the queue, to be named when asking again. */
+      readonly arrival?: number | undefined;
     };
 
 export interface RenewRequest {
@@ -74,6 +121,8 @@ export interface ReleaseRequest {
   readonly fencingToken?: number | undefined;
   /** ms for which the lock stays taken, by nobody, instead of being freed at once. */
   readonly keepFor?: number | undefined;
+  /** For the kinds with a queue: gives up a place in it, too. */
+  readonly queue?: QueueTerms | undefined;
 }
 
 export interface Subscription {
@@ -87,8 +136,17 @@ export interface StoredLock {
     readonly owner: string;
     /** ms; Infinity when the hold has no end. */
     readonly remainingTime: number;
-    /** Wall-clock ms of the acquisition; undefined for a holder that is not of this package. */
+    /** Wall-clock ms of the acquisition; undefined where the store does not know. */
     readonly since: number | undefined;
+    readonly mode: 'exclusive' | 'shared';
+  }[];
+  readonly kind: 'lock' | QueueTerms['kind'];
+  /** Those who wait, for the kinds with a queue, in its order. */
+  readonly queue: readonly {
+    readonly owner: string;
+    readonly mode: 'exclusive' | 'shared';
+    /** Wall-clock ms */
+    readonly since: number;
   }[];
   readonly fencingToken: number | undefined;
   /** How many processes listen for the release. */

@@ -176,6 +176,6 @@ describe('LockInterceptor', () => {
   it('refuses a malformed key and wrong options where it is made', () => {
     expect(() => LockInterceptor('$<this.id>')).toThrow(/starts with req, args, class, method/);
     expect(() => LockInterceptor('a', { onBusy: 'wait' as never })).toThrow(/onBusy/);
-    expect(() => LockInterceptor('a', { kind: 'fair' })).toThrow(/kind/);
+    expect(() => LockInterceptor('a', { kind: 'mutex' as never })).toThrow(/kind/);
   });
 });

@@ -1,16 +1,20 @@
+import { kindMismatch, PLAIN } from '../kind-mismatch.js';
 import type {
   AcquireReply,
   AcquireRequest,
   HoldState,
   LockStore,
   NodeHealth,
+  QueueMessage,
+  QueueRequest,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
   Subscription,
 } from '../lock-store.js';
+import { MemoryQueue } from './memory-queue.js';
 
-interface StoredHold {
+interface PlainHold {
   owner: string;
   expiresAt: number;
   since: number;
@@ -24,29 +28,24 @@ const microseconds = () => Math.floor((performance.timeOrigin + performance.now(
  * Services that are given the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
-  private readonly holds = new Map<string, StoredHold>();
+  private readonly holds = new Map<string, PlainHold>();
+  private readonly queues = new Map<string, MemoryQueue>();
   private readonly listeners = new Map<string, Set<() => void>>();
+  private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
   /** One counter for all names is enough to make every token greater than the last, and leaves nothing behind. */
   private lastToken = 0;
 
-  acquire({ name, owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
-    const hold = this.find(name);
-    const now = performance.now();
-    if (hold !== undefined && hold.owner !== owner) {
-      return Promise.resolve({
-        granted: false,
-        retryAfter: hold.expiresAt - now,
-        holder: hold.owner,
-      });
-    }
-    this.lastToken = Math.max(this.lastToken + 1, microseconds());
-    const since = hold?.since ?? Date.now();
-    this.holds.set(name, { owner, expiresAt: now + leaseTime, since });
-    return Promise.resolve({ granted: true, fencingToken: this.lastToken });
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
+    return new Promise((resolve) => {
+      const { queue } = request;
+      resolve(queue === undefined ? this.take(request) : this.enterQueue(request, queue));
+    });
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
     return requests.map(({ name, owner, leaseTime }) => {
+      const queue = this.findQueue(name);
+      if (queue !== undefined) return Promise.resolve(queue.renew(owner, leaseTime) ? 'held' : 'deleted');
       const hold = this.find(name);
       if (hold?.owner !== owner) return Promise.resolve(hold === undefined ? 'deleted' : 'taken');
       hold.expiresAt = Math.max(hold.expiresAt, performance.now() + leaseTime);
@@ -54,7 +53,9 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  release({ name, owner, fencingToken, keepFor }: ReleaseRequest): Promise<boolean> {
+  release({ name, owner, fencingToken, keepFor, queue }: ReleaseRequest): Promise<boolean> {
+    if (queue !== undefined)
+      return Promise.resolve(this.findQueue(name)?.leave(owner, keepFor ?? 0) ?? false);
     const hold = this.find(name);
     if (hold?.owner !== owner) return Promise.resolve(false);
     this.lastToken = Math.max(this.lastToken, fencingToken ?? 0);
@@ -65,6 +66,8 @@ export class MemoryLockStore implements LockStore {
   }
 
   forceRelease(name: string): Promise<boolean> {
+    const queue = this.findQueue(name);
+    if (queue !== undefined) return Promise.resolve(queue.clear());
     const held = this.find(name) !== undefined;
     this.holds.delete(name);
     if (held) this.announce(name);
@@ -72,24 +75,39 @@ export class MemoryLockStore implements LockStore {
   }
 
   subscribe(name: string, onWake: () => void): Promise<Subscription> {
-    const listeners = this.listeners.get(name) ?? new Set();
-    this.listeners.set(name, listeners.add(onWake));
-    return Promise.resolve({
-      active: true,
-      close: () => {
-        listeners.delete(onWake);
-        if (listeners.size === 0 && this.listeners.get(name) === listeners) this.listeners.delete(name);
-      },
-    });
+    return Promise.resolve(listenIn(this.listeners, name, onWake));
+  }
+
+  listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+    return Promise.resolve(listenIn(this.clients, client, onMessage));
   }
 
   inspect(name: string): Promise<StoredLock | null> {
+    const queue = this.findQueue(name);
+    const now = performance.now();
+    const fencingToken = this.lastToken;
+    if (queue !== undefined) {
+      const holders = [...queue.holders].map(([owner, { mode, expiresAt, since }]) => ({
+        owner,
+        mode,
+        since,
+        remainingTime: expiresAt - now,
+      }));
+      const waiting = queue.waiting.map(({ owner, mode, arrival }) => ({
+        owner,
+        mode,
+        since: Math.floor(arrival / 1000),
+      }));
+      return Promise.resolve({ kind: queue.kind, holders, queue: waiting, fencingToken, listeners: 0 });
+    }
     const hold = this.find(name);
     if (hold === undefined) return Promise.resolve(null);
-    const remainingTime = hold.expiresAt - performance.now();
+    const { owner, since, expiresAt } = hold;
     return Promise.resolve({
-      holders: [{ owner: hold.owner, remainingTime, since: hold.since }],
-      fencingToken: this.lastToken,
+      kind: 'lock',
+      holders: [{ owner, mode: 'exclusive', remainingTime: expiresAt - now, since }],
+      queue: [],
+      fencingToken,
       listeners: this.listeners.get(name)?.size ?? 0,
     });
   }
@@ -107,14 +125,67 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve();
   }
 
-  private find(name: string): StoredHold | undefined {
+  private take({ name, owner, leaseTime }: AcquireRequest): AcquireReply {
+    const queue = this.findQueue(name);
+    if (queue !== undefined) throw kindMismatch(name, PLAIN, queue);
+    const hold = this.find(name);
+    const now = performance.now();
+    if (hold !== undefined && hold.owner !== owner) {
+      return { granted: false, retryAfter: hold.expiresAt - now, holder: hold.owner };
+    }
+    this.holds.set(name, { owner, expiresAt: now + leaseTime, since: hold?.since ?? Date.now() });
+    return { granted: true, fencingToken: this.nextToken() };
+  }
+
+  private enterQueue({ name, owner, leaseTime }: AcquireRequest, request: QueueRequest): AcquireReply {
+    const { kind, capacity } = request;
+    if (this.find(name) !== undefined) throw kindMismatch(name, request, PLAIN);
+    let queue = this.findQueue(name);
+    if (queue !== undefined && (queue.kind !== kind || queue.capacity !== capacity)) {
+      throw kindMismatch(name, request, queue);
+    }
+    if (queue === undefined) {
+      queue = new MemoryQueue(kind, capacity, {
+        microseconds,
+        nextToken: () => this.nextToken(),
+        tell: (to, message) => this.tell(to, message),
+      });
+      this.queues.set(name, queue);
+    }
+    return queue.enter(owner, leaseTime, request);
+  }
+
+  private nextToken(): number {
+    this.lastToken = Math.max(this.lastToken + 1, microseconds());
+    return this.lastToken;
+  }
+
+  private find(name: string): PlainHold | undefined {
     const hold = this.holds.get(name);
     if (hold === undefined || hold.expiresAt > performance.now()) return hold;
     this.holds.delete(name);
     return undefined;
   }
 
+  private findQueue(name: string): MemoryQueue | undefined {
+    const queue = this.queues.get(name);
+    if (queue?.isOver !== true) return queue;
+    this.queues.delete(name);
+    return undefined;
+  }
+
   /** Asynchronous like a message, so that nobody is woken inside the releaser's own call. */
+  private tell(owner: string, message: QueueMessage): boolean {
+    const client = owner.slice(0, owner.lastIndexOf(':'));
+    const listeners = this.clients.get(client);
+    for (const onMessage of listeners ?? []) {
+      queueMicrotask(() => {
+        onMessage(message);
+      });
+    }
+    return listeners !== undefined;
+  }
+
   private announce(name: string): void {
     const listeners = this.listeners.get(name);
     const [first] = listeners ?? [];
@@ -124,4 +195,16 @@ export class MemoryLockStore implements LockStore {
     listeners.add(first);
     for (const onWake of listeners) queueMicrotask(onWake);
   }
+}
+
+function listenIn<T>(all: Map<string, Set<T>>, key: string, listener: T): Subscription {
+  const listeners = all.get(key) ?? new Set();
+  all.set(key, listeners.add(listener));
+  return {
+    active: true,
+    close: () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && all.get(key) === listeners) all.delete(key);
+    },
+  };
 }

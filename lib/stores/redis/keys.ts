@@ -3,6 +3,8 @@ export interface LockKeys {
   /** The hash that Redisson's RLock uses too. */
   readonly lock: string;
   readonly fence: string;
+  /** Who waits, for the kinds with a queue. */
+  readonly queue: string;
   /** Redisson's channel for the same name. */
   readonly channel: string;
 }
@@ -16,9 +18,11 @@ export function keysOf(name: string, keyPrefix: string, clientPrefix: string): L
   const stored = clientPrefix + lock;
   // A name that brings its own braces keeps its slot when something follows it; any other name becomes the tag.
   const tagged = stored.includes('{') ? stored : `{${stored}}`;
+  const beside = stored.includes('{') ? lock : tagged;
   return {
     lock,
-    fence: stored.includes('{') ? `${lock}:fence` : `${tagged}:fence`,
+    fence: `${beside}:fence`,
+    queue: `${beside}:queue`,
     channel: `redisson_lock__channel:${tagged}`,
   };
 }

@@ -5,14 +5,19 @@ import type {
   HoldState,
   LockStore,
   NodeHealth,
+  QueueMessage,
+  QueueRequest,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
   Subscription,
 } from '../lock-store.js';
+import { kindMismatch } from '../kind-mismatch.js';
 import type { RedisConnection } from './connection.js';
 import { keysOf, type LockKeys } from './keys.js';
+import { LETTERS, QUEUE_CHANNEL, queueMessage, storedLock, type InspectReply } from './queue-protocol.js';
 import { translate } from './redis-errors.js';
+import { ServerClock } from './server-clock.js';
 import * as scripts from './script.js';
 import { Subscriber } from './subscriber.js';
 
@@ -35,6 +40,7 @@ export interface RedisLockStoreOptions {
 export class RedisLockStore implements LockStore {
   private readonly connection: RedisConnection;
   private readonly clientPrefix: string;
+  private readonly clock = new ServerClock();
   private subscriber: Subscriber | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -42,8 +48,9 @@ export class RedisLockStore implements LockStore {
     this.clientPrefix = options.connection.client.options.keyPrefix ?? '';
   }
 
-  async acquire({ name, owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
+  async acquire({ name, owner, leaseTime, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
+    if (queue !== undefined) return await this.enterQueue(name, keys, owner, leaseTime, queue);
     const reply = await this.run(
       scripts.acquire,
       [keys.lock, keys.fence],
@@ -53,6 +60,35 @@ export class RedisLockStore implements LockStore {
     if (!Array.isArray(reply)) return { granted: true, fencingToken: Number(reply) };
     const [ttl, holder] = reply as [number | string, string | null];
     return { granted: false, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+  }
+
+  private async enterQueue(
+    name: string,
+    keys: LockKeys,
+    owner: string,
+    leaseTime: number,
+    { kind, mode, capacity, place, beside }: QueueRequest,
+  ): Promise<AcquireReply> {
+    const sentAt = performance.now();
+    const stands = place === undefined ? 0 : 1;
+    const args = [owner, LETTERS[mode], kind, capacity, leaseTime, stands, place?.arrival ?? 0, beside ?? ''];
+    const reply = (await this.run(
+      scripts.queueAcquire,
+      [keys.lock, keys.queue, keys.fence],
+      [...args, QUEUE_CHANNEL, FENCE_TTL],
+      name,
+    )) as [number | string, number | string, number | string, number | string | null, string | null];
+    const [outcome, second, third, arrival, holder] = reply;
+    if (Number(outcome) < 0)
+      throw kindMismatch(name, { kind, capacity }, { kind: String(second), capacity: Number(third) });
+    this.clock.learn(Number(second), sentAt);
+    if (Number(outcome) === 1) return { granted: true, fencingToken: Number(third) };
+    return {
+      granted: false,
+      retryAfter: Number(third),
+      arrival: Number(arrival),
+      holder: holder ?? undefined,
+    };
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
@@ -70,50 +106,56 @@ export class RedisLockStore implements LockStore {
     return renewals;
   }
 
-  async release({ name, owner, fencingToken, keepFor }: ReleaseRequest): Promise<boolean> {
+  async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<boolean> {
     const keys = this.keys(name);
     const { epoch } = this.connection;
-    const released = await this.run(
-      scripts.release,
-      [keys.lock, keys.fence],
-      [owner, keys.channel, fencingToken ?? 0, FENCE_TTL, keepFor ?? 0],
-      name,
-    );
+    const released =
+      queue === undefined
+        ? await this.run(
+            scripts.release,
+            [keys.lock, keys.fence],
+            [owner, keys.channel, fencingToken ?? 0, FENCE_TTL, keepFor],
+            name,
+          )
+        : await this.run(
+            scripts.queueRelease,
+            [keys.lock, keys.queue, keys.fence],
+            [owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, QUEUE_CHANNEL, FENCE_TTL],
+            name,
+          );
     // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
     return Number(released) === 1 || this.connection.epoch !== epoch;
   }
 
   async forceRelease(name: string): Promise<boolean> {
-    const keys = this.keys(name);
-    return Number(await this.run(scripts.forceRelease, [keys.lock], [keys.channel], name)) === 1;
+    const { lock, queue, fence, channel } = this.keys(name);
+    const args = [channel, QUEUE_CHANNEL, FENCE_TTL];
+    return Number(await this.run(scripts.forceRelease, [lock, queue, fence], args, name)) === 1;
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
-    const keys = this.keys(name);
-    const reply = await this.run(scripts.inspect, [keys.lock, keys.fence], [keys.channel], name);
-    if (reply === null) return null;
-    const [ttl, owners, fence, listeners] = reply as [
-      number | string,
-      string[],
-      string | null,
-      number | string,
-    ];
-    const [token, fencedOwner] = fence?.split(' ') ?? [];
-    return {
-      holders: owners.map((owner) => ({
-        owner,
-        remainingTime: milliseconds(ttl),
-        since: owner === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
-      })),
-      fencingToken: token === undefined ? undefined : Number(token),
-      listeners: Number(listeners),
-    };
+    const { lock, queue, fence, channel } = this.keys(name);
+    const reply = await this.run(scripts.inspect, [lock, fence, queue], [channel], name);
+    return reply === null ? null : storedLock(reply as InspectReply);
+  }
+
+  async listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+    this.subscriber ??= new Subscriber(this.options.subscriberConnection());
+    try {
+      return await this.subscriber.subscribe(QUEUE_CHANNEL + client, (text) => {
+        onMessage(text === undefined ? { type: 'missed' } : queueMessage(text, this.clock));
+      });
+    } catch (error) {
+      throw translate(error, undefined);
+    }
   }
 
   async subscribe(name: string, onWake: () => void): Promise<Subscription> {
     this.subscriber ??= new Subscriber(this.options.subscriberConnection());
     try {
-      return await this.subscriber.subscribe(this.keys(name).channel, onWake);
+      return await this.subscriber.subscribe(this.keys(name).channel, () => {
+        onWake();
+      });
     } catch (error) {
       throw translate(error, name);
     }

@@ -15,5 +15,7 @@ const script = (source: string): Script => ({
 export const acquire = script(sources.acquire);
 export const renew = script(sources.renew);
 export const release = script(sources.release);
+export const queueAcquire = script(sources.queueAcquire);
+export const queueRelease = script(sources.queueRelease);
 export const forceRelease = script(sources.forceRelease);
 export const inspect = script(sources.inspect);

@@ -7,9 +7,12 @@ const LINGER = 1_000;
 /** How often an idle connection is asked whether it is still one; a dead one would never deliver a message. */
 export const HEARTBEAT = 5_000;
 
+/** Hears each message; undefined where messages may have been missed. */
+type Listener = (message: string | undefined) => void;
+
 interface Channel {
   readonly name: string;
-  readonly listeners: Set<() => void>;
+  readonly listeners: Set<Listener>;
   /** The server has confirmed the subscription, and the connection it came over still stands. */
   active: boolean;
   confirmation: Promise<void> | undefined;
@@ -26,8 +29,8 @@ export class Subscriber {
 
   constructor(private readonly connection: RedisConnection) {
     const { client } = connection;
-    client.on('message', (channel: string) => {
-      this.wake(this.channels.get(channel));
+    client.on('message', (channel: string, message: string) => {
+      this.wake(this.channels.get(channel), message);
     });
     client.on('close', () => {
       for (const channel of this.channels.values()) this.deactivate(channel);
@@ -40,11 +43,11 @@ export class Subscriber {
     });
   }
 
-  async subscribe(name: string, onWake: () => void): Promise<Subscription> {
+  async subscribe(name: string, listener: Listener): Promise<Subscription> {
     const channel = this.open(name);
-    channel.listeners.add(onWake);
+    channel.listeners.add(listener);
     const close = () => {
-      if (channel.listeners.delete(onWake) && channel.listeners.size === 0) this.leave(channel);
+      if (channel.listeners.delete(listener) && channel.listeners.size === 0) this.leave(channel);
     };
     try {
       if (!channel.active) await this.confirm(channel);
@@ -109,8 +112,8 @@ export class Subscriber {
     this.wake(channel);
   }
 
-  private wake(channel: Channel | undefined): void {
-    for (const onWake of channel?.listeners ?? []) onWake();
+  private wake(channel: Channel | undefined, message?: string): void {
+    for (const listener of channel?.listeners ?? []) listener(message);
   }
 
   private leave(channel: Channel): void {

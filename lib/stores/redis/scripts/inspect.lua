@@ -1,16 +1,34 @@
--- Looks at a plain lock.
+-- Looks at a lock of any kind.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
--- ARGV[1]  channel
+-- KEYS[3]  the queue
+-- ARGV[1]  channel of the plain lock
 --
--- Returns false when nobody holds it, else { PTTL, owners, fence or false, listeners }.
+-- Returns false when nobody holds it or waits in its queue, else
+-- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 where it has a queue }.
+-- An owner of the queue kinds has its mode before it: x or s.
 
-local owners = redis.call('HKEYS', KEYS[1])
-if #owners == 0 then return false end
-return {
-  redis.call('PTTL', KEYS[1]),
-  owners,
-  redis.call('GET', KEYS[2]),
-  redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2],
-}
+local holders, queue, queued = {}, {}, 0
+if redis.call('TYPE', KEYS[1]).ok == 'zset' or redis.call('EXISTS', KEYS[3]) == 1 then
+  queued = 1
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+  for i = 1, #members, 2 do
+    local left = members[i + 1] - now
+    if left > 0 then
+      holders[#holders + 1] = members[i]
+      holders[#holders + 1] = left
+    end
+  end
+  queue = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
+else
+  local left = redis.call('PTTL', KEYS[1])
+  for _, owner in ipairs(redis.call('HKEYS', KEYS[1])) do
+    holders[#holders + 1] = owner
+    holders[#holders + 1] = left
+  end
+end
+if #holders == 0 and #queue == 0 then return false end
+return { redis.call('GET', KEYS[2]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], holders, queue, queued }

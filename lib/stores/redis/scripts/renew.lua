@@ -5,14 +5,37 @@
 -- ARGV[2i]     lease, ms
 --
 -- Returns per lock, in order: 1 held, 0 nobody holds it, -1 somebody else does.
--- pcall, so that a key which has become something else costs its own hold only.
+-- The lock is Redisson's hash, or the queue's sorted set. pcall, so that a key which has become something else costs its own hold only.
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- A hold of the queue kinds, which has a deadline of its own. One that is over stays over: another may have entered.
+local function renew_queued(key, owner, lease)
+  for _, mode in ipairs({ 'x', 's' }) do
+    local deadline = tonumber(redis.pcall('ZSCORE', key, mode .. owner) or 0)
+    if deadline and deadline > now then
+      redis.call('ZADD', key, string.format('%.0f', math.max(deadline, now + lease)), mode .. owner)
+      redis.call('PEXPIREAT', key, redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+      return 1
+    end
+  end
+  return 0
+end
 
 local held = {}
 for i, key in ipairs(KEYS) do
-  held[i] = -redis.call('EXISTS', key)
-  if redis.pcall('HEXISTS', key, ARGV[2 * i - 1]) == 1 then
+  local owner, lease = ARGV[2 * i - 1], tonumber(ARGV[2 * i])
+  local mine = redis.pcall('HEXISTS', key, owner)
+  if mine == 1 then
     held[i] = 1
-    if redis.call('PTTL', key) < tonumber(ARGV[2 * i]) then redis.call('PEXPIRE', key, ARGV[2 * i]) end
+    if redis.call('PTTL', key) < lease then redis.call('PEXPIRE', key, ARGV[2 * i]) end
+  elseif mine == 0 then
+    held[i] = -redis.call('EXISTS', key)
+  elseif redis.call('TYPE', key).ok == 'zset' then
+    held[i] = renew_queued(key, owner, lease)
+  else
+    held[i] = -1
   end
 end
 return held

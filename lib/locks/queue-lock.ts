@@ -1,0 +1,28 @@
+import type { QueuedRequest } from '../core/queue-places.js';
+import type { Scope } from '../core/scope.js';
+import type { Tenure } from '../core/tenure.js';
+import type { Busy, WaitRequest } from '../core/waiting-line.js';
+import { StoreLock, type LockContext } from './store-lock.js';
+
+/** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */
+export class QueueLock extends StoreLock {
+  constructor(
+    name: string,
+    context: LockContext,
+    protected readonly queue: QueuedRequest['queue'],
+  ) {
+    super(name, context);
+  }
+
+  override get identity(): string {
+    return `${super.identity} ${this.queue.kind} ${this.queue.mode}`;
+  }
+
+  protected obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
+    const { name, queue } = this;
+    return this.client.obtainQueued({ ...request, name, queue, beside: this.besideIn?.(scope) });
+  }
+
+  /** Owner of an exclusive hold of this scope that this one may stand beside. */
+  protected besideIn?(scope: Scope | undefined): string | undefined;
+}

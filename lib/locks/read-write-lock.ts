@@ -1,0 +1,55 @@
+import type { Scope } from '../core/scope.js';
+import { LockConfigError } from '../lock.errors.js';
+import type { Lock } from './lock.js';
+import { QueueLock } from './queue-lock.js';
+import type { LockContext } from './store-lock.js';
+
+/** Readers share it, a writer has it alone; who came first decides between them. */
+export class ReadWriteLock {
+  readonly read: Lock;
+  readonly write: Lock;
+
+  constructor(name: string, context: LockContext) {
+    const read = new ReadLock(name, context);
+    const write = new WriteLock(name, context);
+    read.write = write;
+    write.read = read;
+    this.read = read;
+    this.write = write;
+  }
+}
+
+const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
+
+class ReadLock extends QueueLock {
+  write: WriteLock | undefined;
+
+  constructor(name: string, context: LockContext) {
+    super(name, context, { ...KIND, mode: 'shared' });
+  }
+
+  /** The scope that writes may read as well, and goes on reading when it has stopped writing. */
+  protected override besideIn(scope: Scope | undefined): string | undefined {
+    const hold = this.write?.findHold(scope);
+    return hold?.held === true ? hold.tenure.owner : undefined;
+  }
+}
+
+class WriteLock extends QueueLock {
+  read: ReadLock | undefined;
+
+  constructor(name: string, context: LockContext) {
+    super(name, context, { ...KIND, mode: 'exclusive' });
+  }
+
+  /** Two readers that both wait to write would wait for each other for ever. */
+  protected override besideIn(scope: Scope | undefined): undefined {
+    if (this.read?.findHold(scope)?.held !== true) return;
+    throw new LockConfigError(
+      'write',
+      `"${this.name}" is held for reading here, and a reader cannot become the writer: two that tried would wait for ` +
+        'each other. Take the write lock first, then the read lock, or release the read lock before',
+      { key: this.name },
+    );
+  }
+}

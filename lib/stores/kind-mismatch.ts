@@ -1,0 +1,17 @@
+import { LockKindMismatchError } from '../lock.errors.js';
+
+interface Kind {
+  readonly kind: string;
+  readonly capacity: number;
+}
+
+const titleOf = ({ kind, capacity }: Kind) =>
+  kind === 'semaphore'
+    ? `semaphore with ${String(capacity)} permits`
+    : `${kind} lock`.replace('lock lock', 'plain lock');
+
+/** One name is asked for as one kind and in use as another, or as a semaphore of another size. */
+export const kindMismatch = (name: string, expected: Kind, found: Kind): LockKindMismatchError =>
+  new LockKindMismatchError(name, { expected: titleOf(expected), found: titleOf(found) });
+
+export const PLAIN: Kind = { kind: 'lock', capacity: 1 };

@@ -1,0 +1,68 @@
+-- Enters a lock with a queue, or stands in the queue. Run again by the same owner it changes nothing, except that a
+-- lost place is taken again and a granted claim becomes the full lease.
+--
+-- KEYS     as in queue.include.lua
+-- ARGV[1]  owner
+-- ARGV[2]  mode: x or s
+-- ARGV[3]  kind: fair, read-write or semaphore
+-- ARGV[4]  capacity
+-- ARGV[5]  lease, ms
+-- ARGV[6]  1 to stand in the queue when it is busy
+-- ARGV[7]  the arrival that the owner was told before, microseconds; 0 when it is new
+-- ARGV[8]  the owner's own write hold, beside which it may read; '' when it has none
+-- ARGV[9]  prefix of the channels of waiting processes
+-- ARGV[10] how long the fence outlives the lease, ms
+--
+-- Returns { 1, server ms, token } when it holds the lock now, { 0, server ms, ms until it should look again, arrival,
+-- holder } when it does not, or { -1, kind, capacity } when the name is in use as another kind.
+
+-- @include queue
+
+local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local beside, channel, stay = ARGV[8], ARGV[9], ARGV[5] + ARGV[10]
+local member, entry = mode .. owner, mode .. ' ' .. owner
+
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', number(now))
+if redis.call('ZCARD', KEYS[1]) > 0 or redis.call('ZCARD', KEYS[2]) > 0 then
+  local _, _, used, places = fence()
+  if used and used ~= '' and (used ~= kind or places ~= capacity) then return { -1, used, places } end
+end
+
+local function enter(deadline)
+  redis.call('ZREM', KEYS[2], entry)
+  hold(member, math.max(deadline or 0, now + lease))
+  local last, last_owner = fence()
+  -- A claim has its token already, and it may be in use.
+  local token = deadline and last_owner == owner and last or next_token(owner, kind, capacity, stay)
+  return { 1, now, token }
+end
+
+local deadline = redis.call('ZSCORE', KEYS[1], member)
+if deadline then return enter(tonumber(deadline)) end
+
+-- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over.
+local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+if head and head ~= entry and admits(string.sub(head, 1, 1), kind, capacity) then
+  advance(kind, capacity, channel, stay)
+  deadline = redis.call('ZSCORE', KEYS[1], member)
+  if deadline then return enter(tonumber(deadline)) end
+  head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+end
+
+-- Whoever reads beside its own write hold passes those who wait: it is what they wait for.
+if (not head or head == entry or beside ~= '') and admits(mode, kind, capacity, beside) then return enter() end
+
+local arrival = redis.call('ZSCORE', KEYS[2], entry) or tonumber(ARGV[7])
+if ARGV[6] == '1' then
+  if arrival == 0 then
+    local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+    arrival = math.max(micros, last and last + 1 or 0)
+  end
+  redis.call('ZADD', KEYS[2], number(arrival), entry)
+  redis.call('PEXPIRE', KEYS[2], stay)
+end
+
+local ends, holder = in_the_way(mode)
+local rank = redis.call('ZRANK', KEYS[2], entry) or 0
+-- Whoever is further back is told when it becomes the head. Should that message be lost, each one ahead may take a claim.
+return { 0, now, math.max(ends - now, 1) + rank * CLAIM, tonumber(arrival), holder or false }

@@ -1,0 +1,26 @@
+-- Gives up a hold, or a place in the queue, and lets in who is next.
+--
+-- KEYS     as in queue.include.lua
+-- ARGV[1]  owner
+-- ARGV[2]  mode: x or s
+-- ARGV[3]  kind
+-- ARGV[4]  capacity
+-- ARGV[5]  how long the lock stays taken all the same, ms; 0 frees it
+-- ARGV[6]  prefix of the channels of waiting processes
+-- ARGV[7]  how long the fence stays, ms
+--
+-- Returns 1, or 0 when the owner did not hold it.
+
+-- @include queue
+
+local member = ARGV[2] .. ARGV[1]
+redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. ARGV[1])
+local deadline = redis.call('ZSCORE', KEYS[1], member)
+local held = deadline and tonumber(deadline) > now
+if held and ARGV[5] ~= '0' then
+  hold(member, now + ARGV[5])
+elseif deadline then
+  redis.call('ZREM', KEYS[1], member)
+end
+advance(ARGV[3], tonumber(ARGV[4]), ARGV[6], ARGV[7])
+return held and 1 or 0

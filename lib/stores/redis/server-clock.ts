@@ -1,0 +1,22 @@
+/**
+ * Tells when something happened that the server has dated, on this process's monotonic clock: never later than it was,
+ * so that a lease which counts from there is on the safe side, however long the message took.
+ */
+export class ServerClock {
+  /** An upper bound of server time less ours: a reply's date, less the moment before its command left. */
+  private offset = Infinity;
+  private measuredAt = -Infinity;
+
+  /** Learns from a reply. The tightest bound counts, for a minute: clocks drift. */
+  learn(serverTime: number, sentAt: number): void {
+    const offset = serverTime + 1 - sentAt;
+    if (offset > this.offset && sentAt - this.measuredAt < 60_000) return;
+    this.offset = offset;
+    this.measuredAt = sentAt;
+  }
+
+  /** The moment of a date; the present at the latest, should the server's clock have been set. */
+  momentOf(serverTime: number, receivedAt: number): number {
+    return Math.min(receivedAt, serverTime - this.offset);
+  }
+}
