@@ -25,6 +25,7 @@ export default {
   // Real servers and real processes: two files at a time keep the timings of a small machine apart.
   maxWorkers: 2,
   testTimeout: 30_000,
+  globalSetup: '<rootDir>/test/support/provide-redis.mjs',
   projects: [
     {
       ...common,

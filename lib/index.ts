@@ -18,7 +18,7 @@ export type {
 export type { Lease, Lock } from './locks/lock.js';
 export type { LockEvent } from './lock.events.js';
 export type { LockHealth } from './lock.health.js';
-export type { LockHolder, LockState } from './lock.state.js';
+export type { LockHolder, LockState, LockWaiter } from './lock.state.js';
 export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
 export type {
   AcquireReply,
@@ -27,6 +27,9 @@ export type {
   HoldState,
   LockStore,
   NodeHealth,
+  QueueMessage,
+  QueueRequest,
+  QueueTerms,
   ReleaseRequest,
   RenewRequest,
   StoredLock,

@@ -14,7 +14,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   locks: ['words', 'core'],
   service: ['words', 'core', 'locks', 'stores', 'nest'],
   nest: ['words', 'service', 'core', 'locks'],
-  testing: ['words', 'service', 'stores', 'nest'],
+  testing: ['words', 'service', 'locks', 'stores', 'nest'],
 };
 const WORDS = /^lock\.(errors|events|options|health|state)\.ts$/;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { isLockLostError, isLockTimeoutError } from '../lock.errors.js';
+import { isLockKindMismatchError, isLockLostError, isLockTimeoutError } from '../lock.errors.js';
 import { LockService } from '../lock.service.js';
-import type { AcquireReply, LockStore } from '../stores/lock-store.js';
+import type { Lock } from '../locks/lock.js';
+import type { AcquireReply, LockStore, QueueMessage, QueueTerms } from '../stores/lock-store.js';
 
 /** A place where locks live, reached by any number of stores as by so many processes. */
 export interface StorePlace {
@@ -284,6 +285,177 @@ export function describeLockStore(title: string, createPlace: () => Promise<Stor
       for (const node of nodes) assert.equal(node.status, 'up', node.error);
     });
 
+    describe('queue', () => {
+      const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
+      const READ = { kind: 'read-write', mode: 'shared', capacity: Number.MAX_SAFE_INTEGER } as const;
+      const WRITE = { ...READ, mode: 'exclusive' } as const;
+      const SEMAPHORE = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
+      const STAND = { place: { arrival: undefined }, beside: undefined };
+      const ASK = { place: undefined, beside: undefined };
+
+      /** Hears what the store tells the client. */
+      const hearing = async (client: string) => {
+        const heard: QueueMessage[] = [];
+        const subscription = await other.listen(client, (message) => heard.push(message));
+        const granted = (owner: string) =>
+          until(() => heard.some((message) => message.type === 'granted' && message.owner === owner));
+        return {
+          heard,
+          granted,
+          close: () => {
+            subscription.close();
+          },
+        };
+      };
+
+      it('grants a free lock of each kind, to its owner again, and leaves nothing after the release', async () => {
+        for (const terms of [FAIR, READ, WRITE, SEMAPHORE]) {
+          const name = freshName();
+          const request = { name, owner: 'a:1', leaseTime: LEASE, queue: { ...terms, ...ASK } };
+          const token = tokenOf(await store.acquire(request));
+          assert.equal(tokenOf(await store.acquire(request)), token);
+          assert.equal((await store.inspect(name))?.kind, terms.kind);
+          assert.equal(await store.release({ name, owner: 'a:1', queue: terms }), true);
+          assert.equal(await store.release({ name, owner: 'a:1', queue: terms }), false);
+          assert.equal(await store.inspect(name), null);
+        }
+      });
+
+      it('hands over in the order of arrival, each with a greater token', async () => {
+        const name = freshName();
+        const client = await hearing('b');
+        let last = tokenOf(
+          await store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } }),
+        );
+        const owners = ['b:1', 'b:2', 'b:3'];
+        for (const owner of owners) {
+          const reply = await other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+          assert.ok(!reply.granted && reply.arrival !== undefined);
+        }
+        assert.deepEqual(
+          (await store.inspect(name))?.queue.map((place) => place.owner),
+          owners,
+        );
+        let holder = 'a:1';
+        for (const owner of owners) {
+          await store.release({ name, owner: holder, queue: FAIR });
+          await client.granted(owner);
+          const grant = client.heard.find((message) => message.type === 'granted' && message.owner === owner);
+          assert.ok(
+            grant?.type === 'granted' && grant.fencingToken > last && grant.grantedAt <= performance.now(),
+          );
+          last = grant.fencingToken;
+          assert.equal((await store.inspect(name))?.holders[0]?.owner, owner);
+          holder = owner;
+        }
+        await store.release({ name, owner: holder, queue: FAIR });
+        client.close();
+        assert.equal(await store.inspect(name), null);
+      });
+
+      it('keeps the place of an owner that asks again, or comes back to it', async () => {
+        const name = freshName();
+        const client = await hearing('b');
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+        const stand = (owner: string, arrival?: number) =>
+          other.acquire({
+            name,
+            owner,
+            leaseTime: LEASE,
+            queue: { ...FAIR, place: { arrival }, beside: undefined },
+          });
+        const first = await stand('b:1');
+        await stand('b:2');
+        await stand('b:1');
+        const order = async () => (await store.inspect(name))?.queue.map((place) => place.owner);
+        assert.deepEqual(await order(), ['b:1', 'b:2']);
+        assert.equal(await other.release({ name, owner: 'b:1', queue: FAIR }), false);
+        assert.deepEqual(await order(), ['b:2']);
+        assert.ok(!first.granted);
+        await stand('b:1', first.arrival);
+        assert.deepEqual(await order(), ['b:1', 'b:2']);
+        for (const owner of ['b:1', 'b:2', 'a:1']) await other.release({ name, owner, queue: FAIR });
+        client.close();
+        assert.equal(await store.inspect(name), null);
+      });
+
+      it('passes over who does not listen', async () => {
+        const name = freshName();
+        const client = await hearing('b');
+        await store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+        await other.acquire({ name, owner: 'dead:1', leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+        await other.acquire({ name, owner: 'b:1', leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+        await store.release({ name, owner: 'a:1', queue: FAIR });
+        await client.granted('b:1');
+        await other.release({ name, owner: 'b:1', queue: FAIR });
+        client.close();
+      });
+
+      it('lets readers in together and a writer alone, in the order of arrival', async () => {
+        const name = freshName();
+        const client = await hearing('b');
+        const enter = (owner: string, terms: QueueTerms) =>
+          other.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
+        assert.ok((await enter('b:1', READ)).granted);
+        assert.ok((await enter('b:2', READ)).granted);
+        assert.ok(!(await enter('b:3', WRITE)).granted);
+        assert.ok(!(await enter('b:4', READ)).granted);
+        assert.ok(!(await enter('b:5', READ)).granted);
+        await store.release({ name, owner: 'b:1', queue: READ });
+        await store.release({ name, owner: 'b:2', queue: READ });
+        await client.granted('b:3');
+        assert.equal((await store.inspect(name))?.holders.length, 1);
+        await store.release({ name, owner: 'b:3', queue: WRITE });
+        await Promise.all([client.granted('b:4'), client.granted('b:5')]);
+        for (const owner of ['b:4', 'b:5']) await store.release({ name, owner, queue: READ });
+        client.close();
+      });
+
+      it('gives each holder a deadline of its own', async () => {
+        const name = freshName();
+        const enter = (owner: string, leaseTime: number) =>
+          store.acquire({ name, owner, leaseTime, queue: { ...READ, ...ASK } });
+        await enter('a:1', LEASE);
+        await enter('a:2', 100);
+        await until(async () => (await store.inspect(name))?.holders.length === 1);
+        const [left] = (await store.inspect(name))?.holders ?? [];
+        assert.equal(left?.owner, 'a:1');
+        assert.ok(left.remainingTime > LEASE / 2);
+        assert.equal(await store.renew([{ name, owner: 'a:2', leaseTime: LEASE }])[0], 'deleted');
+        assert.equal(await store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'held');
+        await store.release({ name, owner: 'a:1', queue: READ });
+      });
+
+      it('counts permits, and refuses another count', async () => {
+        const name = freshName();
+        const enter = (owner: string, capacity = 2) =>
+          store.acquire({ name, owner, leaseTime: LEASE, queue: { ...SEMAPHORE, ...ASK, capacity } });
+        assert.ok((await enter('a:1')).granted);
+        assert.ok((await enter('a:2')).granted);
+        assert.ok(!(await enter('a:3')).granted);
+        await assert.rejects(enter('a:4', 3), (error: Error) => /3 permits.*2 permits/.test(error.message));
+        await store.release({ name, owner: 'a:1', queue: SEMAPHORE });
+        assert.ok((await enter('a:3')).granted);
+        for (const owner of ['a:2', 'a:3']) await store.release({ name, owner, queue: SEMAPHORE });
+      });
+
+      it('is one kind per name, the plain lock included', async () => {
+        const name = freshName();
+        const fair = { name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } };
+        const write = { name, owner: 'b:1', leaseTime: LEASE, queue: { ...WRITE, ...ASK } };
+        const plain = { name, owner: 'b:1', leaseTime: LEASE };
+        await store.acquire(fair);
+        await assert.rejects(store.acquire(write), isLockKindMismatchError);
+        await assert.rejects(store.acquire(plain), isLockKindMismatchError);
+        await store.release({ ...fair, queue: FAIR });
+        await store.acquire(plain);
+        await assert.rejects(store.acquire(fair), isLockKindMismatchError);
+        await store.release(plain);
+        assert.ok((await store.acquire(write)).granted);
+        await store.release({ ...write, queue: WRITE });
+      });
+    });
+
     describe('under a LockService', () => {
       const withServices = async (
         body: (one: LockService, two: LockService) => Promise<void>,
@@ -297,6 +469,40 @@ export function describeLockStore(title: string, createPlace: () => Promise<Stor
           await two.onApplicationShutdown();
         }
       };
+
+      const kinds: [string, (locks: LockService, name: string) => Lock, number][] = [
+        ['plain', (locks, name) => locks.getLock(name), 1],
+        ['fair', (locks, name) => locks.getFairLock(name), 1],
+        ['write', (locks, name) => locks.getReadWriteLock(name).write, 1],
+        ['read', (locks, name) => locks.getReadWriteLock(name).read, Infinity],
+        ['semaphore', (locks, name) => locks.getSemaphore(name, 3), 3],
+      ];
+      for (const [kind, lockOf, allowed] of kinds) {
+        it(`lets as many in at once as a ${kind} lock allows, renews them, and leaves nothing`, () =>
+          withServices(async (one, two) => {
+            const name = freshName();
+            let inside = 0;
+            let most = 0;
+            const work = async (time: number) => {
+              most = Math.max(most, ++inside);
+              await sleep(time);
+              inside--;
+            };
+            await Promise.all(
+              Array.from({ length: 20 }, (_, n) =>
+                lockOf(n % 2 === 0 ? one : two, name).using(() => work(2)),
+              ),
+            );
+            assert.ok(most <= allowed, `${String(most)} inside`);
+            if (allowed > 1) assert.ok(most > 1, 'nobody shared it');
+            // Longer than the lease of 1 s: held by renewals.
+            await lockOf(one, name).using(async (lease) => {
+              await sleep(1_500);
+              assert.equal(lease.held, true);
+            });
+            assert.equal(await one.inspect(name), null);
+          }));
+      }
 
       it('excludes, waits and hands over', () =>
         withServices(async (one, two) => {

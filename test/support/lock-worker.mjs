@@ -1,0 +1,75 @@
+// One process that takes locks with the built package, at the word of its parent; see worker.ts.
+import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockService } from 'nestjs-distributed-lock';
+
+/** ms on a clock that all processes of this machine share, and that nobody sets. */
+const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+const [{ url, options }] = await new Promise((resolve) =>
+  process.once('message', (...given) => resolve(given)),
+);
+const service = new LockService({ connection: url, ...options });
+const leases = new Map();
+let closed = false;
+
+function keep(lease) {
+  if (lease === null) return null;
+  const id = leases.size;
+  leases.set(id, lease);
+  return { id, owner: lease.owner, fencingToken: lease.fencingToken };
+}
+
+async function holdFor(name, options, ms) {
+  const invoked = now();
+  const lease = await service.acquire(name, options);
+  const granted = now();
+  await sleep(ms);
+  // Taken before the release is sent: from then on another process may rightly be granted the lock.
+  const released = now();
+  const { fencingToken, held } = lease;
+  await lease.release();
+  return { invoked, granted, released, fencingToken, lost: !held };
+}
+
+const methods = {
+  acquire: async (name, options) => keep(await service.acquire(name, options)),
+  tryAcquire: async (name, options) => keep(await service.tryAcquire(name, options)),
+  release: (id) => leases.get(id).release(),
+  extend: (id, ms) => leases.get(id).extend(ms),
+  state: (id) => {
+    const { held, signal } = leases.get(id);
+    const remainingTime = leases.get(id).remainingTime();
+    return { held, remainingTime, aborted: signal.aborted, reason: signal.reason?.reason };
+  },
+  holdFor,
+  race: (name, times, options, holdMs) =>
+    Promise.all(Array.from({ length: times }, () => holdFor(name, options, holdMs))),
+  forceRelease: (name) => service.forceRelease(name),
+  blockEventLoop: (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
+  shutDown: async () => {
+    service.beforeApplicationShutdown();
+    await service.onApplicationShutdown();
+    closed = true;
+  },
+};
+
+function answer(message) {
+  if (process.connected) process.send(message);
+}
+
+process.on('message', async ({ id, method, args }) => {
+  try {
+    answer({ id, result: await methods[method](...args) });
+  } catch (error) {
+    const { name, message, code, reason } = error;
+    answer({ id, error: { name, message, code, reason } });
+  }
+});
+
+// A parent that goes without a word has crashed. After a shutdown nothing may be left that keeps this process alive.
+process.on('disconnect', () => {
+  if (!closed) process.exit(1);
+});
+
+answer({ ready: true });

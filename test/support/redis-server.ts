@@ -1,0 +1,156 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { assertionClient } from './assertion-client.js';
+import { guard } from './guard.js';
+import { Monitor } from './monitor.js';
+import type { TestRedis } from './redis.js';
+
+/** Where this machine has a server program, if it has one. */
+export function serverProgram(): string | undefined {
+  return ['redis-server', 'valkey-server']
+    .flatMap((name) => (process.env.PATH ?? '').split(delimiter).map((directory) => join(directory, name)))
+    .find((file) => existsSync(file));
+}
+
+/** For messages about a missing program. */
+export const CURE =
+  'Install one: apt-get install redis-server, apk add redis, dnf install redis, or brew install redis.';
+
+export interface RedisServerOptions {
+  /** Further arguments of the server program. */
+  args?: string[];
+  /** @default a free one */
+  port?: number;
+}
+
+/** A Redis process of its own, empty and without persistence, that a test may freeze, kill and restart. */
+export class RedisServer implements TestRedis {
+  readonly via = 'process';
+  readonly url: string;
+  private child: ChildProcess | undefined;
+  private assertions: Redis | undefined;
+  /** The local ports of our own connections, so that a monitor can leave them out. */
+  private readonly ownPorts = new Set<number>();
+
+  private constructor(
+    readonly port: number,
+    private readonly directory: string,
+    private readonly args: readonly string[],
+  ) {
+    this.url = `redis://127.0.0.1:${String(port)}`;
+  }
+
+  static async start({ args = [], port }: RedisServerOptions = {}): Promise<RedisServer> {
+    const directory = await mkdtemp(join(tmpdir(), 'lock-redis-'));
+    for (;;) {
+      const server = new RedisServer(port ?? randomPort(), directory, args);
+      try {
+        await server.launch();
+        return server;
+      } catch (error) {
+        const taken = error instanceof Error && error.message.includes('Address already in use');
+        if (port === undefined && taken) continue;
+        await rm(directory, { recursive: true });
+        throw error;
+      }
+    }
+  }
+
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
+  /** For assertions: always the same connection, which comes back after a restart. */
+  client(): Redis {
+    if (this.assertions === undefined) {
+      const client = assertionClient(this.url);
+      client.on('connect', () => this.ownPorts.add(client.stream.localPort ?? 0));
+      this.assertions = client;
+    }
+    return this.assertions;
+  }
+
+  /** Stops the process where it is: connections stay open, and nothing is answered. */
+  freeze(): void {
+    this.child?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child?.kill('SIGCONT');
+  }
+
+  /** As a crash does: nothing is saved, and the system closes the connections. */
+  async kill(): Promise<void> {
+    const { child } = this;
+    if (child === undefined) return;
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exit;
+  }
+
+  /** A new, empty process on the same port. */
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.launch();
+  }
+
+  async stop(): Promise<void> {
+    this.assertions?.disconnect();
+    await this.kill();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** How often each command has run, by its lower-case name, those inside of scripts included. */
+  async commandCalls(): Promise<Record<string, number>> {
+    const stats = await this.client().info('commandstats');
+    const calls = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)].map(
+      ([, name = '', count]) => [name.toLowerCase(), Number(count)] as const,
+    );
+    return Object.fromEntries(calls.filter(([name]) => name !== 'config|resetstat'));
+  }
+
+  async resetCommandCalls(): Promise<void> {
+    await this.client().config('RESETSTAT');
+  }
+
+  /** Collects what clients send from now on, without the assertions and without what scripts do inside. */
+  async monitor(): Promise<Monitor> {
+    return await Monitor.start(this.port, this.client(), this.ownPorts);
+  }
+
+  private async launch(): Promise<void> {
+    const program = serverProgram();
+    if (program === undefined)
+      throw new Error(`Neither redis-server nor valkey-server is on the PATH. ${CURE}`);
+    const fixed = ['--bind', '127.0.0.1', '--port', String(this.port), '--save', '', '--appendonly', 'no'];
+    const child = spawn(program, [...fixed, ...this.args], {
+      cwd: this.directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    child.once('exit', () => (this.child = undefined));
+    await new Promise<void>((resolve, reject) => {
+      let log = '';
+      const read = (chunk: Buffer) => {
+        log += chunk.toString();
+        // Its own word, and not a PING, which the owner of a port that was taken would answer as well.
+        if (/ready to accept connections/i.test(log)) resolve();
+      };
+      child.stdout.on('data', read);
+      child.stderr.on('data', read);
+      child.once('error', reject);
+      child.once('close', () => {
+        reject(new Error(`${program} did not start:\n${log}`));
+      });
+    });
+    guard(child, this.directory);
+  }
+}
+
+/** Below the range that outgoing connections are given, where a client that reconnects could meet itself. */
+const randomPort = () => 20_000 + Math.floor(Math.random() * 12_000);

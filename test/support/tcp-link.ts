@@ -1,0 +1,95 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMessage, replyEnd } from './resp.js';
+
+export type Direction = 'requests' | 'replies';
+
+/** What happens to the bytes of all connections of a proxy at present. */
+export interface Weather {
+  readonly delay: Record<Direction, number>;
+  readonly drop: Record<Direction, boolean>;
+  dropMessages: boolean;
+  /** Bytes of replies until the next cut. */
+  replyBudget: number;
+}
+
+/** One client's connection, and the one to the server that belongs to it. */
+export class TcpLink {
+  /** Whether bytes have been swallowed. */
+  gap = false;
+  private readonly server: Socket;
+  private readonly tail: Record<Direction, Promise<void>> = {
+    requests: Promise.resolve(),
+    replies: Promise.resolve(),
+  };
+  private partialReply = Buffer.alloc(0);
+
+  constructor(
+    readonly client: Socket,
+    targetPort: number,
+    private readonly weather: Weather,
+    onClose: () => void,
+  ) {
+    this.server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
+    client.on('data', (bytes: Buffer) => {
+      this.carry('requests', () => this.server.write(bytes));
+    });
+    this.server.on('data', (bytes: Buffer) => {
+      for (const reply of this.wholeReplies(bytes)) {
+        this.carry('replies', () => {
+          this.deliver(reply);
+        });
+      }
+    });
+    for (const socket of [client, this.server]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        if (client.closed && this.server.closed) onClose();
+      });
+    }
+    // What one side said before it left still reaches the other.
+    client.on('close', () => void this.tail.requests.then(() => this.server.end()));
+    this.server.on('close', () => void this.tail.replies.then(() => client.end()));
+  }
+
+  cut(): void {
+    this.client.destroy();
+    this.server.destroy();
+  }
+
+  /** Keeps the order, whatever the delays are. */
+  private carry(direction: Direction, deliver: () => void): void {
+    const due = performance.now() + this.weather.delay[direction];
+    this.tail[direction] = this.tail[direction].then(async () => {
+      const wait = due - performance.now();
+      if (wait > 0) await sleep(wait, undefined, { ref: false });
+      if (this.weather.drop[direction]) this.gap = true;
+      else deliver();
+    });
+  }
+
+  private deliver(reply: Buffer): void {
+    const { client, weather } = this;
+    if (!client.writable || (weather.dropMessages && isMessage(reply))) return;
+    const bytes = reply.subarray(0, weather.replyBudget);
+    weather.replyBudget -= bytes.length;
+    if (weather.replyBudget > 0) {
+      client.write(bytes);
+    } else {
+      weather.replyBudget = Infinity;
+      client.end(bytes, () => {
+        this.cut();
+      });
+    }
+  }
+
+  /** Replies are split here and not where they are judged, so that a change of weather never meets half a reply. */
+  private *wholeReplies(bytes: Buffer): Generator<Buffer> {
+    this.partialReply = Buffer.concat([this.partialReply, bytes]);
+    let start = 0;
+    for (let end; (end = replyEnd(this.partialReply, start)) !== undefined; start = end) {
+      yield this.partialReply.subarray(start, end);
+    }
+    this.partialReply = this.partialReply.subarray(start);
+  }
+}

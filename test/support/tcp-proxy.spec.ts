@@ -1,0 +1,201 @@
+import { once } from 'node:events';
+import { connect as connectTo, createServer, type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { until } from '../scenarios/until.js';
+import { RedisServer } from './redis-server.js';
+import { TcpProxy } from './tcp-proxy.js';
+
+const SILENCE = 100;
+
+describe('TcpProxy', () => {
+  let server: RedisServer;
+  let proxy: TcpProxy;
+  let clients: Redis[];
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(server.port);
+    clients = [];
+    await server.client().flushall();
+  });
+
+  afterEach(async () => {
+    for (const client of clients) client.disconnect();
+    await proxy.stop();
+  });
+
+  /** Fails what is in flight when the connection drops, and connects again at once. */
+  async function connect(protocol: 2 | 3 = 3): Promise<Redis> {
+    const client = new Redis(proxy.url, {
+      protocol,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => 10,
+      disconnectTimeout: 0,
+    });
+    clients.push(client);
+    client.on('error', () => undefined);
+    await client.ping();
+    return client;
+  }
+
+  const silent = async (reply: Promise<unknown>) =>
+    (await Promise.race([reply.catch(() => undefined), sleep(SILENCE, SILENCE)])) === SILENCE;
+
+  it('passes everything through, in order', async () => {
+    const client = await connect();
+    const large = 'x'.repeat(3_000_000);
+    const replies = [client.set('key', large), client.get('key'), client.incr('n'), client.incr('n')];
+    expect(await Promise.all(replies)).toEqual(['OK', large, 1, 2]);
+  });
+
+  it('counts its connections', async () => {
+    const [first] = await Promise.all([connect(), connect()]);
+    expect(proxy.connections).toBe(2);
+    first.disconnect();
+    await until(() => proxy.connections === 1);
+  });
+
+  it.each(['requestDelay', 'replyDelay'] as const)('delays by %s, and keeps the order', async (delay) => {
+    const client = await connect();
+    proxy[delay](100);
+    const sent = performance.now();
+    const first = client.incr('n');
+    await sleep(20);
+    proxy[delay](0);
+    const second = client.incr('n');
+    expect(await Promise.all([first, second])).toEqual([1, 2]);
+    expect(performance.now() - sent).toBeGreaterThan(98);
+  });
+
+  it('delivers a delayed request after its client has gone', async () => {
+    const client = await connect();
+    proxy.requestDelay(300);
+    client.set('key', 'late').catch(() => undefined);
+    await sleep(10);
+    client.disconnect();
+    expect(await server.client().get('key')).toBeNull();
+    await until(async () => (await server.client().get('key')) === 'late');
+  });
+
+  it('drops replies, but not requests, and ends the connection that missed one', async () => {
+    const client = await connect();
+    proxy.dropReplies(true);
+    const reply = client.incr('n');
+    expect(await silent(reply)).toBe(true);
+    expect(await server.client().get('n')).toBe('1');
+    proxy.dropReplies(false);
+    await expect(reply).rejects.toThrow();
+    expect(await client.incr('n')).toBe(2);
+  });
+
+  it('drops requests', async () => {
+    const client = await connect();
+    proxy.dropRequests(true);
+    const reply = client.incr('n');
+    expect(await silent(reply)).toBe(true);
+    expect(await server.client().get('n')).toBeNull();
+    proxy.dropRequests(false);
+    await expect(reply).rejects.toThrow();
+    expect(await client.incr('n')).toBe(1);
+  });
+
+  it('cuts all present connections, and takes new ones', async () => {
+    const client = await connect();
+    const closed = new Promise((resolve) => client.once('close', resolve));
+    proxy.cut();
+    await closed;
+    expect(await client.ping()).toBe('PONG');
+  });
+
+  it('cuts in place of a reply, after the request has been carried out', async () => {
+    const client = await connect();
+    proxy.cutAfterReplyBytes(0);
+    await expect(client.incr('n')).rejects.toThrow();
+    expect(await server.client().get('n')).toBe('1');
+    expect(await client.incr('n')).toBe(2);
+  });
+
+  it('cuts in the middle of a reply, and after a whole one', async () => {
+    const client = await connect();
+    proxy.cutAfterReplyBytes('$4\r\nPO'.length);
+    await expect(client.ping('PONG')).rejects.toThrow();
+    await client.ping();
+
+    const closed = new Promise((resolve) => client.once('close', resolve));
+    proxy.cutAfterReplyBytes('$4\r\nPONG\r\n'.length);
+    expect(await client.ping('PONG')).toBe('PONG');
+    await closed;
+  });
+
+  it('refuses new connections, and keeps the present ones', async () => {
+    const client = await connect();
+    proxy.refuse(true);
+    await expect(connect()).rejects.toThrow();
+    expect(await client.ping()).toBe('PONG');
+    proxy.refuse(false);
+    expect(await (await connect()).ping()).toBe('PONG');
+  });
+
+  it.each([2, 3] as const)('drops messages and nothing else, in RESP%d', async (protocol) => {
+    const subscriber = await connect(protocol);
+    const publisher = server.client();
+    const received: string[] = [];
+    const receive = (channel: string, message: string) => received.push(`${channel} ${message}`);
+    subscriber.on('message', receive).on('smessage', receive);
+    await subscriber.subscribe('plain');
+    await subscriber.ssubscribe('sharded');
+
+    proxy.dropMessages(true);
+    expect(await publisher.publish('plain', 'lost')).toBe(1);
+    expect(await publisher.spublish('sharded', 'lost')).toBe(1);
+    await subscriber.subscribe('another');
+    await subscriber.ping();
+    proxy.dropMessages(false);
+    await publisher.publish('plain', 'arrives');
+    await publisher.spublish('sharded', 'arrives');
+    await subscriber.ping();
+    expect(received).toEqual(['plain arrives', 'sharded arrives']);
+  });
+
+  it.each(['*', '>'])('knows a message of type %s wherever it is split', async (type) => {
+    const reply = '$4\r\nPONG\r\n';
+    const message = `${type}3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n0\r\n`;
+    const stream = reply + message + reply;
+    for (let split = 0; split <= stream.length; split++) {
+      expect(await replay(stream.slice(0, split), stream.slice(split))).toBe(reply + reply);
+    }
+  });
+
+  it('ends the client when the server goes', async () => {
+    const client = await connect();
+    const closed = new Promise((resolve) => client.once('close', resolve));
+    await server.restart();
+    await closed;
+    expect(await client.ping()).toBe('PONG');
+  });
+});
+
+/** What comes out of a proxy without messages when a server sends these chunks, each in a packet of its own. */
+async function replay(...chunks: string[]): Promise<string> {
+  const server = createServer({ noDelay: true }, (socket) => {
+    chunks.forEach((chunk, index) => setTimeout(() => socket.write(chunk), 2 * index));
+    setTimeout(() => socket.end(), 2 * chunks.length);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const proxy = await TcpProxy.start((server.address() as AddressInfo).port);
+  proxy.dropMessages(true);
+  const received = await text(connectTo({ port: proxy.port, host: '127.0.0.1' }));
+  await proxy.stop();
+  server.close();
+  return received;
+}
