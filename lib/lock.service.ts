@@ -10,13 +10,13 @@ import { logEvent } from './lock.log.js';
 import type { AcquireOptions, LockModuleOptions, UsingOptions } from './lock.options.js';
 import { resolveOptions } from './lock.options.validation.js';
 import type { LockState } from './lock.state.js';
+import { Hold } from './locks/hold.js';
 import type { Lease, Lock } from './locks/lock.js';
 import { MultiLock } from './locks/multi-lock.js';
 import { PlainLock } from './locks/plain-lock.js';
 import { QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
-import type { LockContext } from './locks/store-lock.js';
 import { createStore } from './stores/create-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
@@ -30,14 +30,12 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   /** Everything that happens to the locks of this service, good and bad. Completes at shutdown. */
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
-  private readonly context: LockContext;
   private closing: Promise<void> | undefined;
 
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
     const settings = resolveOptions(options);
     this.client = new LockClient(createStore(options, settings), settings);
-    this.context = { client: this.client, leases: new Set() };
     this.events$ = this.client.events.asObservable();
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
@@ -77,7 +75,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockKeyError when the name is empty, longer than 1,024 bytes or no string
    */
   getLock(name: string): Lock {
-    return new PlainLock(name, this.context);
+    return new PlainLock(name, this.client);
   }
 
   /**
@@ -85,7 +83,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * Costs a command more per waiter than the plain lock, which may let whoever is quickest in.
    */
   getFairLock(name: string): Lock {
-    return new QueueLock(name, this.context, { kind: 'fair', mode: 'exclusive', capacity: 1 });
+    return new QueueLock(name, this.client, { kind: 'fair', mode: 'exclusive', capacity: 1 });
   }
 
   /**
@@ -93,7 +91,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * as well and goes on reading when it stops writing. A reader cannot become the writer: LockConfigError.
    */
   getReadWriteLock(name: string): { readonly read: Lock; readonly write: Lock } {
-    return new ReadWriteLock(name, this.context);
+    return new ReadWriteLock(name, this.client);
   }
 
   /**
@@ -102,7 +100,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockConfigError when `permits` is no whole number from 1 on
    */
   getSemaphore(name: string, permits: number): Lock {
-    return new Semaphore(name, this.context, permits);
+    return new Semaphore(name, this.client, permits);
   }
 
   /** Several locks as one: all or none. They may be of any kind, and of several services. */
@@ -117,7 +115,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /** What this process holds now through this service. */
   leases(): readonly Lease[] {
-    return [...this.context.leases].filter((lease) => lease.held);
+    const leases: Lease[] = [];
+    for (const holder of this.client.holders()) if (holder instanceof Hold) leases.push(...holder.leases);
+    return leases.filter((lease) => lease.held);
   }
 
   /** What the store knows of a lock; null when nobody holds it. */
@@ -137,7 +137,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         since: since === undefined ? undefined : new Date(since),
       })),
       remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-      fencingToken,
+      fencingToken: latest(fencingToken, this.client.lastToken(name)),
       waiters: { local: this.client.waitingFor(name), processes: listeners },
       queue: queue.map(({ owner, mode, since }, index) => ({
         position: index + 1,
@@ -183,3 +183,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return this.getMultiLock((name as readonly string[]).map((member) => this.getLock(member)));
   }
 }
+
+/** The greater one, where either may be unknown. */
+const latest = (one: number | undefined, two: number | undefined): number | undefined =>
+  one === undefined || two === undefined ? (one ?? two) : Math.max(one, two);

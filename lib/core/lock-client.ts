@@ -7,7 +7,7 @@ import type { LockStore } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { Releaser } from './releaser.js';
 import { QueuePlaces, type QueuedRequest } from './queue-places.js';
-import { releasedError, Tenure, type TenureOrigin, type Terms } from './tenure.js';
+import { releasedError, Tenure, type TenureHolder, type TenureOrigin, type Terms } from './tenure.js';
 import {
   WaitingLine,
   type Busy,
@@ -47,9 +47,7 @@ export class LockClient {
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
       open: (line, terms, origin) => this.open(line, line.name, terms, origin),
-      onReleaseFailed: ({ name, owner }, error) => {
-        this.events.next({ type: 'release-failed', name, owner, error });
-      },
+      giveBack: (tenure, keepFor) => this.giveBack(tenure, keepFor),
     };
     this.places = new QueuePlaces(this.id, {
       ...this.context,
@@ -65,6 +63,20 @@ export class LockClient {
     let waiting = 0;
     for (const line of this.lines.values()) waiting += line.length;
     return waiting + this.places.length;
+  }
+
+  /** Who acts under the tenures of this process. */
+  *holders(): Generator<TenureHolder> {
+    for (const { holder } of this.tenures.keys()) if (holder !== undefined) yield holder;
+  }
+
+  /** The last token of a lock that this process holds: hand-offs have raised it without telling the store. */
+  lastToken(name: string): number | undefined {
+    let last: number | undefined;
+    for (const tenure of this.tenures.keys()) {
+      if (tenure.name === name) last = Math.max(last ?? 0, tenure.fencingToken);
+    }
+    return last;
   }
 
   /** How many local callers wait for one lock. */
@@ -160,12 +172,26 @@ export class LockClient {
     return tenure;
   }
 
+  private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined> {
+    const { name, owner, queue, handoffs, terms } = tenure;
+    const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
+    const until = now() + Math.max(terms.leaseTime, tenure.remainingTime);
+    const released = this.releaser.release({ name, owner, queue, fencingToken, keepFor }, until, {
+      onFailure: (error) => {
+        this.events.next({ type: 'release-failed', name, owner, error });
+      },
+    });
+    tenure.end();
+    return released;
+  }
+
   private lost(tenure: Tenure): void {
-    const { name, owner, terms, loss, fencingToken, queue } = tenure;
+    const { name, owner, terms, loss, fencingToken, queue, mayOutlast } = tenure;
     const reason = loss?.reason ?? 'expired';
     this.events.next({ type: 'lost', name, owner, reason });
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
-    if ((terms.renewed || queue !== undefined) && reason !== 'taken' && reason !== 'deleted') {
+    const endsByItself = !terms.renewed && !mayOutlast && queue === undefined;
+    if (!endsByItself && reason !== 'taken' && reason !== 'deleted') {
       void this.releaser.release({ name, owner, fencingToken, queue }, now() + terms.leaseTime);
     }
   }

@@ -16,6 +16,7 @@ import type { Tenure, TenureOrigin } from './tenure.js';
 import {
   type Busy,
   GRACE,
+  isRefusal,
   type TenureKeeper,
   type WaitingContext,
   type WaitRequest,
@@ -77,14 +78,8 @@ export class QueuePlaces implements TenureKeeper {
     });
   }
 
-  async release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
-    const { name, owner, queue, terms } = tenure;
-    const until = now() + Math.max(terms.leaseTime, tenure.remainingTime);
-    const released = this.context.releaser.release({ name, owner, queue, keepFor }, until, (error) => {
-      this.context.onReleaseFailed(tenure, error);
-    });
-    tenure.end();
-    return await released;
+  release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
+    return this.context.giveBack(tenure, keepFor);
   }
 
   ended(): void {
@@ -135,6 +130,9 @@ class Place {
   /** When the request left that has not been answered yet. */
   private askedAt: number | undefined;
   private sent = false;
+  private left = false;
+  /** A request got no answer, so that it may arrive later than what was sent after it. */
+  private doubtful = false;
   /** The wait time is over, but what has been asked may still be answered. */
   private expired = false;
   private lookAt = 0;
@@ -177,8 +175,12 @@ class Place {
         reply = error as Error;
       }
       this.askedAt = undefined;
+      this.doubtful ||= reply instanceof Error && !isRefusal(reply);
       // Left or granted meanwhile: the release that has been sent, or the hold that stands, is the answer.
-      if (this.isSettled()) return;
+      if (this.isSettled()) {
+        if (this.left && this.doubtful) this.giveUp();
+        return;
+      }
 
       if (reply instanceof Error) {
         if (!isLockUnavailableError(reply) || reply.permanent || waitTime === 0 || this.expired) {
@@ -225,11 +227,15 @@ class Place {
   /** Gives up the place, and the hold if it has just been granted, before anybody hears of it. */
   leave(answer: Busy | Error): void {
     if (this.settled) return;
-    if (this.sent) {
-      const { name, queue, terms } = this.request;
-      void this.context.releaser.release({ name, owner: this.owner, queue }, now() + terms.leaseTime);
-    }
+    this.left = true;
+    if (this.sent) this.giveUp();
     this.settle(answer);
+  }
+
+  private giveUp(): void {
+    const { name, queue, terms } = this.request;
+    const request = { name, owner: this.owner, queue };
+    void this.context.releaser.release(request, now() + terms.leaseTime, { insist: this.doubtful });
   }
 
   private grant({ grantedAt, leaseTime, fencingToken }: Omit<TenureOrigin, 'owner'>): void {

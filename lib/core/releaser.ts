@@ -5,6 +5,16 @@ import { now, timerAt } from './deadline.js';
 /** First pause before a release is repeated, ms; doubled each time. */
 const FIRST_RETRY = 250;
 
+export interface ReleaseOptions {
+  /** Hears of the first failure. */
+  readonly onFailure?: (error: LockError) => void;
+  /**
+   * Repeats it although it was answered: the acquisition went over a connection that is gone, whose last words may
+   * still be on their way and arrive after the release.
+   */
+  readonly insist?: boolean;
+}
+
 /**
  * Sees to it that a release arrives. One that got no answer is repeated in the background until the store has
  * answered or the lease has certainly run out there, so that no lock stays behind with nobody knowing that they
@@ -19,15 +29,14 @@ export class Releaser {
   /**
    * Sends the release at once, before anything that the caller does next. Never rejects.
    * @param until when the lease has ended in the store all the same
-   * @param onFailure hears of the first failure
    * @returns whether the owner held the lock; undefined when the store has not answered yet
    */
   async release(
     request: ReleaseRequest,
     until: number,
-    onFailure?: (error: LockError) => void,
+    options: ReleaseOptions = {},
   ): Promise<boolean | undefined> {
-    return await this.send(request, until, FIRST_RETRY, onFailure);
+    return await this.send(request, until, FIRST_RETRY, options);
   }
 
   /** Ends the retries, also of releases that are still under way: nobody is left to send them. */
@@ -41,22 +50,25 @@ export class Releaser {
     request: ReleaseRequest,
     until: number,
     pause: number,
-    onFailure?: (error: LockError) => void,
+    { onFailure, insist = false }: ReleaseOptions,
   ): Promise<boolean | undefined> {
+    let answer: boolean | undefined;
+    let futile = false;
     try {
-      return await this.store.release(request);
+      answer = await this.store.release(request);
     } catch (error) {
+      futile = !isLockUnavailableError(error) || error.permanent;
       onFailure?.(error as LockError);
-      const retryAt = now() + pause;
-      const futile = !isLockUnavailableError(error) || error.permanent;
-      if (!futile && !this.closed && retryAt < until) {
-        const timer = timerAt(retryAt, () => {
-          this.retries.delete(request);
-          void this.send(request, until, pause * 2);
-        });
-        this.retries.set(request, timer);
-      }
-      return undefined;
     }
+    const retryAt = now() + pause;
+    const arrived = answer !== undefined && !insist;
+    if (!arrived && !futile && !this.closed && retryAt < until) {
+      const timer = timerAt(retryAt, () => {
+        this.retries.delete(request);
+        void this.send(request, until, pause * 2, { insist });
+      });
+      this.retries.set(request, timer);
+    }
+    return answer;
   }
 }

@@ -50,6 +50,8 @@ export class Tenure {
   handoffs = 0;
   /** Renewals in a row that got no answer. */
   failures = 0;
+  /** An extension got no answer, so the store may keep it longer than this process believes. */
+  mayOutlast = false;
   /** A renewal is under way. */
   renewing = false;
   /** Why it was lost. */

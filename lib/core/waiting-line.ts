@@ -2,7 +2,6 @@ import {
   isLockUnavailableError,
   LockAbortedError,
   LockClosedError,
-  type LockError,
   LockUnavailableError,
 } from '../lock.errors.js';
 import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
@@ -47,10 +46,16 @@ interface Waiter extends WaitRequest {
   refuse(answer: Busy | Error): void;
 }
 
+/** Whether the store has certainly not done what it was asked for. */
+export const isRefusal = (error: Error): boolean =>
+  isLockUnavailableError(error) && error.effect === 'refused';
+
 interface Attempt {
   readonly owner: string;
   readonly terms: Terms;
   readonly sentAt: number;
+  /** Messages were heard already when it was sent, so that no release after it can be missed. */
+  readonly listening: boolean;
   /** Nobody waits for it any more; its release is on the way. */
   abandoned: boolean;
 }
@@ -62,7 +67,8 @@ export interface WaitingContext {
   nextOwner(): string;
   /** The lease to ask the store for. */
   initialLease(terms: Terms): number;
-  onReleaseFailed(tenure: Tenure, error: LockError): void;
+  /** Sends the release, then ends the tenure: whoever asks next comes behind it. */
+  giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined>;
 }
 
 export interface LineContext extends WaitingContext {
@@ -157,18 +163,9 @@ export class WaitingLine implements TenureKeeper {
    */
   async release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
     if (keepFor === undefined && this.tenure === tenure && this.handOff(tenure)) return true;
-    const { name, owner, handoffs } = tenure;
-    const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
-    const until = now() + Math.max(tenure.terms.leaseTime, tenure.remainingTime);
     this.yielding = this.waiters.size > 0;
     this.woken = false;
-    const request = { name, owner, fencingToken, keepFor };
-    const released = this.context.releaser.release(request, until, (error) => {
-      this.context.onReleaseFailed(tenure, error);
-    });
-    // After the command is on its way: whoever tries next comes behind it.
-    tenure.end();
-    return await released;
+    return await this.context.giveBack(tenure, keepFor);
   }
 
   /** The tenure is over, lost or released. */
@@ -246,11 +243,12 @@ export class WaitingLine implements TenureKeeper {
    * @returns when to ask again if nothing happens before; a moment that has passed when there is no reason to wait
    */
   private async tryFor(head: Waiter): Promise<number> {
-    const { store, releaser } = this.context;
+    const { store } = this.context;
     const attempt: Attempt = {
       owner: this.context.nextOwner(),
       terms: head.terms,
       sentAt: now(),
+      listening: this.subscription?.active === true,
       abandoned: false,
     };
     const leaseTime = this.context.initialLease(head.terms);
@@ -263,13 +261,12 @@ export class WaitingLine implements TenureKeeper {
       reply = error as Error;
     }
     this.attempt = undefined;
-    if (attempt.abandoned) return 0;
-
     if (reply instanceof Error) {
-      // It may have been carried out: take it back before anybody hears of the failure.
-      if (!isLockUnavailableError(reply) || reply.effect === 'unknown')
-        void this.takeBack(attempt, leaseTime);
-      return this.failed(attempt, reply);
+      // It may have been carried out, or may yet be: take it back before anybody hears of the failure.
+      if (!isRefusal(reply)) void this.takeBack(attempt, leaseTime, true);
+      return attempt.abandoned ? 0 : this.failed(attempt, reply);
+    } else if (attempt.abandoned) {
+      return 0; // its release has been sent behind it
     } else if (!reply.granted) {
       return this.busy(attempt, reply.retryAfter, reply.holder);
     } else if (now() >= deadlineOf(attempt.sentAt, leaseTime)) {
@@ -280,7 +277,7 @@ export class WaitingLine implements TenureKeeper {
       const taker = this.nextFor(attempt.terms);
       if (taker === undefined) {
         // Whoever it was for has left, and the next in line wants another lease.
-        await releaser.release(this.releaseOf(attempt), attempt.sentAt + leaseTime);
+        await this.takeBack(attempt, leaseTime);
         return 0;
       }
       this.answered();
@@ -297,14 +294,13 @@ export class WaitingLine implements TenureKeeper {
     this.lastHolder = holder;
     this.refuseImpatient(attempt.sentAt, { busy: true, holder });
     if (this.waiters.size === 0 || this.woken) return 0;
-    const listening = this.subscription?.active === true;
-    if (!listening) {
+    if (!attempt.listening) {
       // The release may have come between the request and the subscription: try once more as soon as that stands.
       void this.listen().then((heard) => {
         if (heard) this.wake();
       });
     }
-    const sleep = listening ? retryAfter : Math.min(retryAfter, POLL);
+    const sleep = attempt.listening ? retryAfter : Math.min(retryAfter, POLL);
     // The jitter keeps the processes that wait for one lease from asking all at once when it ends.
     const jitter = 1 + Math.random() * Math.min(sleep / 10, 50);
     return now() + sleep + jitter;
@@ -328,12 +324,8 @@ export class WaitingLine implements TenureKeeper {
     this.failuresInRow = 0;
   }
 
-  private takeBack(attempt: Attempt, leaseTime: number): Promise<boolean | undefined> {
-    return this.context.releaser.release(this.releaseOf(attempt), now() + leaseTime);
-  }
-
-  private releaseOf({ owner }: Attempt): { name: string; owner: string } {
-    return { name: this.name, owner };
+  private takeBack({ owner }: Attempt, leaseTime: number, insist = false): Promise<boolean | undefined> {
+    return this.context.releaser.release({ name: this.name, owner }, now() + leaseTime, { insist });
   }
 
   /** Answers those who asked before `since` and do not wait any longer. */

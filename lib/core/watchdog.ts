@@ -49,7 +49,13 @@ export class Watchdog {
   async extend(tenure: Tenure, leaseTime: number): Promise<void> {
     const sentAt = now();
     const [renewal] = this.store.renew([{ name: tenure.name, owner: tenure.owner, leaseTime }]);
-    const state = await renewal;
+    let state: HoldState | undefined;
+    try {
+      state = await renewal;
+    } catch (error) {
+      tenure.mayOutlast = true;
+      throw error;
+    }
     if (state === 'held') tenure.prolong(sentAt, leaseTime);
     else tenure.lose(state ?? 'deleted');
     if (!tenure.held) throw tenure.loss ?? releasedError(tenure);

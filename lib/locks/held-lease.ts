@@ -12,9 +12,8 @@ export class HeldLease implements Lease {
   constructor(
     private readonly hold: Hold,
     private readonly client: LockClient,
-    private readonly registry: Set<Lease>,
   ) {
-    registry.add(this);
+    hold.leases.add(this);
   }
 
   get name(): string {
@@ -63,7 +62,7 @@ export class HeldLease implements Lease {
   }
 
   private async leave(keepFor: number): Promise<void> {
-    this.registry.delete(this);
+    this.hold.leases.delete(this);
     await this.hold.leave(keepFor > 0 ? keepFor : undefined);
   }
 }

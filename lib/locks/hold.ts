@@ -3,6 +3,7 @@ import type { LockClient } from '../core/lock-client.js';
 import type { Scope, ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureHolder } from '../core/tenure.js';
 import type { LockLostError } from '../lock.errors.js';
+import type { Lease } from './lock.js';
 
 /**
  * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share
@@ -10,6 +11,8 @@ import type { LockLostError } from '../lock.errors.js';
  */
 export class Hold implements TenureHolder, ScopedHold {
   count = 1;
+  /** Those that share it and have not been released. */
+  readonly leases = new Set<Lease>();
   /** Grows at every hand-off of the tenure, but not for this owner. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;

@@ -1,7 +1,7 @@
 import { now } from '../core/deadline.js';
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting-line.js';
-import { LockConfigError } from '../lock.errors.js';
+import { LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
@@ -60,10 +60,16 @@ export class MultiLock extends ScopedLock {
         await releaseAll(leases);
         throw error;
       }
-      if (refusal === undefined) return new LeaseGroup(this.name, leases);
+      const group = new LeaseGroup(this.name, leases);
+      if (refusal === undefined && group.held) return group;
       await releaseAll(leases);
-      if (now() >= until || options.waitTime === 0) return refusal.busy;
-      waitFor = refusal.by;
+      if (now() >= until || options.waitTime === 0) {
+        if (refusal !== undefined) return refusal.busy;
+        // That says nothing about who holds the others.
+        const cause = new Error('a lease ended before the last of the locks was taken');
+        throw new LockUnavailableError(this.name, { cause });
+      }
+      waitFor = refusal?.by;
     }
   }
 

@@ -1,17 +1,18 @@
+import type { LockClient } from '../core/lock-client.js';
 import type { QueuedRequest } from '../core/queue-places.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting-line.js';
-import { StoreLock, type LockContext } from './store-lock.js';
+import { StoreLock } from './store-lock.js';
 
 /** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */
 export class QueueLock extends StoreLock {
   constructor(
     name: string,
-    context: LockContext,
+    client: LockClient,
     protected readonly queue: QueuedRequest['queue'],
   ) {
-    super(name, context);
+    super(name, client);
   }
 
   override get identity(): string {

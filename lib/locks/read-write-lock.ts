@@ -1,17 +1,17 @@
+import type { LockClient } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { Lock } from './lock.js';
 import { QueueLock } from './queue-lock.js';
-import type { LockContext } from './store-lock.js';
 
 /** Readers share it, a writer has it alone; who came first decides between them. */
 export class ReadWriteLock {
   readonly read: Lock;
   readonly write: Lock;
 
-  constructor(name: string, context: LockContext) {
-    const read = new ReadLock(name, context);
-    const write = new WriteLock(name, context);
+  constructor(name: string, client: LockClient) {
+    const read = new ReadLock(name, client);
+    const write = new WriteLock(name, client);
     read.write = write;
     write.read = read;
     this.read = read;
@@ -24,8 +24,8 @@ const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
 class ReadLock extends QueueLock {
   write: WriteLock | undefined;
 
-  constructor(name: string, context: LockContext) {
-    super(name, context, { ...KIND, mode: 'shared' });
+  constructor(name: string, client: LockClient) {
+    super(name, client, { ...KIND, mode: 'shared' });
   }
 
   /** The scope that writes may read as well, and goes on reading when it has stopped writing. */
@@ -38,8 +38,8 @@ class ReadLock extends QueueLock {
 class WriteLock extends QueueLock {
   read: ReadLock | undefined;
 
-  constructor(name: string, context: LockContext) {
-    super(name, context, { ...KIND, mode: 'exclusive' });
+  constructor(name: string, client: LockClient) {
+    super(name, client, { ...KIND, mode: 'exclusive' });
   }
 
   /** Two readers that both wait to write would wait for each other for ever. */

@@ -1,16 +1,16 @@
+import type { LockClient } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { Hold } from './hold.js';
 import { QueueLock } from './queue-lock.js';
-import type { LockContext } from './store-lock.js';
 
 /** Up to `permits` leases at once. Each permit is a lease of its own: a scope that acquires twice holds two. */
 export class Semaphore extends QueueLock {
-  constructor(name: string, context: LockContext, permits: number) {
+  constructor(name: string, client: LockClient, permits: number) {
     if (!Number.isSafeInteger(permits) || permits < 1) {
       throw new LockConfigError('permits', 'must be a whole number from 1 on', { value: permits, key: name });
     }
-    super(name, context, { kind: 'semaphore', mode: 'shared', capacity: permits });
+    super(name, client, { kind: 'semaphore', mode: 'shared', capacity: permits });
   }
 
   override findHold(): Hold | undefined {

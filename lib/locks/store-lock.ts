@@ -8,27 +8,16 @@ import { LockAbortedError, LockConfigError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
-import type { Lease } from './lock.js';
 import { type OwnLease, ScopedLock } from './scoped-lock.js';
-
-/** What the locks of one service share. */
-export interface LockContext {
-  readonly client: LockClient;
-  /** What this process holds now. */
-  readonly leases: Set<Lease>;
-}
 
 /** A lock of one name in the store. A kind adds how it gets the lock. */
 export abstract class StoreLock extends ScopedLock {
-  protected readonly client: LockClient;
-
   constructor(
     readonly name: string,
-    private readonly context: LockContext,
+    protected readonly client: LockClient,
   ) {
-    super(context.client.options.waitTime);
+    super(client.options.waitTime);
     assertName(name);
-    this.client = context.client;
   }
 
   async isLocked(): Promise<boolean> {
@@ -77,12 +66,12 @@ export abstract class StoreLock extends ScopedLock {
         handedOff: handoffs > 0,
       });
     }
-    return new HeldLease(hold, this.client, this.context.leases);
+    return new HeldLease(hold, this.client);
   }
 
   private async reenter(hold: Hold, leaseTime: number | undefined): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
-    const lease = new HeldLease(hold, this.client, this.context.leases);
+    const lease = new HeldLease(hold, this.client);
     hold.count++;
     if (leaseTime !== undefined && leaseTime > hold.tenure.remainingTime) {
       try {

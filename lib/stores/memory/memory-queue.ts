@@ -6,6 +6,9 @@ import {
   type QueueTerms,
 } from '../lock-store.js';
 
+/** Keeps those who look by themselves from looking all at once, ms per place. */
+const SPREAD = 10;
+
 type Mode = QueueTerms['mode'];
 
 interface QueuedHold {
@@ -72,7 +75,7 @@ export class MemoryQueue {
     const [deadline, holder] = this.inTheWay(mode);
     return {
       granted: false,
-      retryAfter: Math.max(deadline - performance.now(), 1) + rank * CLAIM,
+      retryAfter: Math.max(deadline - performance.now(), 1) + (rank > 0 ? CLAIM + rank * SPREAD : 0),
       arrival,
       holder,
     };

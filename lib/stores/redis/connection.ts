@@ -41,6 +41,8 @@ export class RedisConnection {
       // Without a listener ioredis prints the error; on the user's own client that is the user's choice.
       ...(owned && {
         error: (error: unknown) => {
+          // ioredis attaches what it has sent, and for a handshake that is the password.
+          if (error instanceof Error) Reflect.deleteProperty(error, 'command');
           this.lastError = error;
         },
       }),
@@ -52,16 +54,30 @@ export class RedisConnection {
     this.listeners.push(listener);
   }
 
-  /** EVALSHA, and EVAL where the server does not know the script (a restart, a failover, SCRIPT FLUSH). */
-  async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+  /**
+   * EVALSHA, and EVAL where the server does not know the script (a restart, a failover, SCRIPT FLUSH).
+   * @param acquisition given for what a later command may take back: then it is not sent any more, nor sent again, and
+   * an answer from after a lost connection does not count, because the first copy of the command may arrive yet
+   */
+  async run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    acquisition?: { readonly unwanted: boolean },
+  ): Promise<unknown> {
     if (this.client.status !== 'ready') await this.ready();
-    return await this.bounded((over) =>
+    if (acquisition?.unwanted === true) throw new NotConnected('taken back', undefined);
+    const { epoch } = this;
+    const reply = await this.bounded((over) =>
       this.client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
         // Once the time is over a release may have followed, which nothing may come after.
-        if (over() || replyCode(error) !== 'NOSCRIPT') throw error;
+        if (over() || acquisition?.unwanted === true || replyCode(error) !== 'NOSCRIPT') throw error;
         return this.client.eval(script.source, keys.length, ...keys, ...args);
       }),
     );
+    if (acquisition !== undefined && epoch !== this.epoch)
+      throw new Error('the connection was lost meanwhile');
+    return reply;
   }
 
   /** Any other command, likewise bounded. */

@@ -41,6 +41,8 @@ export class RedisLockStore implements LockStore {
   private readonly connection: RedisConnection;
   private readonly clientPrefix: string;
   private readonly clock = new ServerClock();
+  /** The acquisitions under way, by owner. */
+  private readonly entering = new Map<string, { unwanted: boolean }>();
   private subscriber: Subscriber | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -51,12 +53,8 @@ export class RedisLockStore implements LockStore {
   async acquire({ name, owner, leaseTime, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
     if (queue !== undefined) return await this.enterQueue(name, keys, owner, leaseTime, queue);
-    const reply = await this.run(
-      scripts.acquire,
-      [keys.lock, keys.fence],
-      [owner, leaseTime, FENCE_TTL],
-      name,
-    );
+    const args = [owner, leaseTime, FENCE_TTL];
+    const reply = await this.enter(owner, scripts.acquire, [keys.lock, keys.fence], args, name);
     if (!Array.isArray(reply)) return { granted: true, fencingToken: Number(reply) };
     const [ttl, holder] = reply as [number | string, string | null];
     return { granted: false, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
@@ -72,7 +70,8 @@ export class RedisLockStore implements LockStore {
     const sentAt = performance.now();
     const stands = place === undefined ? 0 : 1;
     const args = [owner, LETTERS[mode], kind, capacity, leaseTime, stands, place?.arrival ?? 0, beside ?? ''];
-    const reply = (await this.run(
+    const reply = (await this.enter(
+      owner,
       scripts.queueAcquire,
       [keys.lock, keys.queue, keys.fence],
       [...args, QUEUE_CHANNEL, FENCE_TTL],
@@ -109,6 +108,8 @@ export class RedisLockStore implements LockStore {
   async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<boolean> {
     const keys = this.keys(name);
     const { epoch } = this.connection;
+    const entering = this.entering.get(owner);
+    if (entering !== undefined) entering.unwanted = true;
     const released =
       queue === undefined
         ? await this.run(
@@ -181,6 +182,23 @@ export class RedisLockStore implements LockStore {
     await Promise.all([this.subscriber?.close(), this.connection.close()]);
   }
 
+  /** An acquisition, which a release of the same owner takes back while it is still under way. */
+  private async enter(
+    owner: string,
+    script: scripts.Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    name: string,
+  ): Promise<unknown> {
+    const acquisition = { unwanted: false };
+    this.entering.set(owner, acquisition);
+    try {
+      return await this.run(script, keys, args, name, acquisition);
+    } finally {
+      this.entering.delete(owner);
+    }
+  }
+
   private keys(name: string): LockKeys {
     return keysOf(name, this.options.keyPrefix, this.clientPrefix);
   }
@@ -190,9 +208,10 @@ export class RedisLockStore implements LockStore {
     keys: readonly string[],
     args: readonly (string | number)[],
     name: string | undefined,
+    acquisition?: { readonly unwanted: boolean },
   ): Promise<unknown> {
     try {
-      return await this.connection.run(script, keys, args);
+      return await this.connection.run(script, keys, args, acquisition);
     } catch (error) {
       throw translate(error, name);
     }

@@ -7,9 +7,9 @@
 --
 -- Returns 1, or 0 when nobody held it. A key of another type is an error, and stays.
 
+if redis.call('TYPE', KEYS[1]).ok == 'zset' then
 -- @include queue
 
-if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   redis.call('DEL', KEYS[1])
   local _, _, kind, capacity = fence()
   advance(kind, capacity or 1, ARGV[2], ARGV[3])

@@ -10,11 +10,15 @@
 -- An owner of the queue kinds has its mode before it: x or s.
 
 local holders, queue, queued = {}, {}, 0
-if redis.call('TYPE', KEYS[1]).ok == 'zset' or redis.call('EXISTS', KEYS[3]) == 1 then
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
   queued = 1
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+  if members[1] and not string.find(members[1], '^[xs]%S+:%d+$') then
+    return redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
+  end
   for i = 1, #members, 2 do
     local left = members[i + 1] - now
     if left > 0 then

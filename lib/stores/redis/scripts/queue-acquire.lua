@@ -23,9 +23,13 @@ local beside, channel, stay = ARGV[8], ARGV[9], ARGV[5] + ARGV[10]
 local member, entry = mode .. owner, mode .. ' ' .. owner
 
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', number(now))
-if redis.call('ZCARD', KEYS[1]) > 0 or redis.call('ZCARD', KEYS[2]) > 0 then
-  local _, _, used, places = fence()
-  if used and used ~= '' and (used ~= kind or places ~= capacity) then return { -1, used, places } end
+
+local function in_use() return redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 end
+local _, _, used, places = fence()
+if used and used ~= '' and (used ~= kind or places ~= capacity) and in_use() then
+  -- Perhaps by the dead only.
+  advance(used, places, channel, stay)
+  if in_use() then return { -1, used, places } end
 end
 
 local function enter(deadline)
@@ -64,5 +68,6 @@ end
 
 local ends, holder = in_the_way(mode)
 local rank = redis.call('ZRANK', KEYS[2], entry) or 0
--- Whoever is further back is told when it becomes the head. Should that message be lost, each one ahead may take a claim.
-return { 0, now, math.max(ends - now, 1) + rank * CLAIM, tonumber(arrival), holder or false }
+-- Whoever is further back is told when it becomes the head. It looks by itself when a claim of those ahead would be
+-- over: they may all be dead. Not all who wait at once, though.
+return { 0, now, math.max(ends - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0), tonumber(arrival), holder or false }

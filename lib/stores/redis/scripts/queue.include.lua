@@ -6,10 +6,17 @@
 -- KEYS[3]  the fence: "<last token> <its owner> <kind> <capacity>"
 
 local CLAIM = 1000
+local SPREAD = 10
 
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
+
+-- A sorted set of somebody else's is left as it is.
+local first = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
+if first and not string.find(first, '^[xs]%S+:%d+$') then
+  return redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
+end
 
 local function number(n) return string.format('%.0f', n) end
 
