@@ -144,7 +144,7 @@ export class LockClient {
       await released;
     });
     await Promise.all(left);
-    this.releaser.close();
+    await this.releaser.close();
     await this.store.close();
     this.events.complete();
   }

@@ -22,6 +22,7 @@ export interface ReleaseOptions {
  */
 export class Releaser {
   private readonly retries = new Map<ReleaseRequest, NodeJS.Timeout>();
+  private readonly underway = new Set<Promise<unknown>>();
   private closed = false;
 
   constructor(private readonly store: LockStore) {}
@@ -36,14 +37,21 @@ export class Releaser {
     until: number,
     options: ReleaseOptions = {},
   ): Promise<boolean | undefined> {
-    return await this.send(request, until, FIRST_RETRY, options);
+    const sending = this.send(request, until, FIRST_RETRY, options);
+    this.underway.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.underway.delete(sending);
+    }
   }
 
-  /** Ends the retries, also of releases that are still under way: nobody is left to send them. */
-  close(): void {
+  /** Waits for the releases under way, and repeats none: nobody is left to send them. */
+  async close(): Promise<void> {
     this.closed = true;
     for (const timer of this.retries.values()) clearTimeout(timer);
     this.retries.clear();
+    await Promise.all(this.underway);
   }
 
   private async send(
