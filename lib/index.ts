@@ -32,6 +32,7 @@ export type {
   QueueTerms,
   ReleaseRequest,
   RenewRequest,
+  StoredHold,
   StoredLock,
   Subscription,
 } from './stores/lock-store.js';

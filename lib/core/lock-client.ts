@@ -17,6 +17,8 @@ import {
 } from './waiting-line.js';
 import { Watchdog } from './watchdog.js';
 
+export type { StoredHold } from '../stores/lock-store.js';
+
 /** One client of a store, as the store sees it: an id, the locks it holds, and the lines of those who wait here. */
 export class LockClient {
   readonly id = randomUUID();
@@ -152,7 +154,7 @@ export class LockClient {
   /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
   private begin(tenure: Tenure | Busy): Tenure | Busy {
     if (tenure instanceof Tenure && tenure.terms.renewed) {
-      tenure.holdUntil = now() + this.options.maxHoldTime;
+      tenure.limit(now() + this.options.maxHoldTime);
     }
     return tenure;
   }
@@ -167,16 +169,17 @@ export class LockClient {
     this.tenures.set(tenure, keeper);
     const { grantedAt, leaseTime } = origin;
     const claimed = leaseTime < terms.leaseTime;
-    if (claimed && !terms.renewed) tenure.holdUntil = grantedAt + terms.leaseTime;
+    if (claimed && !terms.renewed) tenure.limit(grantedAt + terms.leaseTime);
     if (claimed || terms.renewed) this.watchdog.watch(tenure, grantedAt + leaseTime / 3);
     return tenure;
   }
 
   private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined> {
-    const { name, owner, queue, handoffs, terms } = tenure;
+    const { name, owner, queue, handoffs, terms, doubtful } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = now() + Math.max(terms.leaseTime, tenure.remainingTime);
     const released = this.releaser.release({ name, owner, queue, fencingToken, keepFor }, until, {
+      insist: doubtful,
       onFailure: (error) => {
         this.events.next({ type: 'release-failed', name, owner, error });
       },

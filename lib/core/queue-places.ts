@@ -2,7 +2,7 @@ import {
   isLockUnavailableError,
   LockAbortedError,
   LockClosedError,
-  LockUnavailableError,
+  type LockUnavailableError,
 } from '../lock.errors.js';
 import {
   type AcquireReply,
@@ -17,6 +17,8 @@ import {
   type Busy,
   GRACE,
   isRefusal,
+  tooLate,
+  unanswered,
   type TenureKeeper,
   type WaitingContext,
   type WaitRequest,
@@ -44,6 +46,8 @@ export interface PlacesContext extends WaitingContext {
 export class QueuePlaces implements TenureKeeper {
   private readonly places = new Map<string, Place>();
   private subscription: Subscription | undefined;
+  /** The last attempt to hear messages has failed. */
+  private deaf = false;
   private subscribing: Promise<boolean> | undefined;
 
   constructor(
@@ -86,6 +90,11 @@ export class QueuePlaces implements TenureKeeper {
     // The store hands over by itself.
   }
 
+  /** Nobody has wanted to hear messages yet. */
+  get untried(): boolean {
+    return this.subscription === undefined && !this.deaf;
+  }
+
   /** Whether messages can be heard, which somebody who waits has to be certain of. */
   get listening(): boolean {
     return this.subscription?.active === true;
@@ -111,8 +120,10 @@ export class QueuePlaces implements TenureKeeper {
       this.subscription = await this.context.store.listen(this.client, (message) => {
         this.hear(message);
       });
+      this.deaf = false;
     } catch {
       // Without messages the places poll; the store's own reports tell of the outage.
+      this.deaf = true;
     }
     return this.listening;
   }
@@ -129,7 +140,8 @@ class Place {
   private settled = false;
   /** When the request left that has not been answered yet. */
   private askedAt: number | undefined;
-  private sent = false;
+  /** It has asked for a place in the queue. */
+  private stands = false;
   private left = false;
   /** A request got no answer, so that it may arrive later than what was sent after it. */
   private doubtful = false;
@@ -161,11 +173,13 @@ class Place {
     const { store } = this.context;
     const { name, terms, queue, beside, waitTime } = this.request;
     const leaseTime = this.context.initialLease(terms);
-    for (let failures = 0; !this.settled;) {
+    // Who stands has to be heard of first; asking before that would be a command for nothing where it is busy.
+    if (waitTime > 0 && this.places.untried) await this.places.listen();
+    for (let failures = 0; !this.isSettled();) {
       const place = waitTime > 0 && this.places.listening ? { arrival: this.arrival } : undefined;
       const sentAt = now();
       this.askedAt = sentAt;
-      this.sent = true;
+      this.stands ||= place !== undefined;
       this.lookAt = Infinity;
       let reply: AcquireReply | Error;
       try {
@@ -193,7 +207,11 @@ class Place {
         // An answer after its own deadline is none; asking again makes it one.
         if (now() < deadlineOf(sentAt, leaseTime)) {
           this.grant({ grantedAt: sentAt, leaseTime, fencingToken: reply.fencingToken });
+          return;
         }
+        this.stands = true;
+        this.lastFailure = tooLate(name);
+        if (waitTime === 0 || this.expired) this.leave(this.lastFailure);
       } else {
         failures = 0;
         this.lastFailure = undefined;
@@ -228,7 +246,7 @@ class Place {
   leave(answer: Busy | Error): void {
     if (this.settled) return;
     this.left = true;
-    if (this.sent) this.giveUp();
+    if (this.stands || this.doubtful || this.askedAt !== undefined) this.giveUp();
     this.settle(answer);
   }
 
@@ -241,9 +259,15 @@ class Place {
   private grant({ grantedAt, leaseTime, fencingToken }: Omit<TenureOrigin, 'owner'>): void {
     if (this.settled) return;
     const { queue } = this.request;
-    this.settle(
-      this.context.open(this.request, { owner: this.owner, grantedAt, leaseTime, fencingToken, queue }),
-    );
+    const tenure = this.context.open(this.request, {
+      owner: this.owner,
+      grantedAt,
+      leaseTime,
+      fencingToken,
+      queue,
+    });
+    tenure.doubtful = this.doubtful;
+    this.settle(tenure);
   }
 
   private settle(answer: Tenure | Busy | Error): void {
@@ -277,8 +301,8 @@ class Place {
       return;
     }
     const { name } = this.request;
-    const unanswered = this.askedAt === undefined ? undefined : new LockUnavailableError(name);
-    this.leave(this.lastFailure ?? unanswered ?? { busy: true, holder: this.lastHolder });
+    const silence = this.askedAt === undefined ? undefined : unanswered(name, this.askedAt);
+    this.leave(this.lastFailure ?? silence ?? { busy: true, holder: this.lastHolder });
   }
 
   /** Until the moment, unless a message names another one. */

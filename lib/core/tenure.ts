@@ -50,6 +50,8 @@ export class Tenure {
   handoffs = 0;
   /** Renewals in a row that got no answer. */
   failures = 0;
+  /** A request of its owner got no answer, and may arrive after the release. */
+  doubtful = false;
   /** An extension got no answer, so the store may keep it longer than this process believes. */
   mayOutlast = false;
   /** A renewal is under way. */
@@ -93,6 +95,20 @@ export class Tenure {
     if (this.ended) return;
     this.failures = 0;
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
+  }
+
+  /** From now on the present holder has it until then at most. */
+  limit(until: number): void {
+    this.holdUntil = until;
+    if (until >= this.deadline || this.ended) return;
+    clearTimeout(this.lossTimer);
+    this.lossTimer = this.armLossTimer();
+  }
+
+  /** As `prolong`, because the holder has asked for it: a fixed lease has a new end. */
+  extend(sentAt: number, leaseTime: number): void {
+    if (!this.terms.renewed) this.holdUntil = Math.max(this.holdUntil, sentAt + leaseTime);
+    this.prolong(sentAt, leaseTime);
   }
 
   lose(reason: LossReason, cause?: unknown): void {

@@ -46,6 +46,16 @@ interface Waiter extends WaitRequest {
   refuse(answer: Busy | Error): void;
 }
 
+export function tooLate(name: string): LockUnavailableError {
+  const cause = new Error('the answer came after the end of the lease that it granted');
+  return new LockUnavailableError(name, { cause });
+}
+
+export function unanswered(name: string, sentAt: number): LockUnavailableError {
+  const cause = new Error(`the store has not answered for ${String(Math.round(now() - sentAt))} ms`);
+  return new LockUnavailableError(name, { cause });
+}
+
 /** Whether the store has certainly not done what it was asked for. */
 export const isRefusal = (error: Error): boolean =>
   isLockUnavailableError(error) && error.effect === 'refused';
@@ -271,8 +281,7 @@ export class WaitingLine implements TenureKeeper {
       return this.busy(attempt, reply.retryAfter, reply.holder);
     } else if (now() >= deadlineOf(attempt.sentAt, leaseTime)) {
       await this.takeBack(attempt, leaseTime);
-      const cause = new Error('the answer came after the end of the lease that it granted');
-      return this.failed(attempt, new LockUnavailableError(this.name, { cause }));
+      return this.failed(attempt, tooLate(this.name));
     } else {
       const taker = this.nextFor(attempt.terms);
       if (taker === undefined) {
@@ -353,15 +362,10 @@ export class WaitingLine implements TenureKeeper {
       this.expireAt(waiter, lastCall);
       return;
     }
-    const unanswered = this.attempt === undefined ? undefined : this.unanswered(this.attempt);
+    const silence = this.attempt === undefined ? undefined : unanswered(this.name, this.attempt.sentAt);
     this.leave(waiter);
     const holder = this.tenure?.owner ?? this.lastHolder;
-    waiter.refuse(this.lastFailure ?? unanswered ?? { busy: true, holder });
-  }
-
-  private unanswered({ sentAt }: Attempt): LockUnavailableError {
-    const cause = new Error(`the store has not answered for ${String(Math.round(now() - sentAt))} ms`);
-    return new LockUnavailableError(this.name, { cause });
+    waiter.refuse(this.lastFailure ?? silence ?? { busy: true, holder });
   }
 
   /** Whoever leaves takes nothing along: the line goes on for the next, and the last one takes its request back. */

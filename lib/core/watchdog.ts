@@ -56,7 +56,7 @@ export class Watchdog {
       tenure.mayOutlast = true;
       throw error;
     }
-    if (state === 'held') tenure.prolong(sentAt, leaseTime);
+    if (state === 'held') tenure.extend(sentAt, leaseTime);
     else tenure.lose(state ?? 'deleted');
     if (!tenure.held) throw tenure.loss ?? releasedError(tenure);
   }

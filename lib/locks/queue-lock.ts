@@ -1,4 +1,4 @@
-import type { LockClient } from '../core/lock-client.js';
+import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { QueuedRequest } from '../core/queue-places.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
@@ -22,6 +22,10 @@ export class QueueLock extends StoreLock {
   protected obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
     const { name, queue } = this;
     return this.client.obtainQueued({ ...request, name, queue, beside: this.besideIn?.(scope) });
+  }
+
+  protected override async holds(): Promise<StoredHold[]> {
+    return (await super.holds()).filter((hold) => hold.mode === this.queue.mode);
   }
 
   /** Owner of an exclusive hold of this scope that this one may stand beside. */

@@ -1,5 +1,5 @@
 import { now } from '../core/deadline.js';
-import type { LockClient } from '../core/lock-client.js';
+import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type Terms } from '../core/tenure.js';
 import { assertLeaseTime, assertName, assertTime } from '../core/validation.js';
@@ -21,7 +21,7 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   async isLocked(): Promise<boolean> {
-    return (await this.client.store.inspect(this.name)) !== null;
+    return (await this.holds()).length > 0;
   }
 
   countHolds(scope: Scope | undefined): number {
@@ -30,12 +30,16 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   async remainingTime(): Promise<number> {
-    const stored = await this.client.store.inspect(this.name);
-    return Math.max(0, ...(stored?.holders.map((holder) => holder.remainingTime) ?? []));
+    return Math.max(0, ...(await this.holds()).map((hold) => hold.remainingTime));
   }
 
   forceRelease(): Promise<boolean> {
     return this.client.forceRelease(this.name);
+  }
+
+  /** What the store has of this lock; the sides of a read-write lock each see their own. */
+  protected async holds(): Promise<StoredHold[]> {
+    return [...((await this.client.store.inspect(this.name))?.holders ?? [])];
   }
 
   /** Gets the lock for a new owner. */

@@ -131,15 +131,17 @@ export interface Subscription {
   close(): void;
 }
 
+export interface StoredHold {
+  readonly owner: string;
+  /** ms; Infinity when the hold has no end. */
+  readonly remainingTime: number;
+  /** Wall-clock ms of the acquisition; undefined where the store does not know. */
+  readonly since: number | undefined;
+  readonly mode: 'exclusive' | 'shared';
+}
+
 export interface StoredLock {
-  readonly holders: readonly {
-    readonly owner: string;
-    /** ms; Infinity when the hold has no end. */
-    readonly remainingTime: number;
-    /** Wall-clock ms of the acquisition; undefined where the store does not know. */
-    readonly since: number | undefined;
-    readonly mode: 'exclusive' | 'shared';
-  }[];
+  readonly holders: readonly StoredHold[];
   readonly kind: 'lock' | QueueTerms['kind'];
   /** Those who wait, for the kinds with a queue, in its order. */
   readonly queue: readonly {

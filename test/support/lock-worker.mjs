@@ -13,6 +13,17 @@ const service = new LockService({ connection: url, ...options });
 const leases = new Map();
 let closed = false;
 
+/** The lock of the kind that the options name; without one, the plain lock. */
+function lockOf(name, { kind, permits } = {}) {
+  if (kind === 'fair') return service.getFairLock(name);
+  if (kind === 'semaphore') return service.getSemaphore(name, permits);
+  if (kind !== undefined) return service.getReadWriteLock(name)[kind];
+  return {
+    acquire: (options) => service.acquire(name, options),
+    tryAcquire: (options) => service.tryAcquire(name, options),
+  };
+}
+
 function keep(lease) {
   if (lease === null) return null;
   const id = leases.size;
@@ -22,7 +33,7 @@ function keep(lease) {
 
 async function holdFor(name, options, ms) {
   const invoked = now();
-  const lease = await service.acquire(name, options);
+  const lease = await lockOf(name, options).acquire(options);
   const granted = now();
   await sleep(ms);
   // Taken before the release is sent: from then on another process may rightly be granted the lock.
@@ -33,8 +44,8 @@ async function holdFor(name, options, ms) {
 }
 
 const methods = {
-  acquire: async (name, options) => keep(await service.acquire(name, options)),
-  tryAcquire: async (name, options) => keep(await service.tryAcquire(name, options)),
+  acquire: async (name, options) => keep(await lockOf(name, options).acquire(options)),
+  tryAcquire: async (name, options) => keep(await lockOf(name, options).tryAcquire(options)),
   release: (id) => leases.get(id).release(),
   extend: (id, ms) => leases.get(id).extend(ms),
   state: (id) => {

@@ -11,6 +11,8 @@ export interface WorkerOptions {
   url: string;
   /** Of the worker's LockService, besides the connection. */
   service?: Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'>;
+  /** A module that runs in the worker before anything else. */
+  preload?: string;
 }
 
 /** What a worker says of one hold, in ms on a clock that all processes of a machine share. */
@@ -58,9 +60,11 @@ export class Worker {
     });
   }
 
-  static async start({ url, service = {} }: WorkerOptions): Promise<Worker> {
+  static async start({ url, service = {}, preload }: WorkerOptions): Promise<Worker> {
     // `advanced` carries Infinity. Jest's own flags are not for the worker.
-    const child = fork(PROGRAM, { serialization: 'advanced', execArgv: [], silent: true });
+    const execArgv =
+      preload === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
+    const child = fork(PROGRAM, { serialization: 'advanced', execArgv, silent: true });
     const worker = new Worker(child);
     child.send({ url, options: service });
     // Closed, and not just gone: then all of its output has been read.

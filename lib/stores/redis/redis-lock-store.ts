@@ -85,7 +85,7 @@ export class RedisLockStore implements LockStore {
     return {
       granted: false,
       retryAfter: Number(third),
-      arrival: Number(arrival),
+      arrival: Number(arrival) > 0 ? Number(arrival) : undefined,
       holder: holder ?? undefined,
     };
   }
@@ -96,8 +96,11 @@ export class RedisLockStore implements LockStore {
       const batch = requests.slice(from, from + RENEWAL_BATCH);
       const reply = this.run(
         scripts.renew,
-        batch.map(({ name }) => this.keys(name).lock),
-        batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime]),
+        batch.flatMap(({ name }) => {
+          const { lock, fence } = this.keys(name);
+          return [lock, fence];
+        }),
+        [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
         batch.length === 1 ? batch[0]?.name : undefined,
       ) as Promise<readonly (number | string)[]>;
       batch.forEach((_, index) => renewals.push(reply.then((states) => holdState(states[index]))));

@@ -36,6 +36,7 @@ local function enter(deadline)
   redis.call('ZREM', KEYS[2], entry)
   hold(member, math.max(deadline or 0, now + lease))
   local last, last_owner = fence()
+  redis.call('PEXPIRE', KEYS[3], stay)
   -- A claim has its token already, and it may be in use.
   local token = deadline and last_owner == owner and last or next_token(owner, kind, capacity, stay)
   return { 1, now, token }
@@ -63,7 +64,9 @@ if ARGV[6] == '1' then
     arrival = math.max(micros, last and last + 1 or 0)
   end
   redis.call('ZADD', KEYS[2], number(arrival), entry)
-  redis.call('PEXPIRE', KEYS[2], stay)
+  -- The queue outlives whom it waits for.
+  local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+  redis.call('PEXPIRE', KEYS[2], number(stay + math.max((last or now) - now, 0)))
 end
 
 local ends, holder = in_the_way(mode)

@@ -21,6 +21,7 @@ if held and ARGV[5] ~= '0' then
   hold(member, now + ARGV[5])
 elseif deadline then
   redis.call('ZREM', KEYS[1], member)
+  keep_until_last()
 end
 advance(ARGV[3], tonumber(ARGV[4]), ARGV[6], ARGV[7])
 return held and 1 or 0

@@ -33,10 +33,14 @@ local function next_token(owner, kind, capacity, stay)
 end
 
 -- The lock's key lives as long as its last holder.
+local function keep_until_last()
+  local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+  if last then redis.call('PEXPIREAT', KEYS[1], number(last)) end
+end
+
 local function hold(member, deadline)
   redis.call('ZADD', KEYS[1], number(deadline), member)
-  local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-  redis.call('PEXPIREAT', KEYS[1], number(last))
+  keep_until_last()
 end
 
 -- Shared holders enter together, an exclusive one alone. A writer may read beside its own write hold.
@@ -66,6 +70,9 @@ end
 -- Lets in those at the head of the queue who may enter now, each on a short claim which its process has to confirm,
 -- and tells the new head until when to wait. Whose process does not listen is gone, and does not hold up the others.
 local function advance(kind, capacity, channel, stay)
+  -- What it is in use as counts, not what the caller takes it for.
+  local _, _, used, places = fence()
+  if used and used ~= '' then kind, capacity = used, places end
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', number(now))
   while true do
     local entry = redis.call('ZRANGE', KEYS[2], 0, 0)[1]

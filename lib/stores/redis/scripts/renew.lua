@@ -1,8 +1,10 @@
 -- Makes holds last longer, never shorter: a batch, each hold for itself.
 --
--- KEYS[i]      the lock
--- ARGV[2i-1]   its owner
--- ARGV[2i]     lease, ms
+-- KEYS[2i-1]   the lock
+-- KEYS[2i]     its fence, which outlives it
+-- ARGV[1]      how long the fence outlives the lease, ms
+-- ARGV[2i]     the lock's owner
+-- ARGV[2i+1]   lease, ms
 --
 -- Returns per lock, in order: 1 held, 0 nobody holds it, -1 somebody else does.
 -- The lock is Redisson's hash, or the queue's sorted set. pcall, so that a key which has become something else costs its own hold only.
@@ -24,12 +26,12 @@ local function renew_queued(key, owner, lease)
 end
 
 local held = {}
-for i, key in ipairs(KEYS) do
-  local owner, lease = ARGV[2 * i - 1], tonumber(ARGV[2 * i])
+for i = 1, #KEYS / 2 do
+  local key, fence, owner, lease = KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
   local mine = redis.pcall('HEXISTS', key, owner)
   if mine == 1 then
     held[i] = 1
-    if redis.call('PTTL', key) < lease then redis.call('PEXPIRE', key, ARGV[2 * i]) end
+    if redis.call('PTTL', key) < lease then redis.call('PEXPIRE', key, ARGV[2 * i + 1]) end
   elseif mine == 0 then
     held[i] = -redis.call('EXISTS', key)
   elseif redis.call('TYPE', key).ok == 'zset' then
@@ -37,5 +39,7 @@ for i, key in ipairs(KEYS) do
   else
     held[i] = -1
   end
+  local stay = lease + ARGV[1]
+  if held[i] == 1 and redis.call('PTTL', fence) < stay then redis.call('PEXPIRE', fence, stay) end
 end
 return held

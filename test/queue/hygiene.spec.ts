@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import type { Lock } from '../../lib/index.js';
+import { Stage, until } from '../pitfalls/stage.js';
+import { FAIR, type Kind, lockOf, READ, semaphore, WRITE } from './kinds.js';
+
+const stage = Stage.set();
+const SEED = 20_261_120;
+
+/** Small, good enough, and the same in every run (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const NAMES: [string, readonly Kind[]][] = [
+  ['fair:1', [FAIR]],
+  ['fair:2', [FAIR]],
+  ['rw:1', [READ, READ, WRITE]],
+  ['rw:2', [READ, WRITE]],
+  ['permits:3', [semaphore(3)]],
+  ['permits:1', [semaphore(1)]],
+];
+
+it('after 2,000 random operations nothing is left but fences, and every key had a TTL at all times', async () => {
+  const random = randomFrom(SEED);
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+  const services = [stage.service(), stage.service()];
+
+  /** Who is inside at present, by name; what the rules say is checked at each entry. */
+  const inside = new Map<string, Kind[]>();
+  const violations: string[] = [];
+  async function hold(lock: Lock, kind: Kind, ms: number, options: object): Promise<void> {
+    const lease = await lock.tryAcquire(options);
+    if (lease === null) return;
+    const others = inside.get(lock.name) ?? [];
+    const all = [...others, kind];
+    inside.set(lock.name, all);
+    const room = kind === READ ? Infinity : (kind.permits ?? 1);
+    if (all.length > room || (kind === READ && others.includes(WRITE))) violations.push(lock.name);
+    await sleep(ms);
+    const left = inside.get(lock.name)!;
+    left.splice(left.indexOf(kind), 1);
+    await lease.release();
+  }
+
+  const withoutEnd: string[] = [];
+  const over = new AbortController();
+  async function watch(): Promise<void> {
+    while (!over.signal.aborted) {
+      for (const key of await stage.redis.keys('*')) {
+        if ((await stage.redis.pttl(key)) === -1) withoutEnd.push(key);
+      }
+      await sleep(5);
+    }
+  }
+  const watching = watch();
+
+  async function operate(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      const [name, kinds] = pick(NAMES);
+      const kind = pick(kinds);
+      const abortion = new AbortController();
+      const waitTime = pick([0, 1, 5, 20, 2_000]);
+      const options = {
+        waitTime,
+        signal: abortion.signal,
+        ...(random() < 0.3 && { leaseTime: pick([20_000, 60_000]) }),
+      };
+      const timer =
+        random() < 0.3
+          ? setTimeout(() => {
+              abortion.abort();
+            }, random() * 15)
+          : undefined;
+      await hold(lockOf(pick(services), name, kind), kind, random() * 4, options).catch((error: unknown) => {
+        if ((error as { code?: string }).code !== 'LOCK_ABORTED') throw error;
+      });
+      clearTimeout(timer);
+    }
+  }
+  await Promise.all(Array.from({ length: 40 }, () => operate(50)));
+
+  expect(violations).toEqual([]);
+  const fences = NAMES.map(([name]) => `{lock:${name}}:fence`);
+  await until(async () => (await stage.redis.keys('*')).every((key) => fences.includes(key)));
+  over.abort();
+  await watching;
+  expect(withoutEnd).toEqual([]);
+  for (const service of services) {
+    expect(await service.health()).toMatchObject({ held: 0, waiting: 0, renewalHeadroom: undefined });
+    // One subscription for all places of a process.
+    expect((await stage.redis.pubsub('CHANNELS')).length).toBeLessThanOrEqual(2);
+    await service.onApplicationShutdown();
+  }
+  await until(async () => (await stage.redis.pubsub('CHANNELS')).length === 0);
+}, 60_000);
+
+it('a service that shuts down gives up its places and its holds', async () => {
+  const [a, b] = [stage.service(), stage.service()];
+  const lock = lockOf(a, 'closing', FAIR);
+  await lock.acquire();
+  const own = [1, 2, 3].map(() => lock.acquire().catch((error: unknown) => error));
+  await until(async () => (await b.inspect('closing'))?.queue.length === 3);
+  const other = lockOf(b, 'closing', FAIR).acquire();
+  await until(async () => (await b.inspect('closing'))?.queue.length === 4);
+  await a.onApplicationShutdown();
+  for (const error of await Promise.all(own)) expect(error).toMatchObject({ code: 'LOCK_CLOSED' });
+  const lease = await other;
+  expect((await b.inspect('closing'))?.queue).toEqual([]);
+  await lease.release();
+  expect(await stage.redis.keys('*')).toEqual(['{lock:closing}:fence']);
+});

@@ -1,0 +1,186 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import type { LockEvent } from '../../lib/index.js';
+import { Stage, until } from '../pitfalls/stage.js';
+import { FAIR, type Kind, lockOf, queued, READ, semaphore, timed, WRITE } from './kinds.js';
+
+const stage = Stage.set();
+const KINDS: [string, Kind][] = [
+  ['fair', FAIR],
+  ['write', WRITE],
+  ['read', READ],
+  ['semaphore', semaphore(2)],
+];
+const HOUR = 3_600_000;
+
+describe('The watchdog', () => {
+  it('renews the holds of all kinds, the plain one included, with one command', async () => {
+    const service = stage.service({ leaseTime: 3_000 });
+    const leases = [await service.acquire('plain')];
+    for (const [name, kind] of KINDS) {
+      for (let n = 0; n < 10; n++) leases.push(await lockOf(service, `${name}:${String(n)}`, kind).acquire());
+    }
+    await stage.server.resetCommandCalls();
+    await sleep(1_500);
+    expect(await stage.requests()).toBe(1);
+    await sleep(2_000);
+    expect(leases.every((lease) => lease.held)).toBe(true);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  it('leaves a short hold that was waited for alone, and confirms a longer one with one command', async () => {
+    const [a, b] = [stage.service(), stage.service()];
+    const holder = await a.getFairLock('claim').acquire();
+    const waiting = b.getFairLock('claim').acquire();
+    await queued(a, 'claim', 1);
+    await stage.server.resetCommandCalls();
+    await holder.release();
+    const lease = await waiting;
+    expect(await stage.requests()).toBe(1);
+    expect(await stage.ttl('claim')).toBeLessThanOrEqual(1_000);
+    await sleep(900);
+    expect(await stage.requests()).toBe(2);
+    expect(await stage.ttl('claim')).toBeGreaterThan(20_000);
+    await lease.release();
+  });
+
+  it.each(KINDS)('%s: tells of a key that was deleted', async (name, kind) => {
+    const service = stage.service({ leaseTime: 900 });
+    const events: LockEvent[] = [];
+    service.events$.subscribe((event) => events.push(event));
+    const lease = await lockOf(service, name, kind).acquire();
+    await stage.redis.del(`lock:${name}`);
+    await until(() => lease.signal.aborted);
+    expect(lease.signal.reason).toMatchObject({ reason: 'deleted', key: name });
+    expect(events).toContainEqual({ type: 'lost', name, owner: lease.owner, reason: 'deleted' });
+  });
+
+  it.each(KINDS)('%s: a frozen server cannot delay the news of the loss', async (name, kind) => {
+    const service = stage.service({ leaseTime: 900 });
+    const lease = await lockOf(service, name, kind).acquire();
+    stage.server.freeze();
+    await sleep(1_500);
+    expect(lease.signal.aborted).toBe(true);
+    expect(lease.held).toBe(false);
+    stage.server.thaw();
+    // Whatever was under way must not bring it back to life.
+    await until(async () => (await service.inspect(name).catch(() => undefined)) === null);
+  });
+
+  it('a claim that cannot be confirmed is lost at its end, not at that of the lease', async () => {
+    const [a, b] = [stage.service(), stage.service()];
+    const holder = await a.getFairLock('unconfirmed').acquire();
+    const waiting = b.getFairLock('unconfirmed').acquire();
+    await queued(a, 'unconfirmed', 1);
+    await holder.release();
+    const lease = await waiting;
+    stage.server.freeze();
+    await sleep(1_500);
+    expect(lease.signal.aborted).toBe(true);
+    stage.server.thaw();
+  });
+
+  it('never revives what has ended in the store', async () => {
+    const service = stage.service({ leaseTime: 900 });
+    const first = await lockOf(service, 'over', READ).acquire();
+    const second = await lockOf(service, 'over', READ).acquire();
+    await stage.redis.zadd('lock:over', Date.now() - 1_000, `s${first.owner}`);
+    await until(() => first.signal.aborted);
+    expect(second.held).toBe(true);
+    expect((await service.inspect('over'))?.holders).toMatchObject([{ owner: second.owner }]);
+    await second.release();
+  });
+});
+
+describe('An answer that is slower than the lease', () => {
+  it.each([
+    ['tryAcquire', { leaseTime: 200 }],
+    ['tryAcquire with a wait time', { leaseTime: 200, waitTime: 500 }],
+  ])('is none: %s comes to an end, and keeps nothing', async (_, options) => {
+    const proxy = await stage.proxy();
+    const service = stage.service({ connection: proxy.url });
+    await service.inspect('warm-up');
+    proxy.replyDelay(230);
+    const outcome = service
+      .getFairLock('slow')
+      .tryAcquire(options)
+      .catch((error: unknown) => error);
+    expect(await Promise.race([outcome.then(() => 'over'), sleep(4_000, 'still asking')])).toBe('over');
+    proxy.replyDelay(0);
+    await until(async () => (await stage.ttl('slow')) === -2);
+  });
+});
+
+describe('What is in the store', () => {
+  it.each(KINDS)(
+    '%s: the fence, which knows the kind, outlives a long lease that was waited for',
+    async (name, kind) => {
+      const service = stage.service();
+      const holders = [await lockOf(service, name, kind === READ ? WRITE : kind).acquire()];
+      if (kind.permits === 2) holders.push(await lockOf(service, name, kind).acquire());
+      const waiting = lockOf(service, name, kind).acquire({ leaseTime: 5 * HOUR });
+      await queued(service, name, 1);
+      await Promise.all(holders.map((holder) => holder.release()));
+      const lease = await waiting;
+      await until(async () => (await stage.ttl(name)) > 4 * HOUR);
+      expect(await stage.redis.pttl(`{lock:${name}}:fence`)).toBeGreaterThan(await stage.ttl(name));
+      await lease.release();
+    },
+  );
+
+  it('the fence outlives a lease that is extended and renewed', async () => {
+    const service = stage.service();
+    const lease = await service.getFairLock('extended').acquire();
+    await lease.extend(5 * HOUR);
+    expect(await stage.redis.pttl('{lock:extended}:fence')).toBeGreaterThan(await stage.ttl('extended'));
+    await lease.release();
+  });
+
+  it('the queue outlives the lease that it waits for', async () => {
+    const service = stage.service();
+    const lease = await service.getFairLock('long').acquire({ leaseTime: 5 * HOUR });
+    const waiting = service.getFairLock('long').acquire();
+    await queued(service, 'long', 1);
+    expect(await stage.redis.pttl('{lock:long}:queue')).toBeGreaterThan(await stage.ttl('long'));
+    await lease.release();
+    await (await waiting).release();
+  });
+
+  it('the key goes with the last of the holders', async () => {
+    const service = stage.service();
+    const long = await lockOf(service, 'key', READ).acquire({ leaseTime: 20_000 });
+    await lockOf(service, 'key', READ).acquire({ leaseTime: 2_000 });
+    await long.release();
+    expect(await stage.ttl('key')).toBeLessThanOrEqual(2_000);
+  });
+
+  it.each([
+    ['string', () => stage.redis.set('lock:other', 'theirs')],
+    ['list', () => stage.redis.rpush('lock:other', 'theirs')],
+    ['set', () => stage.redis.sadd('lock:other', 'theirs')],
+    ['hash', () => stage.redis.hset('lock:other', 'theirs', 1)],
+  ])('a %s under the name of the lock stays as it is', async (_, put) => {
+    await put();
+    const before = await stage.redis.dump('lock:other');
+    const service = stage.service();
+    for (const [, kind] of KINDS) {
+      await expect(lockOf(service, 'other', kind).acquire()).rejects.toMatchObject({
+        code: 'LOCK_KIND_MISMATCH',
+      });
+    }
+    await sleep(50);
+    expect(await stage.redis.dump('lock:other')).toBe(before);
+    expect(await stage.redis.keys('*')).toEqual(['lock:other']);
+  });
+
+  it('a release costs those that waited for nothing: a try on a busy lock is one command', async () => {
+    const [a, b] = [stage.service(), stage.service()];
+    const lease = await a.getFairLock('try').acquire();
+    await stage.server.resetCommandCalls();
+    const [outcome] = await timed(b.getFairLock('try').tryAcquire());
+    expect(outcome).toBeNull();
+    await sleep(50);
+    expect(await stage.requests()).toBe(1);
+    await lease.release();
+  });
+});

@@ -1,0 +1,537 @@
+/** What holds on every store: written once, and run on Redis and on a memory store that two services share. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type Lease,
+  LockAbortedError,
+  LockConfigError,
+  LockKindMismatchError,
+  type LockModuleOptions,
+  LockService,
+  LockTimeoutError,
+  MemoryLockStore,
+} from '../../lib/index.js';
+import { RedisServer } from '../support/redis-server.js';
+import {
+  FAIR,
+  type Kind,
+  lockOf,
+  PLAIN,
+  queued,
+  queueLength,
+  READ,
+  semaphore,
+  timed,
+  WRITE,
+} from './kinds.js';
+
+type Place = Pick<LockModuleOptions, 'connection' | 'store'>;
+
+function rules(title: string, open: () => Promise<{ place: Place; close(): Promise<void> }>): void {
+  describe(`The queue kinds on ${title}`, () => {
+    let place: Place;
+    let close: () => Promise<void>;
+    let a: LockService;
+    let b: LockService;
+    let name: string;
+    let count = 0;
+    const services: LockService[] = [];
+
+    const service = (options: Partial<LockModuleOptions> = {}) => {
+      const made = new LockService({ ...place, ...options });
+      services.push(made);
+      return made;
+    };
+
+    beforeAll(async () => {
+      ({ place, close } = await open());
+    });
+    beforeEach(() => {
+      name = `rule:${String(count++)}`;
+      a = service();
+      b = service();
+    });
+    afterEach(async () => {
+      await Promise.all(services.splice(0).map((each) => each.onApplicationShutdown()));
+    });
+    afterAll(() => close());
+
+    /** Stands in the queue one after another, and logs the order of the grants. */
+    async function line(log: string[], ...waiters: [label: string, by: LockService, kind: Kind][]) {
+      const leases: Promise<Lease>[] = [];
+      const before = await queueLength(a, name);
+      for (const [label, by, kind] of waiters) {
+        const waiting = lockOf(by, name, kind).acquire();
+        leases.push(waiting);
+        // A test that fails leaves some of them waiting, and its own error is the one to see.
+        waiting.then(
+          () => log.push(label),
+          () => undefined,
+        );
+        await queued(a, name, before + leases.length);
+      }
+      return leases;
+    }
+
+    describe('order', () => {
+      it.each([
+        ['fair', FAIR],
+        ['write', WRITE],
+        ['semaphore', semaphore(1)],
+      ])('%s: whoever came first is first, whichever service it is in', async (_, kind) => {
+        const holder = await lockOf(a, name, kind).acquire();
+        const log: string[] = [];
+        const waiting = await line(log, ['1', a, kind], ['2', b, kind], ['3', a, kind], ['4', b, kind]);
+        await holder.release();
+        for (const lease of waiting) await (await lease).release();
+        expect(log).toEqual(['1', '2', '3', '4']);
+      });
+
+      it('nobody who only tries gets in before those who wait', async () => {
+        const holder = await a.getSemaphore(name, 2).acquire();
+        const second = await a.getSemaphore(name, 2).acquire();
+        const [waiting] = await line([], ['1', b, semaphore(2)]);
+        await holder.release();
+        expect(await a.getSemaphore(name, 2).tryAcquire()).toBeNull();
+        await (await waiting)!.release();
+        await second.release();
+      });
+
+      it('tokens grow with each grant', async () => {
+        let last = 0;
+        const grow = async (lease: Promise<Lease>) => {
+          const granted = await lease;
+          expect(granted.fencingToken).toBeGreaterThan(last);
+          last = granted.fencingToken;
+          return granted;
+        };
+        const holder = await grow(a.getFairLock(name).acquire());
+        const waiting = await line([], ['1', b, FAIR], ['2', a, FAIR], ['3', b, FAIR]);
+        await holder.release();
+        for (const lease of waiting) await (await grow(lease)).release();
+        await (await grow(a.getFairLock(name).acquire())).release();
+      });
+    });
+
+    describe('readers and writers', () => {
+      it('readers that wait together enter together, and not past a writer between them', async () => {
+        const holder = await lockOf(a, name, WRITE).acquire();
+        const log: string[] = [];
+        const [r1, r2, w, r3, r4] = await line(
+          log,
+          ['r1', a, READ],
+          ['r2', b, READ],
+          ['w', a, WRITE],
+          ['r3', b, READ],
+          ['r4', a, READ],
+        );
+        await holder.release();
+        const readers = await Promise.all([r1!, r2!]);
+        expect(readers.every((lease) => lease.held)).toBe(true);
+        await readers[0].release();
+        expect(log.toSorted()).toEqual(['r1', 'r2']);
+        await readers[1].release();
+        const writer = await w!;
+        expect(log).toHaveLength(3);
+        expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map((lease) => lease.fencingToken)));
+        await writer.release();
+        const last = await Promise.all([r3!, r4!]);
+        expect(last.every((lease) => lease.held)).toBe(true);
+        await Promise.all(last.map((lease) => lease.release()));
+      });
+
+      it('a writer waits for the last of the readers, and a later reader waits for it', async () => {
+        const readers = [await lockOf(a, name, READ).acquire(), await lockOf(b, name, READ).acquire()];
+        const [writer] = await line([], ['w', b, WRITE]);
+        expect(await lockOf(a, name, READ).tryAcquire()).toBeNull();
+        await readers[0]!.release();
+        expect(await lockOf(a, name, READ).tryAcquire()).toBeNull();
+        await readers[1]!.release();
+        await (await writer!).release();
+      });
+
+      it.each([
+        ['writers get in under a steady stream of readers', READ, WRITE],
+        ['readers get in under a steady stream of writers', WRITE, READ],
+      ])('%s', async (_, stream, rare) => {
+        let over = false;
+        let served = 0;
+        const streams = [a, b, a, b].map(async (by) => {
+          while (!over) {
+            await lockOf(by, name, stream).using(() => sleep(5));
+            served++;
+          }
+        });
+        await sleep(50);
+        for (let n = 0; n < 5; n++) {
+          const before = served;
+          await (await lockOf(n % 2 === 0 ? a : b, name, rare).acquire()).release();
+          // Those that stood before it, and those that were counted late.
+          expect(served - before).toBeLessThanOrEqual(2 * streams.length);
+        }
+        over = true;
+        await Promise.all(streams);
+      });
+
+      it('whoever writes may read, keeps reading after it, and so lets waiting readers in (pitfall 28)', async () => {
+        const log: string[] = [];
+        let waiting: Promise<Lease>[] = [];
+        await a.runInScope(async () => {
+          const write = await lockOf(a, name, WRITE).acquire();
+          waiting = await line(log, ['r1', b, READ], ['w', b, WRITE], ['r2', b, READ]);
+          const read = await lockOf(a, name, READ).acquire({ waitTime: 0 });
+          expect(read.fencingToken).toBeGreaterThan(write.fencingToken);
+          await write.release();
+          const [, took] = await timed(waiting[0]!);
+          expect(took).toBeLessThan(5_000);
+          expect(read.held).toBe(true);
+          expect(log).toEqual(['r1']);
+          await (await waiting[0]!).release();
+          await read.release();
+        });
+        await (await waiting[1]!).release();
+        await (await waiting[2]!).release();
+      });
+
+      it('whoever reads cannot write: refused at once, and nothing is left behind', async () => {
+        await lockOf(a, name, READ).using(async (lease) => {
+          const [error, took] = await timed(
+            lockOf(a, name, WRITE)
+              .acquire()
+              .catch((reason: unknown) => reason),
+          );
+          expect(error).toBeInstanceOf(LockConfigError);
+          expect(took).toBeLessThan(5_000);
+          expect(lease.held).toBe(true);
+          expect(await queueLength(a, name)).toBe(0);
+        });
+        await (await lockOf(a, name, WRITE).acquire({ waitTime: 0 })).release();
+      });
+
+      it.each([
+        ['read', READ],
+        ['write', WRITE],
+        ['fair', FAIR],
+      ])('%s: entered twice by one scope, it is free after the last release only', async (_, kind) => {
+        const lock = lockOf(a, name, kind);
+        await lock.using(async (outer) => {
+          const inner = await lock.acquire({ waitTime: 0 });
+          expect(inner.fencingToken).toBe(outer.fencingToken);
+          expect(lock.holdCount()).toBe(2);
+          await inner.release();
+          expect(outer.held).toBe(true);
+          expect(await lock.isLocked()).toBe(true);
+        });
+        expect(await lock.isLocked()).toBe(false);
+      });
+
+      it('re-entry adds no lease time, and a shorter one takes none away (pitfall 19)', async () => {
+        const lock = lockOf(a, name, READ);
+        await lock.using({ leaseTime: 20_000 }, async () => {
+          await (await lock.acquire({ leaseTime: 20_000 })).release();
+          expect(await lock.remainingTime()).toBeLessThanOrEqual(20_100);
+          await (await lock.acquire({ leaseTime: 1_000 })).release();
+          expect(await lock.remainingTime()).toBeGreaterThan(10_000);
+        });
+      });
+
+      it('read leases under a write lease do not touch it, nested ones included (pitfall 27)', async () => {
+        const write = lockOf(a, name, WRITE);
+        const read = lockOf(a, name, READ);
+        await write.using({ leaseTime: 30_000 }, async (lease) => {
+          const outer = await read.acquire({ leaseTime: 1_000 });
+          await (await read.acquire({ leaseTime: 500 })).release();
+          expect(lease.remainingTime()).toBeGreaterThan(20_000);
+          await outer.release();
+          expect(lease.remainingTime()).toBeGreaterThan(20_000);
+          expect(await write.remainingTime()).toBeGreaterThan(20_000);
+          expect(await lockOf(b, name, READ).tryAcquire()).toBeNull();
+        });
+      });
+    });
+
+    describe('a semaphore', () => {
+      it('lets in as many as it has permits, also of one scope, and the next at each release', async () => {
+        const lock = a.getSemaphore(name, 3);
+        await a.runInScope(async () => {
+          const leases = [
+            await lock.acquire(),
+            await lock.acquire(),
+            await b.getSemaphore(name, 3).acquire(),
+          ];
+          expect(await lock.tryAcquire()).toBeNull();
+          const log: string[] = [];
+          const waiting = await line(log, ['1', b, semaphore(3)], ['2', a, semaphore(3)]);
+          await leases[1]!.release();
+          const first = await waiting[0]!;
+          expect(log).toEqual(['1']);
+          await leases[0]!.release();
+          await Promise.all([first, leases[2]!, await waiting[1]!].map((lease) => lease.release()));
+        });
+        expect(await lock.isLocked()).toBe(false);
+      });
+
+      it('of another size is refused with both numbers, and changes nothing for those who wait', async () => {
+        const holders = [await a.getSemaphore(name, 2).acquire(), await a.getSemaphore(name, 2).acquire()];
+        const log: string[] = [];
+        const waiting = await line(log, ['1', a, semaphore(2)], ['2', b, semaphore(2)]);
+        const error: unknown = await b
+          .getSemaphore(name, 5)
+          .acquire()
+          .catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(LockKindMismatchError);
+        expect((error as Error).message).toMatch(/5.*2|2.*5/s);
+        await sleep(100);
+        expect(log).toEqual([]);
+        expect((await a.inspect(name))?.holders).toHaveLength(2);
+        await Promise.all(holders.map((lease) => lease.release()));
+        await Promise.all(waiting.map(async (lease) => (await lease).release()));
+      });
+    });
+
+    describe('one kind per name', () => {
+      const kinds: [string, Kind][] = [
+        ['plain', PLAIN],
+        ['fair', FAIR],
+        ['write', WRITE],
+        ['read', READ],
+        ['semaphore', semaphore(3)],
+      ];
+      const pairs = kinds.flatMap(([held, holds]) =>
+        kinds
+          .filter(([wanted]) => wanted !== held && !(/read|write/.test(held) && /read|write/.test(wanted)))
+          .map(([wanted, wants]) => [held, wanted, holds, wants] as const),
+      );
+
+      it.each(pairs)('held as %s, wanted as %s: refused', async (_held, _wanted, holds, wants) => {
+        const holder = await lockOf(a, name, holds).acquire();
+        for (const waitTime of [0, 5_000]) {
+          await expect(lockOf(b, name, wants).acquire({ waitTime })).rejects.toBeInstanceOf(
+            LockKindMismatchError,
+          );
+        }
+        expect(holder.held).toBe(true);
+        expect((await a.inspect(name))?.holders).toMatchObject([{ owner: holder.owner }]);
+        await holder.release();
+        await (await lockOf(b, name, wants).acquire({ waitTime: 0 })).release();
+      });
+
+      it('whoever is refused lets nobody in that waits', async () => {
+        const holder = await lockOf(a, name, WRITE).acquire();
+        const log: string[] = [];
+        const [reader] = await line(log, ['r', a, READ]);
+        await expect(b.getSemaphore(name, 3).acquire()).rejects.toBeInstanceOf(LockKindMismatchError);
+        await sleep(100);
+        expect(log).toEqual([]);
+        expect((await a.inspect(name))?.holders).toHaveLength(1);
+        await holder.release();
+        await (await reader)!.release();
+      });
+    });
+
+    describe('giving up', () => {
+      it.each([
+        ['fair', FAIR],
+        ['write', WRITE],
+        ['semaphore', semaphore(1)],
+      ])('%s: abort, timeout and a mere try leave no place behind', async (_, kind) => {
+        const lock = lockOf(b, name, kind);
+        const holder = await lockOf(a, name, kind).acquire();
+        const abortion = new AbortController();
+        const aborted = lock.acquire({ signal: abortion.signal });
+        aborted.catch(() => undefined);
+        await queued(a, name, 1);
+        const timedOut = lock.acquire({ waitTime: 50 });
+        timedOut.catch(() => undefined);
+        await expect(lock.acquire({ waitTime: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
+        await expect(timedOut).rejects.toBeInstanceOf(LockTimeoutError);
+        abortion.abort();
+        await expect(aborted).rejects.toBeInstanceOf(LockAbortedError);
+        await queued(a, name, 0);
+        await holder.release();
+        expect(await a.inspect(name)).toBeNull();
+      });
+
+      it('an abort before, while and after the store is asked', async () => {
+        const holder = await a.getFairLock(name).acquire();
+        await expect(b.getFairLock(name).acquire({ signal: AbortSignal.abort() })).rejects.toBeInstanceOf(
+          LockAbortedError,
+        );
+        for (let turns = 0; turns < 12; turns++) {
+          const abortion = new AbortController();
+          const waiting = b.getFairLock(name).acquire({ signal: abortion.signal });
+          waiting.catch(() => undefined);
+          for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+          abortion.abort();
+          await expect(waiting).rejects.toBeInstanceOf(LockAbortedError);
+        }
+        await queued(a, name, 0);
+        await holder.release();
+        expect(await a.inspect(name)).toBeNull();
+      });
+
+      it('a writer that leaves lets in the readers that it held up', async () => {
+        const reader = await lockOf(a, name, READ).acquire();
+        const abortion = new AbortController();
+        const writer = lockOf(a, name, WRITE).acquire({ signal: abortion.signal });
+        writer.catch(() => undefined);
+        await queued(a, name, 1);
+        const [second] = await line([], ['r', b, READ]);
+        abortion.abort();
+        const [lease, took] = await timed(second!);
+        expect(took).toBeLessThan(5_000);
+        expect(reader.held).toBe(true);
+        await Promise.all([lease.release(), reader.release()]);
+      });
+
+      it('a grant that meets the end of the wait time goes to the next', async () => {
+        for (let run = 0; run < 20; run++) {
+          const holder = await a.getFairLock(name).acquire();
+          const first = a.getFairLock(name).tryAcquire({ waitTime: 60 });
+          await queued(a, name, 1);
+          const second = b.getFairLock(name).acquire();
+          await sleep(60 - 20 + 2 * run);
+          await holder.release();
+          await (await first)?.release();
+          const [lease, took] = await timed(second);
+          expect(took).toBeLessThan(900);
+          await lease.release();
+        }
+        expect(await a.inspect(name)).toBeNull();
+      });
+    });
+
+    describe('leases', () => {
+      it('a fixed lease that was waited for ends at its own time, after which the next gets in', async () => {
+        const holder = await a.getFairLock(name).acquire();
+        const waiting = b.getFairLock(name).acquire({ leaseTime: 2_500 });
+        await queued(a, name, 1);
+        await holder.release();
+        const lease = await waiting;
+        const next = a.getFairLock(name).acquire();
+        await sleep(1_700);
+        expect(lease.held).toBe(true);
+        expect((await a.inspect(name))?.holders).toMatchObject([{ owner: lease.owner }]);
+        const [, took] = await timed(next);
+        expect(lease.held).toBe(false);
+        expect(took).toBeLessThan(2_500);
+      });
+
+      it('a fixed lease that was waited for can be extended', async () => {
+        const holder = await a.getFairLock(name).acquire();
+        const waiting = b.getFairLock(name).acquire({ leaseTime: 1_500 });
+        await queued(a, name, 1);
+        await holder.release();
+        const lease = await waiting;
+        await lease.extend(20_000);
+        expect(lease.remainingTime()).toBeGreaterThan(10_000);
+        await sleep(1_800);
+        expect(lease.held).toBe(true);
+        await lease.release();
+      });
+
+      it('a lease that was waited for is renewed long before its claim is over', async () => {
+        const holder = await a.getFairLock(name).acquire();
+        const waiting = b.getFairLock(name).acquire();
+        await queued(a, name, 1);
+        await holder.release();
+        const lease = await waiting;
+        expect(lease.remainingTime()).toBeLessThanOrEqual(1_000);
+        await sleep(800);
+        expect(lease.remainingTime()).toBeGreaterThan(20_000);
+        expect(await b.getFairLock(name).remainingTime()).toBeGreaterThan(20_000);
+        await lease.release();
+      });
+
+      it('maxHoldTime counts from the grant, also where it is shorter than a claim', async () => {
+        const short = service({ maxHoldTime: 200 });
+        const holder = await a.getFairLock(name).acquire();
+        const waiting = short.getFairLock(name).acquire();
+        await queued(a, name, 1);
+        const next = b.getFairLock(name).acquire();
+        await queued(a, name, 2);
+        await holder.release();
+        const lease = await waiting;
+        const [, took] = await timed(
+          new Promise((resolve) => {
+            lease.signal.addEventListener('abort', resolve);
+          }),
+        );
+        expect(lease.signal.reason).toMatchObject({ reason: 'max-hold' });
+        // A claim would last 990 ms.
+        expect(took).toBeLessThan(800);
+        await (await next).release();
+      });
+
+      it('a lock that is taken away is a loss, and the next is let in', async () => {
+        const holder = await a.getFairLock(name).acquire();
+        const waiting = b.getFairLock(name).acquire();
+        await queued(a, name, 1);
+        expect(await a.forceRelease(name)).toBe(true);
+        expect(holder.signal.reason).toMatchObject({ reason: 'deleted' });
+        const [lease, took] = await timed(waiting);
+        expect(took).toBeLessThan(5_000);
+        expect(await a.getFairLock(name).tryAcquire()).toBeNull();
+        await lease.release();
+        expect(await a.forceRelease(name)).toBe(false);
+      });
+
+      it('whoever stays for a minimum time keeps the next out until then', async () => {
+        const started = performance.now();
+        await a.getFairLock(name).using({ minHoldTime: 600 }, async () => {
+          void b.getFairLock(name).acquire();
+          await queued(a, name, 1);
+        });
+        const [lease] = await timed(
+          a
+            .getFairLock(name)
+            .acquire({ waitTime: 200 })
+            .catch(() => null),
+        );
+        expect(lease).toBeNull();
+        while (b.leases().length === 0) await sleep(10);
+        const took = performance.now() - started;
+        expect(took).toBeGreaterThan(590);
+        expect(took).toBeLessThan(5_000);
+      });
+    });
+
+    it('inspect tells who holds and who waits, where and since when', async () => {
+      const before = Date.now() - 1_000;
+      const writer = await lockOf(a, name, WRITE).acquire();
+      const waiting = await line([], ['r', b, READ], ['w', a, WRITE]);
+      const state = await b.inspect(name);
+      expect(state).toMatchObject({
+        name,
+        kind: 'read-write',
+        fencingToken: writer.fencingToken,
+        holders: [{ owner: writer.owner, local: false, mode: 'exclusive' }],
+        queue: [
+          { position: 1, local: true, mode: 'shared', since: expect.any(Date) },
+          { position: 2, local: false, mode: 'exclusive', since: expect.any(Date) },
+        ],
+        waiters: { local: 1 },
+      });
+      const [first, second] = state!.queue.map(({ since }) => since.getTime());
+      expect(first).toBeGreaterThan(before);
+      expect(second).toBeGreaterThanOrEqual(first!);
+      expect(second).toBeLessThan(Date.now() + 1_000);
+      await writer.release();
+      const reader = await waiting[0]!;
+      expect(await a.inspect(name)).toMatchObject({
+        holders: [{ owner: reader.owner, mode: 'shared' }],
+        queue: [{ position: 1, mode: 'exclusive' }],
+      });
+      await reader.release();
+      await (await waiting[1]!).release();
+      expect(await a.inspect(name)).toBeNull();
+    });
+  });
+}
+
+rules('Redis', async () => {
+  const server = await RedisServer.start();
+  return { place: { connection: server.url }, close: () => server.stop() };
+});
+
+rules('memory', async () => ({ place: { store: new MemoryLockStore() }, close: async () => undefined }));
