@@ -175,9 +175,9 @@ export class LockClient {
   }
 
   private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined> {
-    const { name, owner, queue, handoffs, terms, doubtful } = tenure;
+    const { name, owner, queue, handoffs, terms, doubtful, keptUntil } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
-    const until = now() + Math.max(terms.leaseTime, tenure.remainingTime);
+    const until = Math.max(now() + terms.leaseTime, tenure.deadline, keptUntil);
     const released = this.releaser.release({ name, owner, queue, fencingToken, keepFor }, until, {
       insist: doubtful,
       onFailure: (error) => {
@@ -189,13 +189,14 @@ export class LockClient {
   }
 
   private lost(tenure: Tenure): void {
-    const { name, owner, terms, loss, fencingToken, queue, mayOutlast } = tenure;
+    const { name, owner, terms, loss, fencingToken, queue, keptUntil } = tenure;
     const reason = loss?.reason ?? 'expired';
     this.events.next({ type: 'lost', name, owner, reason });
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
-    const endsByItself = !terms.renewed && !mayOutlast && queue === undefined;
+    const endsByItself = !terms.renewed && queue === undefined && keptUntil < now();
     if (!endsByItself && reason !== 'taken' && reason !== 'deleted') {
-      void this.releaser.release({ name, owner, fencingToken, queue }, now() + terms.leaseTime);
+      const until = Math.max(now() + terms.leaseTime, keptUntil);
+      void this.releaser.release({ name, owner, fencingToken, queue }, until);
     }
   }
 }

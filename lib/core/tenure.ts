@@ -52,8 +52,8 @@ export class Tenure {
   failures = 0;
   /** A request of its owner got no answer, and may arrive after the release. */
   doubtful = false;
-  /** An extension got no answer, so the store may keep it longer than this process believes. */
-  mayOutlast = false;
+  /** Until when the store may keep it, where an extension got no answer: longer than this process believes. */
+  keptUntil = -Infinity;
   /** A renewal is under way. */
   renewing = false;
   /** Why it was lost. */

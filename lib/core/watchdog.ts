@@ -53,7 +53,7 @@ export class Watchdog {
     try {
       state = await renewal;
     } catch (error) {
-      tenure.mayOutlast = true;
+      tenure.keptUntil = Math.max(tenure.keptUntil, now() + leaseTime);
       throw error;
     }
     if (state === 'held') tenure.extend(sentAt, leaseTime);

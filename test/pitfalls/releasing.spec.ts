@@ -1,0 +1,253 @@
+/**
+ * Releasing. The numbers are those of a list of verified defects of other lock libraries; what is tested is that ours
+ * has none of them.
+ *
+ * 21  Releasing an expired lock takes 2 s of retries and then throws, or never returns.
+ * 22  The callback's result is thrown away, or its error replaced, because the release had a problem.
+ * 23  A plain DEL that deletes somebody else's lock.
+ * 24  The release is retried with a new id, or counts down twice.
+ * 25  Shutdown closes clients that the user passed in, or closes Redis before requests in flight have ended.
+ * 42  NOSCRIPT after a script flush or a failover makes every release fail until a restart.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import type { LockEvent, LockService } from '../../lib/index.js';
+import * as scripts from '../../lib/stores/redis/script.js';
+import { soon, Stage, until } from './stage.js';
+
+const stage = Stage.set();
+
+const eventsOf = (locks: LockService) => {
+  const events: LockEvent[] = [];
+  locks.events$.subscribe((event) => events.push(event));
+  return events;
+};
+
+describe('the release of a lease', () => {
+  it('that is known to have ended asks nobody and throws nothing (pitfall 21)', async () => {
+    const locks = stage.service();
+    const lease = await locks.acquire('a', { leaseTime: 200 });
+    await until(() => !lease.held);
+    await stage.server.resetCommandCalls();
+    // Whoever asks a server that is frozen waits for it.
+    stage.server.freeze();
+    await Promise.all([lease.release(), lease.release()]);
+    stage.server.thaw();
+    expect(await stage.requests()).toBe(0);
+  });
+
+  it('whose key is gone asks once, throws nothing and reports the loss (pitfall 21)', async () => {
+    const locks = stage.service();
+    const events = eventsOf(locks);
+    const lease = await locks.acquire('a');
+    await stage.redis.del('lock:a');
+    await stage.server.resetCommandCalls();
+    await lease.release();
+    expect(await stage.requests()).toBe(1);
+    expect(events.map((event) => event.type)).toEqual(['acquired', 'lost']);
+  });
+
+  it('leaves the lock of whoever has it now alone (pitfall 23)', async () => {
+    const [late, other] = [stage.service(), stage.service()];
+    const lease = await late.acquire('a');
+    await stage.redis.del('lock:a');
+    const { owner } = await other.acquire('a');
+    await lease.release();
+    expect(await stage.redis.hkeys('lock:a')).toEqual([owner]);
+  });
+
+  it('leaves it alone when its own process was stopped for longer than the lease (pitfall 23)', async () => {
+    const worker = await stage.worker({ leaseTime: 600 });
+    const { id } = await worker.call<{ id: number }>('acquire', 'a');
+    worker.freeze();
+    const released = worker.call('release', id);
+    const { owner } = await stage.service().acquire('a');
+    worker.thaw();
+    await released;
+    expect(await stage.redis.hkeys('lock:a')).toEqual([owner]);
+    await worker.stop();
+  });
+
+  it('that did not arrive is sent again for the same owner, so the lock is soon free (pitfall 24)', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    const lease = await locks.acquire('a');
+    proxy.requestDelay(100);
+    const released = lease.release();
+    proxy.cut();
+    proxy.requestDelay(0);
+    await released;
+    expect((await stage.service().acquire('a')).held).toBe(true);
+  });
+
+  it('that is sent again after its reply was lost takes nothing from the next holder (pitfall 24)', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    const events = eventsOf(locks);
+    const lease = await locks.acquire('a');
+    const monitor = await stage.server.monitor();
+    proxy.cutAfterReplyBytes(0);
+    await lease.release();
+    expect(events.at(-1)?.type).toBe('released');
+    const next = await locks.acquire('a');
+    const releases = () => monitor.commands.filter((command) => command.includes(lease.owner));
+    await until(() => releases().length === 2);
+    await monitor.stop();
+    expect(await stage.redis.hkeys('lock:a')).toEqual([next.owner]);
+    expect(next.held).toBe(true);
+  });
+
+  it('counts down once, however often it is called (pitfall 24)', async () => {
+    const lock = stage.service().getLock('a');
+    await lock.using(async () => {
+      const inner = await lock.acquire();
+      await Promise.all([inner.release(), inner.release()]);
+      await inner.release();
+      expect(lock.holdCount()).toBe(1);
+      expect(await stage.ttl('a')).toBeGreaterThan(0);
+    });
+    expect(await stage.ttl('a')).toBe(-2);
+  });
+});
+
+describe('a callback whose release has a problem', () => {
+  const problems: [string, () => unknown][] = [
+    ['the store is dead', () => stage.server.kill()],
+    [
+      'the store is frozen',
+      () => {
+        stage.server.freeze();
+      },
+    ],
+    ['the lock is gone', () => stage.redis.del('lock:a', 'lock:b')],
+    ['the key is something else', () => stage.redis.mset('lock:a', 'no lock', 'lock:b', 'no lock')],
+  ];
+
+  it.each(problems)('gives its caller its own result or error: %s (pitfall 22)', async (_, cause) => {
+    const locks = stage.service({ leaseTime: 6_000 });
+    const error = new Error('of the callback');
+    const trouble = until(() => locks.leases().length === 2).then(cause);
+    const returns = locks.using('a', async () => {
+      await trouble;
+      return 'result';
+    });
+    const throws = locks.using('b', async () => {
+      await trouble;
+      throw error;
+    });
+    expect(await soon(Promise.allSettled([returns, throws]))).toEqual([
+      { status: 'fulfilled', value: 'result' },
+      { status: 'rejected', reason: error },
+    ]);
+  });
+});
+
+describe('shutdown', () => {
+  it("leaves the application's own client open (pitfall 25)", async () => {
+    const client = stage.client();
+    const locks = stage.service({ connection: client });
+    await locks.using('a', () => undefined);
+    await stage.service().acquire('b');
+    await expect(locks.acquire('b', { waitTime: 50 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await locks.onApplicationShutdown();
+    expect(await client.ping()).toBe('PONG');
+  });
+
+  it('lets work in flight keep its lock, renewed, and release it by itself (pitfall 25)', async () => {
+    const locks = stage.service({ leaseTime: 1_500 });
+    const events = eventsOf(locks);
+    const work = locks.using('a', async (lease) => {
+      await sleep(2_000);
+      return { held: lease.held, owner: lease.owner, stored: await stage.redis.hkeys('lock:a') };
+    });
+    await until(() => locks.leases().length === 1);
+    locks.beforeApplicationShutdown();
+    await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    const { held, owner, stored } = await work;
+    expect({ held, stored }).toEqual({ held: true, stored: [owner] });
+    expect(events.map((event) => event.type)).toEqual(['acquired', 'released']);
+    await locks.onApplicationShutdown();
+  });
+
+  it('releases what is left before it closes the connection (pitfall 25)', async () => {
+    const locks = stage.service();
+    await Promise.all(Array.from({ length: 50 }, (_, n) => locks.acquire(`a${String(n)}`)));
+    expect(await stage.redis.keys('lock:*')).toHaveLength(50);
+    await locks.onApplicationShutdown();
+    expect(await stage.redis.keys('lock:*')).toEqual([]);
+  });
+
+  it('takes back an acquisition that is in flight (pitfall 25)', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    await locks.health();
+    proxy.replyDelay(200);
+    const waiting = locks.acquire('a');
+    await until(async () => (await stage.ttl('a')) > 0);
+    const closed = locks.onApplicationShutdown();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await closed;
+    expect(await stage.ttl('a')).toBe(-2);
+  });
+
+  it('waits for a release for which the script has to be sent once more (pitfall 25)', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    await locks.health();
+    // What a server knows after a restart, when locks have been taken but none has been released.
+    await stage.redis.script('FLUSH');
+    await stage.redis.script('LOAD', scripts.acquire.source);
+    proxy.replyDelay(200);
+    const waiting = locks.acquire('a');
+    await until(async () => (await stage.ttl('a')) > 0);
+    const closed = locks.onApplicationShutdown();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await closed;
+    expect(await stage.ttl('a')).toBe(-2);
+  });
+
+  it('leaves nothing that keeps the process alive, even when the store is gone (pitfall 25)', async () => {
+    const server = await stage.secondServer();
+    const worker = await stage.worker({}, server.url);
+    await worker.call('forceRelease', 'a');
+    server.freeze();
+    const waiting = worker.call('acquire', 'a');
+    await sleep(100);
+    const stopped = worker.stop();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await stopped;
+  });
+});
+
+describe('scripts that the server has forgotten', () => {
+  it('are sent again, whichever is asked for first (pitfall 42)', async () => {
+    const forget = () => stage.redis.script('FLUSH');
+    const locks = stage.service({ leaseTime: 1_500 });
+    const lock = locks.getLock('a');
+    await forget();
+    const lease = await lock.acquire();
+    await forget();
+    await lease.extend(5_000);
+    await forget();
+    expect(await locks.inspect('a')).toMatchObject({ holders: [{ owner: lease.owner }] });
+    await forget();
+    await lease.release();
+    expect(await stage.ttl('a')).toBe(-2);
+
+    const renewed = await lock.acquire();
+    await forget();
+    await sleep(2_000);
+    expect(renewed.held).toBe(true);
+    await forget();
+    expect(await locks.forceRelease('a')).toBe(true);
+  });
+
+  it('are sent again after a restart of the server (pitfall 42)', async () => {
+    const locks = stage.service();
+    await (await locks.acquire('a')).release();
+    await stage.server.restart();
+    await (await locks.acquire('a')).release();
+    expect(await stage.ttl('a')).toBe(-2);
+    expect((await locks.acquire('a')).held).toBe(true);
+  });
+});

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Lease, LockService } from '../../lib/index.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+describe('The commands that Redis gets', () => {
+  const cast = new Cast();
+  let server: RedisServer;
+  let a: LockService;
+  let b: LockService;
+
+  beforeEach(async () => {
+    server = await cast.server();
+    // What connecting costs, and teaching the scripts to a new server, is paid once per process.
+    [a, b] = [service(), service()];
+    const lease = await a.acquire('warm-up');
+    const waiting = b.acquire('warm-up');
+    await until(async () => (await a.inspect('warm-up'))?.waiters.processes === 1);
+    await lease.extend(30_000);
+    await lease.release();
+    await (await waiting).release();
+  });
+
+  afterEach(() => cast.end());
+
+  const service = (leaseTime = 30_000) => cast.service({ connection: server.url, leaseTime });
+
+  /** So many scripts have been run since the counters were reset. */
+  const sent = (scripts: number) =>
+    until(async () => ((await server.commandCalls()).evalsha ?? 0) >= scripts);
+
+  /** What is sent while `work` runs. */
+  async function during(work: () => Promise<void>): Promise<string[][]> {
+    const monitor = await server.monitor();
+    await work();
+    await monitor.stop();
+    // The warmed-up channel may be given up meanwhile, and an idle connection is asked whether it still is one.
+    return monitor.commands.filter(([name]) => name !== 'unsubscribe' && name !== 'ping');
+  }
+
+  it('an uncontended cycle: exactly two', async () => {
+    const commands = await during(async () => {
+      for (let n = 0; n < 50; n++) await (await a.acquire('alone')).release();
+    });
+    expect(commands.map(([name]) => name)).toEqual(Array.from({ length: 100 }, () => 'evalsha'));
+  });
+
+  it('50 uncontended cycles at once on different locks: exactly two each', async () => {
+    const commands = await during(async () => {
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, n) => (await a.acquire(`alone:${String(n)}`)).release()),
+      );
+    });
+    expect(commands).toHaveLength(100);
+  });
+
+  it('a re-entry: none', async () => {
+    await a.using('outer', async (outer) => {
+      const commands = await during(async () => {
+        for (let n = 0; n < 10; n++) {
+          await a.using('outer', async (inner) => {
+            expect(inner.fencingToken).toBe(outer.fencingToken);
+          });
+          await (await a.acquire('outer', { leaseTime: 5_000 })).release();
+        }
+      });
+      expect(commands).toEqual([]);
+    });
+  });
+
+  it('100 waiters of one process: fewer than one for five acquisitions', async () => {
+    const acquired: number[] = [];
+    const commands = await during(async () => {
+      await Promise.all(
+        Array.from({ length: 100 }, () =>
+          a.using('popular', async ({ fencingToken }) => {
+            acquired.push(fencingToken);
+          }),
+        ),
+      );
+    });
+    expect(new Set(acquired).size).toBe(100);
+    expect(commands.length).toBeGreaterThanOrEqual(2);
+    expect(commands.length / 100).toBeLessThan(0.2);
+  });
+
+  it('a waiter behind another process: try, subscribe, try again, and once more after the release', async () => {
+    const lease = await a.acquire('contended');
+    const { owner } = lease;
+    let taken: Lease | undefined;
+    const commands = await during(async () => {
+      await server.resetCommandCalls();
+      const waiting = b.acquire('contended');
+      await sent(2);
+      await lease.release();
+      taken = await waiting;
+      await taken.release();
+    });
+    const who = (argument: string) => (argument === owner ? 'a' : 'b');
+    const trace = commands.map(([name = '', , , lock = '', , argument = '']) =>
+      name === 'evalsha' ? `${who(argument)} on ${lock}` : name,
+    );
+    expect(trace).toEqual([
+      'b on lock:contended',
+      'subscribe',
+      'b on lock:contended',
+      'a on lock:contended',
+      'b on lock:contended',
+      'b on lock:contended',
+    ]);
+    expect(commands[1]).toEqual(['subscribe', 'redisson_lock__channel:{lock:contended}']);
+    // Tries that got nothing are owners of their own, so that a late one can never touch what came after it.
+    expect(commands[4]?.[5]).toBe(taken?.owner);
+    expect(commands[0]?.[5]).not.toBe(taken?.owner);
+  });
+
+  it('20 waits one after another: no second try is left to a poll', async () => {
+    const asked = performance.now();
+    for (let n = 0; n < 20; n++) {
+      const lease = await a.acquire(`subscribe:${String(n)}`);
+      await server.resetCommandCalls();
+      const waiting = b.acquire(`subscribe:${String(n)}`);
+      await sent(2);
+      await lease.release();
+      await (await waiting).release();
+    }
+    // With nothing but the poll of twice a second it would be ten seconds.
+    expect(performance.now() - asked).toBeLessThan(6_000);
+  });
+
+  it('250 locks that are held: three at each renewal', async () => {
+    const keeper = service(6_000);
+    const leases = await Promise.all(
+      Array.from({ length: 250 }, (_, n) => keeper.acquire(`held:${String(n)}`)),
+    );
+    await server.resetCommandCalls();
+    const commands = await during(() => sent(6));
+    // Two renewals, a third and two thirds of the lease after the acquisition: each hold with its fence.
+    expect(commands.map(([, , keys]) => Number(keys))).toEqual([200, 200, 100, 200, 200, 100]);
+    expect(leases.every((lease) => lease.held)).toBe(true);
+  });
+});

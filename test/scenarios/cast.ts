@@ -1,0 +1,43 @@
+import { LockService, type LockModuleOptions } from '../../lib/index.js';
+import { RedisServer, type RedisServerOptions } from '../support/redis-server.js';
+import { Worker, type WorkerOptions } from '../support/worker.js';
+
+/** Whoever takes part in a spec: servers, services of this process, other processes. All go with `end()`. */
+export class Cast {
+  private readonly players: (() => unknown)[] = [];
+  private readonly servers: RedisServer[] = [];
+
+  /** Anybody else. */
+  add(leave: () => unknown): void {
+    this.players.push(leave);
+  }
+
+  async server(options?: RedisServerOptions): Promise<RedisServer> {
+    const server = await RedisServer.start(options);
+    this.servers.push(server);
+    return server;
+  }
+
+  service(options: LockModuleOptions): LockService {
+    const service = new LockService(options);
+    this.add(() => service.onApplicationShutdown());
+    return service;
+  }
+
+  async worker(options: WorkerOptions): Promise<Worker> {
+    const worker = await Worker.start(options);
+    this.add(() => worker.stop());
+    return worker;
+  }
+
+  async workers(count: number, options: WorkerOptions): Promise<Worker[]> {
+    return await Promise.all(Array.from({ length: count }, () => this.worker(options)));
+  }
+
+  /** However far the spec has come. The servers go last, when all locks have been given back. */
+  async end(): Promise<void> {
+    const exits = await Promise.allSettled(this.players.splice(0).map(async (leave) => leave()));
+    await Promise.all(this.servers.splice(0).map((server) => server.stop()));
+    for (const exit of exits) if (exit.status === 'rejected') throw exit.reason;
+  }
+}

@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
+
+/**
+ * Runs a module with the built package in a process of its own, and gives back what it printed.
+ * @param patience ms after which it is killed, and the promise rejects
+ */
+export async function runProgram(
+  source: string,
+  { env = {}, patience = 15_000 }: { env?: Record<string, string>; patience?: number } = {},
+): Promise<string> {
+  const imports = `import 'reflect-metadata'; import { LockService } from 'nestjs-distributed-lock';`;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '--eval', `${imports}\n${source}`],
+    { cwd: PACKAGE, env: { ...process.env, ...env }, timeout: patience, killSignal: 'SIGKILL' },
+  );
+  return stdout.trim();
+}
