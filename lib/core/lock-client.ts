@@ -45,6 +45,7 @@ export class LockClient {
       store,
       releaser: this.releaser,
       localHandoff: options.localHandoff,
+      leaseTime: options.leaseTime,
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,

@@ -82,6 +82,8 @@ export interface WaitingContext {
 }
 
 export interface LineContext extends WaitingContext {
+  /** The module's, ms */
+  readonly leaseTime: number;
   readonly localHandoff: number;
   open(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure;
 }
@@ -309,7 +311,8 @@ export class WaitingLine implements TenureKeeper {
         if (heard) this.wake();
       });
     }
-    const sleep = attempt.listening ? retryAfter : Math.min(retryAfter, POLL);
+    // A hold without an end is looked at all the same, once a lease: it may go without a message.
+    const sleep = Math.min(retryAfter, attempt.listening ? this.context.leaseTime : POLL);
     // The jitter keeps the processes that wait for one lease from asking all at once when it ends.
     const jitter = 1 + Math.random() * Math.min(sleep / 10, 50);
     return now() + sleep + jitter;

@@ -17,6 +17,8 @@ const bounded = (silence: number) =>
     socketTimeout: silence,
     // ioredis waits so long for a socket to close, also for one that has closed: at shutdown that is idle time.
     disconnectTimeout: 200,
+    // A server that loads its data says for how long; it may be ready sooner.
+    maxLoadingRetryTime: 500,
   }) satisfies RedisOptions;
 
 /** Our own client for commands. It connects in the background, so that boot does not hang on a Redis that is down. */

@@ -1,4 +1,7 @@
-/** The names under which one lock lives in Redis. All of them fall into one cluster slot. */
+/**
+ * The names under which one lock lives in Redis. All of them fall into one cluster slot, unless the name has a `}` and
+ * no hash tag.
+ */
 export interface LockKeys {
   /** The hash that Redisson's RLock uses too. */
   readonly lock: string;
@@ -16,9 +19,10 @@ export interface LockKeys {
 export function keysOf(name: string, keyPrefix: string, clientPrefix: string): LockKeys {
   const lock = keyPrefix + name;
   const stored = clientPrefix + lock;
-  // A name that brings its own braces keeps its slot when something follows it; any other name becomes the tag.
+  // Redisson's rule for the channel. It keeps the slot of a name that has a hash tag, and makes one for any other.
   const tagged = stored.includes('{') ? stored : `{${stored}}`;
-  const beside = stored.includes('{') ? lock : tagged;
+  const hasTag = /^[^{]*\{[^}]+\}/.test(stored);
+  const beside = hasTag || stored.includes('}') ? lock : `{${stored}}`;
   return {
     lock,
     fence: `${beside}:fence`,

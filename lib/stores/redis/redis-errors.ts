@@ -38,9 +38,12 @@ const REFUSED = new Set([
 
 const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
 
+/** Before Redis 7 an error inside a script is wrapped in one of the script: `ERR Error running script …: -OOM …`. */
+const WRAPPED = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?([A-Z]+) /;
+
 /** The code at the head of an error reply, such as `READONLY`; undefined when the error is none. */
 export const replyCode = (error: unknown): string | undefined =>
-  isReply(error) ? /^-?([A-Z]+)/.exec(error.message)?.[1] : undefined;
+  isReply(error) ? (WRAPPED.exec(error.message) ?? /^-?([A-Z]+)/.exec(error.message))?.[1] : undefined;
 
 /** Says in the port's words what went wrong with a command on `name`. */
 export function translate(error: unknown, name: string | undefined): Error {
