@@ -6,15 +6,11 @@ import type { ResolvedLockOptions } from '../lock.options.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { Releaser } from './releaser.js';
-import { QueuePlaces, type QueuedRequest } from './queue-places.js';
+import type { QueuedRequest } from './queue-place.js';
+import { QueuePlaces } from './queue-places.js';
 import { releasedError, Tenure, type TenureHolder, type TenureOrigin, type Terms } from './tenure.js';
-import {
-  WaitingLine,
-  type Busy,
-  type LineContext,
-  type TenureKeeper,
-  type WaitRequest,
-} from './waiting-line.js';
+import { WaitingLine, type LineContext } from './waiting-line.js';
+import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
 export type { StoredHold } from '../stores/lock-store.js';

@@ -1,50 +1,16 @@
-import {
-  isLockUnavailableError,
-  LockAbortedError,
-  LockClosedError,
-  type LockUnavailableError,
-} from '../lock.errors.js';
-import {
-  type AcquireReply,
-  CLAIM,
-  type QueueMessage,
-  type QueueTerms,
-  type Subscription,
-} from '../stores/lock-store.js';
-import { deadlineOf, now, timerAt } from './deadline.js';
-import type { Tenure, TenureOrigin } from './tenure.js';
-import {
-  type Busy,
-  GRACE,
-  isRefusal,
-  tooLate,
-  unanswered,
-  type TenureKeeper,
-  type WaitingContext,
-  type WaitRequest,
-} from './waiting-line.js';
-
-/** How often the store is asked while its messages cannot be heard, ms. */
-const POLL = 500;
-
-export interface QueuedRequest extends WaitRequest {
-  readonly name: string;
-  readonly queue: QueueTerms;
-  /** Owner of this scope's own write hold, beside which it may read. */
-  readonly beside: string | undefined;
-}
-
-export interface PlacesContext extends WaitingContext {
-  open(request: QueuedRequest, origin: TenureOrigin): Tenure;
-}
+import { LockClosedError } from '../lock.errors.js';
+import type { QueueMessage, Subscription } from '../stores/lock-store.js';
+import { type Ear, type PlacesContext, type QueuedRequest, QueuePlace } from './queue-place.js';
+import type { Tenure } from './tenure.js';
+import type { Busy, TenureKeeper } from './waiting.js';
 
 /**
  * The places of one client in the queues of the store. Every waiter stands in the store's queue from its arrival, for
  * the order across processes is the promise; the store tells when its turn has come. Each also looks again by itself,
  * at the time that the store has named: a message may be lost.
  */
-export class QueuePlaces implements TenureKeeper {
-  private readonly places = new Map<string, Place>();
+export class QueuePlaces implements TenureKeeper, Ear {
+  private readonly places = new Map<string, QueuePlace>();
   private subscription: Subscription | undefined;
   /** The last attempt to hear messages has failed. */
   private deaf = false;
@@ -72,7 +38,7 @@ export class QueuePlaces implements TenureKeeper {
   join(request: QueuedRequest): Promise<Tenure | Busy> {
     return new Promise((resolve, reject) => {
       const owner = this.context.nextOwner();
-      const place = new Place(owner, request, this.context, this, (answer) => {
+      const place = new QueuePlace(owner, request, this.context, this, (answer) => {
         this.places.delete(owner);
         if (answer instanceof Error) reject(answer);
         else resolve(answer);
@@ -90,12 +56,10 @@ export class QueuePlaces implements TenureKeeper {
     // The store hands over by itself.
   }
 
-  /** Nobody has wanted to hear messages yet. */
   get untried(): boolean {
     return this.subscription === undefined && !this.deaf;
   }
 
-  /** Whether messages can be heard, which somebody who waits has to be certain of. */
   get listening(): boolean {
     return this.subscription?.active === true;
   }
@@ -131,192 +95,5 @@ export class QueuePlaces implements TenureKeeper {
   private hear(message: QueueMessage): void {
     if (message.type === 'missed') for (const place of this.places.values()) place.lookAgain();
     else this.places.get(message.owner)?.hear(message);
-  }
-}
-
-/** One owner's place, from its first request to its answer. */
-class Place {
-  private arrival: number | undefined;
-  private settled = false;
-  /** When the request left that has not been answered yet. */
-  private askedAt: number | undefined;
-  /** It has asked for a place in the queue. */
-  private stands = false;
-  private left = false;
-  /** A request got no answer, so that it may arrive later than what was sent after it. */
-  private doubtful = false;
-  /** The wait time is over, but what has been asked may still be answered. */
-  private expired = false;
-  private lookAt = 0;
-  private resume: (() => void) | undefined;
-  private lastHolder: string | undefined;
-  private lastFailure: LockUnavailableError | undefined;
-  private waitTimer: NodeJS.Timeout | undefined;
-  private readonly onAbort = () => {
-    this.leave(new LockAbortedError(this.request.name, this.request.signal?.reason));
-  };
-
-  constructor(
-    private readonly owner: string,
-    readonly request: QueuedRequest,
-    private readonly context: PlacesContext,
-    private readonly places: QueuePlaces,
-    private readonly answer: (answer: Tenure | Busy | Error) => void,
-  ) {
-    const { waitTime, signal } = request;
-    signal?.addEventListener('abort', this.onAbort, { once: true });
-    if (waitTime > 0 && waitTime < Infinity) this.armWaitTimer(now() + waitTime);
-  }
-
-  /** Asks, and waits for the turn, until there is an answer. The same owner may ask again: that changes nothing. */
-  async stand(): Promise<void> {
-    const { store } = this.context;
-    const { name, terms, queue, beside, waitTime } = this.request;
-    const leaseTime = this.context.initialLease(terms);
-    // Who stands has to be heard of first; asking before that would be a command for nothing where it is busy.
-    if (waitTime > 0 && this.places.untried) await this.places.listen();
-    for (let failures = 0; !this.isSettled();) {
-      const place = waitTime > 0 && this.places.listening ? { arrival: this.arrival } : undefined;
-      const sentAt = now();
-      this.askedAt = sentAt;
-      this.stands ||= place !== undefined;
-      this.lookAt = Infinity;
-      let reply: AcquireReply | Error;
-      try {
-        const request = { ...queue, place, beside };
-        reply = await store.acquire({ name, owner: this.owner, leaseTime, queue: request });
-      } catch (error) {
-        reply = error as Error;
-      }
-      this.askedAt = undefined;
-      this.doubtful ||= reply instanceof Error && !isRefusal(reply);
-      // Left or granted meanwhile: the release that has been sent, or the hold that stands, is the answer.
-      if (this.isSettled()) {
-        if (this.left && this.doubtful) this.giveUp();
-        return;
-      }
-
-      if (reply instanceof Error) {
-        if (!isLockUnavailableError(reply) || reply.permanent || waitTime === 0 || this.expired) {
-          this.leave(reply);
-          return;
-        }
-        this.lastFailure = reply;
-        await this.sleepUntil(now() + Math.min(50 * 2 ** failures++, 1_000) * (0.5 + Math.random() / 2));
-      } else if (reply.granted) {
-        // An answer after its own deadline is none; asking again makes it one.
-        if (now() < deadlineOf(sentAt, leaseTime)) {
-          this.grant({ grantedAt: sentAt, leaseTime, fencingToken: reply.fencingToken });
-          return;
-        }
-        this.stands = true;
-        this.lastFailure = tooLate(name);
-        if (waitTime === 0 || this.expired) this.leave(this.lastFailure);
-      } else {
-        failures = 0;
-        this.lastFailure = undefined;
-        this.lastHolder = reply.holder;
-        this.arrival = reply.arrival ?? this.arrival;
-        if (waitTime === 0 || this.expired) this.leave({ busy: true, holder: reply.holder });
-        else if (place !== undefined)
-          await this.sleepUntil(now() + reply.retryAfter + 1 + Math.random() * 20);
-        else if (!(await this.places.listen()))
-          await this.sleepUntil(now() + Math.min(reply.retryAfter, POLL));
-      }
-    }
-  }
-
-  hear(message: Exclude<QueueMessage, { type: 'missed' }>): void {
-    if (message.type === 'next') {
-      this.lookAt = now() + message.within + 1 + Math.random() * 20;
-      this.resume?.();
-    } else if (now() < deadlineOf(message.grantedAt, CLAIM)) {
-      this.grant({ ...message, leaseTime: Math.min(CLAIM, this.request.terms.leaseTime) });
-    } else {
-      this.lookAgain();
-    }
-  }
-
-  lookAgain(): void {
-    this.lookAt = 0;
-    this.resume?.();
-  }
-
-  /** Gives up the place, and the hold if it has just been granted, before anybody hears of it. */
-  leave(answer: Busy | Error): void {
-    if (this.settled) return;
-    this.left = true;
-    if (this.stands || this.doubtful || this.askedAt !== undefined) this.giveUp();
-    this.settle(answer);
-  }
-
-  private giveUp(): void {
-    const { name, queue, terms } = this.request;
-    const request = { name, owner: this.owner, queue };
-    void this.context.releaser.release(request, now() + terms.leaseTime, { insist: this.doubtful });
-  }
-
-  private grant({ grantedAt, leaseTime, fencingToken }: Omit<TenureOrigin, 'owner'>): void {
-    if (this.settled) return;
-    const { queue } = this.request;
-    const tenure = this.context.open(this.request, {
-      owner: this.owner,
-      grantedAt,
-      leaseTime,
-      fencingToken,
-      queue,
-    });
-    tenure.doubtful = this.doubtful;
-    this.settle(tenure);
-  }
-
-  private settle(answer: Tenure | Busy | Error): void {
-    this.settled = true;
-    clearTimeout(this.waitTimer);
-    this.request.signal?.removeEventListener('abort', this.onAbort);
-    this.resume?.();
-    this.answer(answer);
-  }
-
-  private isSettled(): boolean {
-    return this.settled;
-  }
-
-  private armWaitTimer(moment: number): void {
-    this.waitTimer = timerAt(moment, () => {
-      // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
-      setImmediate(() => {
-        if (this.settled) return;
-        if (now() < moment) this.armWaitTimer(moment);
-        else this.expire();
-      });
-    });
-  }
-
-  private expire(): void {
-    const lastCall = (this.askedAt ?? -Infinity) + GRACE;
-    if (now() < lastCall) {
-      this.expired = true;
-      this.armWaitTimer(lastCall);
-      return;
-    }
-    const { name } = this.request;
-    const silence = this.askedAt === undefined ? undefined : unanswered(name, this.askedAt);
-    this.leave(this.lastFailure ?? silence ?? { busy: true, holder: this.lastHolder });
-  }
-
-  /** Until the moment, unless a message names another one. */
-  private async sleepUntil(moment: number): Promise<void> {
-    if (this.lookAt === Infinity) this.lookAt = moment;
-    while (!this.settled && now() < this.lookAt) {
-      await new Promise<void>((resolve) => {
-        const timer = timerAt(this.lookAt, resolve);
-        this.resume = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.resume = undefined;
   }
 }

@@ -2,63 +2,31 @@ import {
   isLockUnavailableError,
   LockAbortedError,
   LockClosedError,
-  LockUnavailableError,
+  type LockUnavailableError,
 } from '../lock.errors.js';
-import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
+import type { AcquireReply, Subscription } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
-import type { Releaser } from './releaser.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
+import {
+  type Busy,
+  GRACE,
+  isRefusal,
+  POLL,
+  tooLate,
+  unanswered,
+  type TenureKeeper,
+  type WaitingContext,
+  type WaitRequest,
+} from './waiting.js';
 
 /** How long a release's own message may take to come round before this process tries again without it, ms. */
 const MESSAGE_ROUND = 100;
-/** How often the store is asked while its messages cannot be heard, ms. */
-const POLL = 500;
-/** What a request in flight is given to answer, ms, when the wait time ends meanwhile. */
-export const GRACE = 250;
-
-export interface WaitRequest {
-  readonly terms: Terms;
-  /** ms; 0 asks once, Infinity waits for ever. */
-  readonly waitTime: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Takes a tenure back when its holder is done with it, or it is over. */
-export interface TenureKeeper {
-  /**
-   * @param keepFor ms for which nobody gets it
-   * @returns whether the store still knew it; undefined when the store has not answered yet
-   */
-  release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined>;
-  ended(tenure: Tenure): void;
-}
-
-/** The answer to who did not get the lock in time. */
-export interface Busy {
-  readonly busy: true;
-  readonly holder: string | undefined;
-}
-
 interface Waiter extends WaitRequest {
   readonly arrivedAt: number;
   timer: NodeJS.Timeout | undefined;
   grant(tenure: Tenure): void;
   refuse(answer: Busy | Error): void;
 }
-
-export function tooLate(name: string): LockUnavailableError {
-  const cause = new Error('the answer came after the end of the lease that it granted');
-  return new LockUnavailableError(name, { cause });
-}
-
-export function unanswered(name: string, sentAt: number): LockUnavailableError {
-  const cause = new Error(`the store has not answered for ${String(Math.round(now() - sentAt))} ms`);
-  return new LockUnavailableError(name, { cause });
-}
-
-/** Whether the store has certainly not done what it was asked for. */
-export const isRefusal = (error: Error): boolean =>
-  isLockUnavailableError(error) && error.effect === 'refused';
 
 interface Attempt {
   readonly owner: string;
@@ -68,17 +36,6 @@ interface Attempt {
   readonly listening: boolean;
   /** Nobody waits for it any more; its release is on the way. */
   abandoned: boolean;
-}
-
-/** What those who wait need from the client that they belong to. */
-export interface WaitingContext {
-  readonly store: LockStore;
-  readonly releaser: Releaser;
-  nextOwner(): string;
-  /** The lease to ask the store for. */
-  initialLease(terms: Terms): number;
-  /** Sends the release, then ends the tenure: whoever asks next comes behind it. */
-  giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined>;
 }
 
 export interface LineContext extends WaitingContext {

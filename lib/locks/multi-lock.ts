@@ -1,6 +1,6 @@
 import { now } from '../core/deadline.js';
 import type { Scope } from '../core/scope.js';
-import type { Busy } from '../core/waiting-line.js';
+import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { LeaseGroup } from './lease-group.js';

@@ -1,5 +1,5 @@
 import type { Tenure } from '../core/tenure.js';
-import type { Busy, WaitRequest } from '../core/waiting-line.js';
+import type { Busy, WaitRequest } from '../core/waiting.js';
 import { StoreLock } from './store-lock.js';
 
 /** The reentrant lock of one name, wire-compatible with Redisson's RLock. Barging is allowed: it is not fair. */

@@ -1,8 +1,8 @@
 import type { LockClient, StoredHold } from '../core/lock-client.js';
-import type { QueuedRequest } from '../core/queue-places.js';
+import type { QueuedRequest } from '../core/queue-place.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
-import type { Busy, WaitRequest } from '../core/waiting-line.js';
+import type { Busy, WaitRequest } from '../core/waiting.js';
 import { StoreLock } from './store-lock.js';
 
 /** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */

@@ -1,7 +1,7 @@
 import { now } from '../core/deadline.js';
 import { currentScope, runInScope, Scope } from '../core/scope.js';
 import { assertTime } from '../core/validation.js';
-import type { Busy } from '../core/waiting-line.js';
+import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError } from '../lock.errors.js';
 import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 import type { Lease, Lock } from './lock.js';

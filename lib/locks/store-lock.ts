@@ -3,7 +3,7 @@ import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type Terms } from '../core/tenure.js';
 import { assertLeaseTime, assertName, assertTime } from '../core/validation.js';
-import type { Busy, WaitRequest } from '../core/waiting-line.js';
+import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError, LockConfigError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
