@@ -221,7 +221,7 @@ describe('lost messages', () => {
     async (name, kind) => {
       const proxy = await stage.proxy();
       const holding = stage.service();
-      const waiting = stage.service({ connection: proxy.url });
+      const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
       const holder = await lockOf(holding, name, kind === READ ? WRITE : kind).acquire({ leaseTime: 1_000 });
       proxy.dropMessages(true);
       const waiters = [];
@@ -236,8 +236,8 @@ describe('lost messages', () => {
       const started = performance.now();
       await holder.release();
       await Promise.all(waiters);
-      // The lease, and a claim for each of the two ahead of the last.
-      expect(performance.now() - started).toBeLessThan(1_000 + 2 * CLAIM + AT_ONCE);
+      // What each may be told at worst: the lease of whoever holds it at that moment, and a claim of those ahead.
+      expect(performance.now() - started).toBeLessThan(1_000 + 3 * (1_000 + CLAIM) + AT_ONCE);
 
       proxy.dropMessages(false);
       const again = await lockOf(holding, name, WRITE.kind === kind.kind ? WRITE : kind).acquire();
