@@ -149,7 +149,7 @@ describe('a waiter', () => {
     const [leaver, other] = [stage.service({ connection: proxy.url }), stage.service()];
     await leaver.health();
     const controller = new AbortController();
-    proxy.replyDelay(1_500);
+    proxy.replyDelay(900);
     const leaving = leaver.acquire('a', {
       signal: controller.signal,
       waitTime: way === 'abort' ? 9_000 : 300,

@@ -100,6 +100,24 @@ describe('the watchdog', () => {
     expect((await locks.health()).renewalHeadroom).toBeUndefined();
   });
 
+  it('renews nothing behind a release that leaves the lock taken for a while (pitfall 14)', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url, leaseTime: 3_000 });
+    const monitor = await stage.server.monitor();
+    const renewed = until(() => monitor.commands.some(([, sha]) => sha === scripts.renew.sha));
+    await locks.using('a', { minHoldTime: 1_500 }, async () => {
+      // What a server knows after a restart, when somebody has released a lock but nobody has renewed one.
+      await stage.redis.script('FLUSH');
+      await stage.redis.script('LOAD', scripts.release.source);
+      proxy.replyDelay(200);
+      // Its answer, that the script is unknown, comes after the end of this callback.
+      await renewed;
+    });
+    await monitor.stop();
+    await sleep(1_000);
+    expect(await stage.ttl('a')).toBe(-2);
+  });
+
   it('sends a handful of renewals for a lease however short it is (pitfall 16)', async () => {
     const locks = stage.service();
     await locks.acquire('a', { leaseTime: 900, renew: true });

@@ -60,6 +60,8 @@ export class MemoryLockStore implements LockStore {
     if (hold?.owner !== owner) return Promise.resolve(false);
     this.lastToken = Math.max(this.lastToken, fencingToken ?? 0);
     if (keepFor === undefined) return this.forceRelease(name);
+    // Under another owner, whom a renewal that comes late does not know.
+    hold.owner = `kept:${owner}`;
     hold.expiresAt = performance.now() + keepFor;
     this.announce(name);
     return Promise.resolve(true);

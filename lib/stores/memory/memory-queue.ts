@@ -93,8 +93,10 @@ export class MemoryQueue {
     this.leaveQueue(owner);
     this.dropExpired();
     const hold = this.holders.get(owner);
-    if (hold !== undefined && keepFor > 0) hold.expiresAt = performance.now() + keepFor;
-    else this.holders.delete(owner);
+    this.holders.delete(owner);
+    if (hold !== undefined && keepFor > 0) {
+      this.holders.set(`kept:${owner}`, { ...hold, expiresAt: performance.now() + keepFor });
+    }
     this.advance();
     return hold !== undefined;
   }

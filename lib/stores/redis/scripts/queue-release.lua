@@ -17,11 +17,9 @@ local member = ARGV[2] .. ARGV[1]
 redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. ARGV[1])
 local deadline = redis.call('ZSCORE', KEYS[1], member)
 local held = deadline and tonumber(deadline) > now
-if held and ARGV[5] ~= '0' then
-  hold(member, now + ARGV[5])
-elseif deadline then
-  redis.call('ZREM', KEYS[1], member)
-  keep_until_last()
-end
+if deadline then redis.call('ZREM', KEYS[1], member) end
+-- Under another owner, whom a renewal that comes late does not know.
+if held and ARGV[5] ~= '0' then hold(ARGV[2] .. 'kept:' .. ARGV[1], now + ARGV[5]) end
+keep_until_last()
 advance(ARGV[3], tonumber(ARGV[4]), ARGV[6], ARGV[7])
 return held and 1 or 0

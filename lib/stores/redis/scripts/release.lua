@@ -13,7 +13,12 @@
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 
 -- The lock comes first: after a first write, a server that is out of memory lets the fence be written too.
-if ARGV[5] == '0' then redis.call('DEL', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+redis.call('DEL', KEYS[1])
+if ARGV[5] ~= '0' then
+  -- Under another owner, whom a renewal that comes late does not know.
+  redis.call('HSET', KEYS[1], 'kept:' .. ARGV[1], 1)
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+end
 if ARGV[3] ~= '0' then
   local fence = redis.call('GET', KEYS[2])
   local last = fence and tonumber(string.match(fence, '^%d+'))
