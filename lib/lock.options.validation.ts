@@ -1,6 +1,7 @@
 import { assertLeaseTime, assertTime } from './core/validation.js';
 import { describe, LockConfigError } from './lock.errors.js';
 import { DEFAULTS, type LockModuleOptions, type ResolvedLockOptions } from './lock.options.js';
+import type { LockStore } from './stores/lock-store.js';
 
 const PLACES = ['connection', 'nodes', 'store'] as const;
 const KNOWN: readonly string[] = [
@@ -103,8 +104,20 @@ function assertConnection(option: string, connection: unknown): void {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
+/** All of the port: one that is missing would be noticed only when it is needed. */
+const STORE_METHODS: readonly (keyof LockStore)[] = [
+  'acquire',
+  'renew',
+  'release',
+  'subscribe',
+  'listen',
+  'inspect',
+  'forceRelease',
+  'health',
+  'onConnectionChange',
+  'close',
+];
+
 const isStore = (value: unknown): boolean =>
   isObject(value) &&
-  ['acquire', 'renew', 'release', 'subscribe', 'inspect', 'forceRelease', 'health', 'close'].every(
-    (method) => typeof (value as Record<string, unknown>)[method] === 'function',
-  );
+  STORE_METHODS.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');

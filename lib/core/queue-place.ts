@@ -3,6 +3,7 @@ import { type AcquireReply, CLAIM, type QueueMessage, type QueueTerms } from '..
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Tenure, TenureOrigin } from './tenure.js';
 import {
+  backoff,
   type Busy,
   GRACE,
   isRefusal,
@@ -11,6 +12,7 @@ import {
   unanswered,
   type WaitingContext,
   type WaitRequest,
+  WaitTimer,
 } from './waiting.js';
 
 export interface QueuedRequest extends WaitRequest {
@@ -33,6 +35,9 @@ export interface Ear {
   listen(): Promise<boolean>;
 }
 
+/** Keeps those who look by themselves from looking before the end that they were told, or all at once, ms. */
+const jitter = () => 1 + Math.random() * 20;
+
 /** One owner's place, from its first request to its answer. */
 export class QueuePlace {
   private arrival: number | undefined;
@@ -50,7 +55,7 @@ export class QueuePlace {
   private resume: (() => void) | undefined;
   private lastHolder: string | undefined;
   private lastFailure: LockUnavailableError | undefined;
-  private waitTimer: NodeJS.Timeout | undefined;
+  private readonly waitTimer = new WaitTimer();
   private readonly onAbort = () => {
     this.leave(new LockAbortedError(this.request.name, this.request.signal?.reason));
   };
@@ -64,7 +69,7 @@ export class QueuePlace {
   ) {
     const { waitTime, signal } = request;
     signal?.addEventListener('abort', this.onAbort, { once: true });
-    if (waitTime > 0 && waitTime < Infinity) this.armWaitTimer(now() + waitTime);
+    if (waitTime > 0 && waitTime < Infinity) this.expireAt(now() + waitTime);
   }
 
   /** Asks, and waits for the turn, until there is an answer. The same owner may ask again: that changes nothing. */
@@ -101,7 +106,7 @@ export class QueuePlace {
           return;
         }
         this.lastFailure = reply;
-        await this.sleepUntil(now() + Math.min(50 * 2 ** failures++, 1_000) * (0.5 + Math.random() / 2));
+        await this.sleepUntil(now() + backoff(failures++));
       } else if (reply.granted) {
         // An answer after its own deadline is none; asking again makes it one.
         if (now() < deadlineOf(sentAt, leaseTime)) {
@@ -117,8 +122,7 @@ export class QueuePlace {
         this.lastHolder = reply.holder;
         this.arrival = reply.arrival ?? this.arrival;
         if (waitTime === 0 || this.expired) this.leave({ busy: true, holder: reply.holder });
-        else if (place !== undefined)
-          await this.sleepUntil(now() + reply.retryAfter + 1 + Math.random() * 20);
+        else if (place !== undefined) await this.sleepUntil(now() + reply.retryAfter + jitter());
         else if (!(await this.ear.listen())) await this.sleepUntil(now() + Math.min(reply.retryAfter, POLL));
       }
     }
@@ -126,7 +130,7 @@ export class QueuePlace {
 
   hear(message: Exclude<QueueMessage, { type: 'missed' }>): void {
     if (message.type === 'next') {
-      this.lookAt = now() + message.within + 1 + Math.random() * 20;
+      this.lookAt = now() + message.within + jitter();
       this.resume?.();
     } else if (now() < deadlineOf(message.grantedAt, CLAIM)) {
       this.grant({ ...message, leaseTime: Math.min(CLAIM, this.request.terms.leaseTime) });
@@ -170,7 +174,7 @@ export class QueuePlace {
 
   private settle(answer: Tenure | Busy | Error): void {
     this.settled = true;
-    clearTimeout(this.waitTimer);
+    this.waitTimer.clear();
     this.request.signal?.removeEventListener('abort', this.onAbort);
     this.resume?.();
     this.answer(answer);
@@ -180,14 +184,9 @@ export class QueuePlace {
     return this.settled;
   }
 
-  private armWaitTimer(moment: number): void {
-    this.waitTimer = timerAt(moment, () => {
-      // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
-      setImmediate(() => {
-        if (this.settled) return;
-        if (now() < moment) this.armWaitTimer(moment);
-        else this.expire();
-      });
+  private expireAt(moment: number): void {
+    this.waitTimer.set(moment, () => {
+      this.expire();
     });
   }
 
@@ -195,7 +194,7 @@ export class QueuePlace {
     const lastCall = (this.askedAt ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       this.expired = true;
-      this.armWaitTimer(lastCall);
+      this.expireAt(lastCall);
       return;
     }
     const { name } = this.request;

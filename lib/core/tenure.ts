@@ -111,11 +111,11 @@ export class Tenure {
     this.prolong(sentAt, leaseTime);
   }
 
-  lose(reason: LossReason, cause?: unknown): void {
+  lose(reason: LossReason): void {
     if (this.ended) return;
     this.ended = true;
     clearTimeout(this.lossTimer);
-    this.loss = new LockLostError(this.name, { reason, owner: this.owner, cause });
+    this.loss = new LockLostError(this.name, { reason, owner: this.owner });
     this.onEnd(this);
     this.holder?.onLost(this.loss);
   }

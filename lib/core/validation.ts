@@ -1,4 +1,5 @@
 import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+import type { AcquireOptions } from '../lock.options.js';
 import { driftOf } from './deadline.js';
 
 /** Longer names are more likely a mistake (a body, a token) than a name, and each costs that much on the wire. */
@@ -41,5 +42,17 @@ export function assertLeaseTime(value: unknown, option = 'leaseTime'): asserts v
     throw new LockConfigError(option, 'must be longer than the allowance for clock drift, 1 % + 2 ms', {
       value,
     });
+  }
+}
+
+/** What is given at a call or at a decorator; what is absent has a default. */
+export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: AcquireOptions): void {
+  if (waitTime !== undefined) assertTime('waitTime', waitTime, { unbounded: true });
+  if (leaseTime !== undefined) assertLeaseTime(leaseTime);
+  if (renew !== undefined && typeof renew !== 'boolean') {
+    throw new LockConfigError('renew', 'must be true or false', { value: renew });
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
   }
 }

@@ -8,6 +8,7 @@ import type { AcquireReply, Subscription } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
 import {
+  backoff,
   type Busy,
   GRACE,
   isRefusal,
@@ -17,13 +18,15 @@ import {
   type TenureKeeper,
   type WaitingContext,
   type WaitRequest,
+  WaitTimer,
 } from './waiting.js';
 
 /** How long a release's own message may take to come round before this process tries again without it, ms. */
 const MESSAGE_ROUND = 100;
+
 interface Waiter extends WaitRequest {
   readonly arrivedAt: number;
-  timer: NodeJS.Timeout | undefined;
+  readonly timer: WaitTimer;
   grant(tenure: Tenure): void;
   refuse(answer: Busy | Error): void;
 }
@@ -96,7 +99,7 @@ export class WaitingLine implements TenureKeeper {
         waiter.refuse(new LockAbortedError(this.name, signal?.reason));
       };
       const settled = () => {
-        clearTimeout(waiter.timer);
+        waiter.timer.clear();
         signal?.removeEventListener('abort', onAbort);
         this.waiters.delete(waiter);
         this.impatient.delete(waiter);
@@ -104,7 +107,7 @@ export class WaitingLine implements TenureKeeper {
       const waiter: Waiter = {
         ...request,
         arrivedAt: now(),
-        timer: undefined,
+        timer: new WaitTimer(),
         grant: (tenure) => {
           settled();
           resolve(tenure);
@@ -284,8 +287,7 @@ export class WaitingLine implements TenureKeeper {
     }
     this.lastFailure = error;
     this.refuseImpatient(attempt.sentAt, error);
-    const pause = Math.min(50 * 2 ** this.failuresInRow++, 1_000);
-    return now() + pause * (0.5 + Math.random() / 2);
+    return now() + backoff(this.failuresInRow++);
   }
 
   private answered(): void {
@@ -305,13 +307,8 @@ export class WaitingLine implements TenureKeeper {
   }
 
   private expireAt(waiter: Waiter, moment: number): void {
-    waiter.timer = timerAt(moment, () => {
-      // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
-      setImmediate(() => {
-        if (!this.waiters.has(waiter)) return;
-        if (now() < moment) this.expireAt(waiter, moment);
-        else this.expire(waiter);
-      });
+    waiter.timer.set(moment, () => {
+      this.expire(waiter);
     });
   }
 

@@ -1,6 +1,6 @@
 import { isLockUnavailableError, LockUnavailableError } from '../lock.errors.js';
 import type { LockStore } from '../stores/lock-store.js';
-import { now } from './deadline.js';
+import { now, timerAt } from './deadline.js';
 import type { Releaser } from './releaser.js';
 import type { Tenure, Terms } from './tenure.js';
 
@@ -58,3 +58,32 @@ export function unanswered(name: string, sentAt: number): LockUnavailableError {
 /** Whether the store has certainly not done what it was asked for. */
 export const isRefusal = (error: Error): boolean =>
   isLockUnavailableError(error) && error.effect === 'refused';
+
+/** ms until the store is asked again after so many failures: doubled each time, up to a second, and never in step. */
+export const backoff = (failures: number): number =>
+  Math.min(50 * 2 ** failures, 1_000) * (0.5 + Math.random() / 2);
+
+/** Ends somebody's wait. */
+export class WaitTimer {
+  private timer: NodeJS.Timeout | undefined;
+  private cleared = false;
+
+  /** Calls back at the moment, in place of any that was set before. */
+  set(moment: number, callback: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = timerAt(moment, () => {
+      // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
+      setImmediate(() => {
+        if (this.cleared) return;
+        if (now() < moment) this.set(moment, callback);
+        else callback();
+      });
+    });
+  }
+
+  /** For good: the wait is over. */
+  clear(): void {
+    this.cleared = true;
+    clearTimeout(this.timer);
+  }
+}

@@ -2,9 +2,9 @@ import { now } from '../core/deadline.js';
 import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type Terms } from '../core/tenure.js';
-import { assertLeaseTime, assertName, assertTime } from '../core/validation.js';
+import { assertAcquireOptions, assertName } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
-import { LockAbortedError, LockConfigError } from '../lock.errors.js';
+import { LockAbortedError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
@@ -58,18 +58,9 @@ export abstract class StoreLock extends ScopedLock {
     const tenure = await this.obtain(request, scope);
     if ('busy' in tenure) return tenure;
     const hold = new Hold(tenure, this.client, scope?.alive(), this.identity);
-    if (this.client.events.observed) {
-      const { name, owner, fencingToken, handoffs } = tenure;
-      const waited = now() - askedAt;
-      this.client.events.next({
-        type: 'acquired',
-        name,
-        owner,
-        fencingToken,
-        waited,
-        handedOff: handoffs > 0,
-      });
-    }
+    const { name, owner, fencingToken, handoffs } = tenure;
+    const waited = now() - askedAt;
+    this.client.events.next({ type: 'acquired', name, owner, fencingToken, waited, handedOff: handoffs > 0 });
     return new HeldLease(hold, this.client);
   }
 
@@ -104,14 +95,7 @@ export abstract class StoreLock extends ScopedLock {
     renew,
     signal,
   }: AcquireOptions & { waitTime: number }): WaitRequest {
-    assertTime('waitTime', waitTime, { unbounded: true });
-    if (leaseTime !== undefined) assertLeaseTime(leaseTime);
-    if (renew !== undefined && typeof renew !== 'boolean') {
-      throw new LockConfigError('renew', 'must be true or false', { value: renew });
-    }
-    if (signal !== undefined && !(signal instanceof AbortSignal)) {
-      throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
-    }
+    assertAcquireOptions({ waitTime, leaseTime, renew, signal });
     const terms: Terms = {
       leaseTime: leaseTime ?? this.client.options.leaseTime,
       renewed: renew ?? leaseTime === undefined,

@@ -1,4 +1,4 @@
-import { assertLeaseTime, assertTime } from '../core/validation.js';
+import { assertAcquireOptions, assertTime } from '../core/validation.js';
 import { LockConfigError, type LockTimeoutError } from '../lock.errors.js';
 import { assertInstanceName } from '../lock.options.validation.js';
 import type { UsingOptions } from '../lock.options.js';
@@ -64,18 +64,11 @@ export function assertDistributedLockOptions(options: DistributedLockOptions): v
         throw new LockConfigError(option, `must be ${allowed.join(' or ')}`, { value });
     }
   }
-  const { onBusy, minHoldTime, instance, waitTime, leaseTime, renew, signal } = options;
+  const { onBusy, minHoldTime, instance } = options;
   if (onBusy !== undefined && onBusy !== 'throw' && onBusy !== 'skip' && typeof onBusy !== 'function') {
     throw new LockConfigError('onBusy', "must be 'throw', 'skip' or a function", { value: onBusy });
   }
   assertInstanceName(instance);
   if (minHoldTime !== undefined) assertTime('minHoldTime', minHoldTime);
-  if (waitTime !== undefined) assertTime('waitTime', waitTime, { unbounded: true });
-  if (leaseTime !== undefined) assertLeaseTime(leaseTime);
-  if (renew !== undefined && typeof renew !== 'boolean') {
-    throw new LockConfigError('renew', 'must be true or false', { value: renew });
-  }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
-  }
+  assertAcquireOptions(options);
 }

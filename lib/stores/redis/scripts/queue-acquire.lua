@@ -38,7 +38,9 @@ local function enter(deadline)
   local last, last_owner = fence()
   redis.call('PEXPIRE', KEYS[3], stay)
   -- A claim has its token already, and it may be in use.
-  local token = deadline and last_owner == owner and last or next_token(owner, kind, capacity, stay)
+  if deadline and last_owner == owner then return { 1, now, last } end
+  local token = token_after(last)
+  write_fence(token, owner, kind, capacity, stay)
   return { 1, now, token }
 end
 

@@ -25,11 +25,11 @@ local function fence()
   return tonumber(last or 0), owner, kind, tonumber(capacity)
 end
 
--- Gives out the next token. Written with the lock's kind, so that one name is never two kinds at once.
-local function next_token(owner, kind, capacity, stay)
-  local token = math.max((fence()) + 1, micros)
+local function token_after(last) return math.max(last + 1, micros) end
+
+-- Keeps the last token, with the lock's kind, so that one name is never two kinds at once.
+local function write_fence(token, owner, kind, capacity, stay)
   redis.call('SET', KEYS[3], number(token) .. ' ' .. owner .. ' ' .. kind .. ' ' .. number(capacity), 'PX', stay)
-  return token
 end
 
 -- The lock's key lives as long as its last holder.
@@ -71,7 +71,7 @@ end
 -- and tells the new head until when to wait. Whose process does not listen is gone, and does not hold up the others.
 local function advance(kind, capacity, channel, stay)
   -- What it is in use as counts, not what the caller takes it for.
-  local _, _, used, places = fence()
+  local last, _, used, places = fence()
   if used and used ~= '' then kind, capacity = used, places end
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', number(now))
   while true do
@@ -80,9 +80,10 @@ local function advance(kind, capacity, channel, stay)
     local mode, owner = string.match(entry, '^(.) (.*)$')
     if admits(mode, kind, capacity) then
       redis.call('ZREM', KEYS[2], entry)
-      local token = math.max((fence()) + 1, micros)
+      local token = token_after(last)
       if tell(owner, 'granted ' .. owner .. ' ' .. number(token) .. ' ' .. number(now), channel) > 0 then
-        next_token(owner, kind, capacity, stay)
+        last = token
+        write_fence(token, owner, kind, capacity, stay)
         hold(mode .. owner, now + CLAIM)
       end
     else
