@@ -21,6 +21,8 @@ export type { LockHealth } from './lock.health.js';
 export type { LockHolder, LockState, LockWaiter } from './lock.state.js';
 export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
 export type {
+  AcquireAllReply,
+  AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
   ConnectionChange,

@@ -107,6 +107,8 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 /** All of the port: one that is missing would be noticed only when it is needed. */
 const STORE_METHODS: readonly (keyof LockStore)[] = [
   'acquire',
+  'acquireAll',
+  'placeOf',
   'renew',
   'release',
   'subscribe',

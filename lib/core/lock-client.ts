@@ -5,6 +5,7 @@ import type { LockEvent } from '../lock.events.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
+import { GroupLine } from './group-line.js';
 import { Releaser } from './releaser.js';
 import type { QueuedRequest } from './queue-place.js';
 import { QueuePlaces } from './queue-places.js';
@@ -22,6 +23,7 @@ export class LockClient {
   readonly watchdog: Watchdog;
   private readonly releaser: Releaser;
   private readonly lines = new Map<string, WaitingLine>();
+  private readonly groupLines = new Map<string, GroupLine>();
   /** What this process holds, and who takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
   private readonly places: QueuePlaces;
@@ -50,6 +52,7 @@ export class LockClient {
     };
     this.places = new QueuePlaces(this.id, {
       ...this.context,
+      store,
       open: (request, origin) => this.open(this.places, request.name, request.terms, origin),
     });
     store.onConnectionChange(({ node, connected, error }) => {
@@ -60,7 +63,7 @@ export class LockClient {
   /** How many local callers wait. */
   get waiting(): number {
     let waiting = 0;
-    for (const line of this.lines.values()) waiting += line.length;
+    for (const line of [...this.lines.values(), ...this.groupLines.values()]) waiting += line.length;
     return waiting + this.places.length;
   }
 
@@ -80,7 +83,9 @@ export class LockClient {
 
   /** How many local callers wait for one lock. */
   waitingFor(name: string): number {
-    return (this.lines.get(name)?.length ?? 0) + this.places.lengthOf(name);
+    let waiting = (this.lines.get(name)?.length ?? 0) + this.places.lengthOf(name);
+    for (const group of this.groupLines.values()) if (group.names.includes(name)) waiting += group.length;
+    return waiting;
   }
 
   /**
@@ -89,14 +94,31 @@ export class LockClient {
    */
   async obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.closed) throw new LockClosedError(name);
-    let line = this.lines.get(name);
-    if (line === undefined) {
-      line = new WaitingLine(name, this.context, (idle) => {
-        if (this.lines.get(name) === idle) this.lines.delete(name);
+    return this.begin(await this.lineOf(name).join(request));
+  }
+
+  /**
+   * As `obtain`, for several names of one place: all or none, in one step. The tenures are in the order of the names.
+   */
+  async obtainAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
+    if (this.closed) throw new LockClosedError(names.join(','));
+    const key = JSON.stringify(names);
+    let group = this.groupLines.get(key);
+    if (group === undefined) {
+      group = new GroupLine(names, this.store, this.context, (idle) => {
+        if (this.groupLines.get(key) === idle) this.groupLines.delete(key);
       });
-      this.lines.set(name, line);
+      this.groupLines.set(key, group);
     }
-    return this.begin(await line.join(request));
+    const origins = await group.join(request);
+    if ('busy' in origins) return origins;
+    return origins.map((origin, index) => {
+      const line = this.lineOf(names[index] ?? '');
+      const tenure = this.open(line, line.name, request.terms, origin);
+      line.adopt(tenure);
+      this.begin(tenure);
+      return tenure;
+    });
   }
 
   /** As `obtain`, for the kinds with a queue. */
@@ -129,7 +151,7 @@ export class LockClient {
   /** Gives out no new lock and sends away who waits. What is held stays held and renewed. */
   drain(): void {
     this.closed = true;
-    for (const line of [...this.lines.values()]) line.close();
+    for (const line of [...this.lines.values(), ...this.groupLines.values()]) line.close();
     this.places.close();
   }
 
@@ -146,6 +168,17 @@ export class LockClient {
     await this.releaser.close();
     await this.store.close();
     this.events.complete();
+  }
+
+  private lineOf(name: string): WaitingLine {
+    let line = this.lines.get(name);
+    if (line === undefined) {
+      line = new WaitingLine(name, this.context, (idle) => {
+        if (this.lines.get(name) === idle) this.lines.delete(name);
+      });
+      this.lines.set(name, line);
+    }
+    return line;
   }
 
   /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */

@@ -1,5 +1,11 @@
 import { isLockUnavailableError, LockAbortedError, type LockUnavailableError } from '../lock.errors.js';
-import { type AcquireReply, CLAIM, type QueueMessage, type QueueTerms } from '../stores/lock-store.js';
+import {
+  type AcquireReply,
+  CLAIM,
+  type LockStore,
+  type QueueMessage,
+  type QueueTerms,
+} from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Tenure, TenureOrigin } from './tenure.js';
 import {
@@ -23,6 +29,7 @@ export interface QueuedRequest extends WaitRequest {
 }
 
 export interface PlacesContext extends WaitingContext {
+  readonly store: Pick<LockStore, 'acquire' | 'listen'>;
   open(request: QueuedRequest, origin: TenureOrigin): Tenure;
 }
 

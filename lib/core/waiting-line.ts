@@ -4,7 +4,7 @@ import {
   LockClosedError,
   type LockUnavailableError,
 } from '../lock.errors.js';
-import type { AcquireReply, Subscription } from '../stores/lock-store.js';
+import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
 import {
@@ -41,7 +41,11 @@ interface Attempt {
   abandoned: boolean;
 }
 
+/** What a line needs of the store. */
+export type LineStore = Pick<LockStore, 'acquire' | 'subscribe'>;
+
 export interface LineContext extends WaitingContext {
+  readonly store: LineStore;
   /** The module's, ms */
   readonly leaseTime: number;
   readonly localHandoff: number;
@@ -138,6 +142,11 @@ export class WaitingLine implements TenureKeeper {
     this.yielding = this.waiters.size > 0;
     this.woken = false;
     return await this.context.giveBack(tenure, keepFor);
+  }
+
+  /** The lock has come by another way than this line's own request. */
+  adopt(tenure: Tenure): void {
+    this.tenure = tenure;
   }
 
   /** The tenure is over, lost or released. */

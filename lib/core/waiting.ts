@@ -1,5 +1,4 @@
 import { isLockUnavailableError, LockUnavailableError } from '../lock.errors.js';
-import type { LockStore } from '../stores/lock-store.js';
 import { now, timerAt } from './deadline.js';
 import type { Releaser } from './releaser.js';
 import type { Tenure, Terms } from './tenure.js';
@@ -36,8 +35,7 @@ export interface Busy {
 
 /** What those who wait need from the client that they belong to. */
 export interface WaitingContext {
-  readonly store: LockStore;
-  readonly releaser: Releaser;
+  readonly releaser: Pick<Releaser, 'release'>;
   nextOwner(): string;
   /** The lease to ask the store for. */
   initialLease(terms: Terms): number;

@@ -28,6 +28,10 @@ export class HeldLease implements Lease {
     return this.hold.fencingToken;
   }
 
+  get fencingTokens(): ReadonlyMap<string, number> {
+    return new Map([[this.name, this.fencingToken]]);
+  }
+
   get signal(): AbortSignal {
     return this.hold.signal;
   }

@@ -56,6 +56,9 @@ export interface Lease extends AsyncDisposable {
    */
   readonly fencingToken: number;
 
+  /** The token of each name that it holds: several for a multi-lock, whose `fencingToken` is the greatest of them. */
+  readonly fencingTokens: ReadonlyMap<string, number>;
+
   /** Aborted with LockLostError when the lease is lost; not on release. */
   readonly signal: AbortSignal;
 

@@ -1,20 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../core/deadline.js';
-import type { Scope } from '../core/scope.js';
+import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
-import { LockConfigError, LockUnavailableError } from '../lock.errors.js';
+import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
+import { PlainGroup } from './plain-group.js';
+import { PlainLock } from './plain-lock.js';
 import { type OwnLease, ScopedLock } from './scoped-lock.js';
 
+/** What is taken in one step: plain locks that live together, or any other lock for itself. */
+interface Unit {
+  enter(
+    scope: Scope | undefined,
+    options: AcquireOptions & { waitTime: number },
+  ): Promise<readonly OwnLease[] | Busy>;
+}
+
 /**
- * Several locks as one: all or none. It waits only for the member that it found busy, and holds nothing while it
- * waits, so two of them that want the same locks in different order cannot block each other.
+ * Several locks as one: all or none. While it waits it holds nothing, so two of them that want the same locks in
+ * different order cannot block each other.
  */
 export class MultiLock extends ScopedLock {
   readonly name: string;
   readonly identity: string;
   private readonly members: readonly ScopedLock[];
+  private readonly units: readonly Unit[];
 
   constructor(locks: readonly Lock[], defaultWaitTime: number) {
     super(defaultWaitTime);
@@ -26,12 +38,14 @@ export class MultiLock extends ScopedLock {
       if (!(lock instanceof ScopedLock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
-      members.set(lock.identity, lock);
+      for (const member of lock instanceof MultiLock ? lock.members : [lock])
+        members.set(member.identity, member);
     }
     // One order for all: whoever wants the same locks meets the others at the first of them.
     this.members = [...members.values()].sort(
       (a, b) => compare(a.name, b.name) || compare(a.identity, b.identity),
     );
+    this.units = unitsOf(this.members);
     this.name = this.members.map((member) => member.name).join(',');
     this.identity = this.members.map((member) => member.identity).join(',');
   }
@@ -41,36 +55,31 @@ export class MultiLock extends ScopedLock {
     options: AcquireOptions & { waitTime: number },
   ): Promise<OwnLease | Busy> {
     const until = now() + options.waitTime;
-    let waitFor: ScopedLock | undefined;
+    // The members are one owner's, also where the caller has no scope: whoever writes may read as well.
+    const shared = scope ?? new Scope(undefined);
+    let order = this.units;
     for (;;) {
-      const order = this.members.toSorted((a, b) => Number(b === waitFor) - Number(a === waitFor));
-      const leases: OwnLease[] = [];
-      let refusal: { busy: Busy; by: ScopedLock } | undefined;
-      try {
-        for (const member of order) {
-          const waitTime = member === waitFor ? Math.max(0, Math.ceil(until - now())) : 0;
-          const lease = await member.enter(scope, { ...options, waitTime });
-          if ('busy' in lease) {
-            refusal = { busy: lease, by: member };
-            break;
-          }
-          leases.push(lease);
-        }
-      } catch (error) {
-        await releaseAll(leases);
-        throw error;
-      }
+      const { leases, refusal } = await enterInOrder(order, shared, options, until);
       const group = new LeaseGroup(this.name, leases);
       if (refusal === undefined && group.held) return group;
-      await releaseAll(leases);
-      if (now() >= until || options.waitTime === 0) {
-        if (refusal !== undefined) return refusal.busy;
-        // That says nothing about who holds the others.
-        const cause = new Error('a lease ended before the last of the locks was taken');
-        throw new LockUnavailableError(this.name, { cause });
+      await group.release();
+      const answer = refusal?.answer ?? this.endedMeanwhile();
+      const waited = refusal !== undefined && refusal.by === order[0];
+      if (waited || isFinal(answer) || now() >= until) {
+        if (answer instanceof Error) throw answer;
+        return answer;
       }
-      waitFor = refusal?.by;
+      // Whoever was in the way is waited for, and then comes first.
+      order = this.units.toSorted((a, b) => Number(b === refusal?.by) - Number(a === refusal?.by));
+      // Two that have met like this would meet again, if they went on at the same pace.
+      await sleep(Math.random() * Math.min(4, until - now()));
     }
+  }
+
+  private endedMeanwhile(): LockUnavailableError {
+    // That says nothing about who holds the others.
+    const cause = new Error('a lease ended before the last of the locks was taken');
+    return new LockUnavailableError(this.name, { cause });
   }
 
   countHolds(scope: Scope | undefined): number {
@@ -94,6 +103,55 @@ export class MultiLock extends ScopedLock {
 
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
 
-async function releaseAll(leases: readonly OwnLease[]): Promise<void> {
-  await Promise.all(leases.map((lease) => lease.release()));
+/** An error that a second try cannot turn. */
+const isFinal = (answer: Busy | Error): boolean =>
+  answer instanceof Error && (!isLockUnavailableError(answer) || answer.permanent);
+
+/** Enters one after the other, as far as it goes. Only the first is waited for: then nothing is held yet. */
+async function enterInOrder(
+  order: readonly Unit[],
+  scope: Scope,
+  options: AcquireOptions,
+  until: number,
+): Promise<{ leases: readonly OwnLease[]; refusal?: { by: Unit; answer: Busy | Error } }> {
+  const leases: OwnLease[] = [];
+  for (const unit of order) {
+    const waitTime = unit === order[0] ? Math.max(0, Math.ceil(until - now())) : 0;
+    try {
+      const entered = await unit.enter(scope, { ...options, waitTime });
+      if ('busy' in entered) return { leases, refusal: { by: unit, answer: entered } };
+      leases.push(...entered);
+    } catch (error) {
+      return { leases, refusal: { by: unit, answer: error as Error } };
+    }
+  }
+  return { leases };
+}
+
+/** What one step can take, in the members' order. */
+function unitsOf(members: readonly ScopedLock[]): readonly Unit[] {
+  const groups = new Map<string, PlainLock[]>();
+  const units: Unit[] = [];
+  for (const member of members) {
+    if (member instanceof PlainLock) {
+      const { id, store } = member.client;
+      const place = `${id} ${store.placeOf(member.name)}`;
+      const group = groups.get(place);
+      if (group !== undefined) {
+        group.push(member);
+        continue;
+      }
+      const locks = [member];
+      groups.set(place, locks);
+      units.push(new PlainGroup(locks));
+    } else {
+      units.push({
+        enter: async (scope, options) => {
+          const lease = await member.enter(scope, options);
+          return 'busy' in lease ? lease : [lease];
+        },
+      });
+    }
+  }
+  return units;
 }

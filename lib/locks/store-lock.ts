@@ -14,7 +14,7 @@ import { type OwnLease, ScopedLock } from './scoped-lock.js';
 export abstract class StoreLock extends ScopedLock {
   constructor(
     readonly name: string,
-    protected readonly client: LockClient,
+    readonly client: LockClient,
   ) {
     super(client.options.waitTime);
     assertName(name);
@@ -50,13 +50,16 @@ export abstract class StoreLock extends ScopedLock {
     options: AcquireOptions & { waitTime: number },
   ): Promise<OwnLease | Busy> {
     const request = this.request(options);
-    if (request.signal?.aborted === true) throw new LockAbortedError(this.name, request.signal.reason);
     const outer = this.findHold(scope);
     if (outer !== undefined) return await this.reenter(outer, options.leaseTime);
 
     const askedAt = now();
     const tenure = await this.obtain(request, scope);
-    if ('busy' in tenure) return tenure;
+    return 'busy' in tenure ? tenure : this.begin(tenure, scope, askedAt);
+  }
+
+  /** A tenure becomes a lease, which the scope shares from now on. */
+  begin(tenure: Tenure, scope: Scope | undefined, askedAt: number): OwnLease {
     const hold = new Hold(tenure, this.client, scope?.alive(), this.identity);
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = now() - askedAt;
@@ -89,13 +92,10 @@ export abstract class StoreLock extends ScopedLock {
     return `${this.client.id} ${this.name}`;
   }
 
-  private request({
-    waitTime,
-    leaseTime,
-    renew,
-    signal,
-  }: AcquireOptions & { waitTime: number }): WaitRequest {
+  /** @throws what bad options and an aborted signal throw, before anything is sent */
+  request({ waitTime, leaseTime, renew, signal }: AcquireOptions & { waitTime: number }): WaitRequest {
     assertAcquireOptions({ waitTime, leaseTime, renew, signal });
+    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
     const terms: Terms = {
       leaseTime: leaseTime ?? this.client.options.leaseTime,
       renewed: renew ?? leaseTime === undefined,

@@ -11,6 +11,15 @@ export interface LockStore {
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
   /**
+   * Takes several plain locks for one owner in one step: all of them, or none. Only for names of one place; see
+   * {@link placeOf}.
+   */
+  acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
+
+  /** Where a lock lives. Names of one place can be taken in one step. */
+  placeOf(name: string): string;
+
+  /**
    * Makes each hold last `leaseTime` from now; never shortens one. One promise per hold, so that a node that does
    * not answer delays nobody else's.
    */
@@ -54,6 +63,23 @@ export interface AcquireRequest {
   readonly leaseTime: number;
   /** For the kinds with a queue; a plain lock has none. */
   readonly queue?: QueueRequest | undefined;
+  /** The least token to give. */
+  readonly leastToken?: number | undefined;
+}
+
+export interface AcquireAllRequest {
+  /** No name twice. */
+  readonly names: readonly string[];
+  readonly owner: string;
+  /** ms */
+  readonly leaseTime: number;
+  /** The least token to give. */
+  readonly leastToken?: number | undefined;
+  /**
+   * Whoever needs several at once is easily passed by. Where the request is refused, no other `acquireAll` gets one of
+   * the names for so many ms, unless somebody else had reserved its turn before. That holds nothing against `acquire`.
+   */
+  readonly turn?: { readonly asker: string; readonly reserveFor: number } | undefined;
 }
 
 /** One of the kinds with a queue: how many may hold it at once, and whether this one wants it alone. */
@@ -102,6 +128,20 @@ export type AcquireReply =
       readonly holder: string | undefined;
       /** The place in the queue, to be named when asking again. */
       readonly arrival?: number | undefined;
+    };
+
+export type AcquireAllReply =
+  | {
+      readonly granted: true;
+      /** In the order of the names. */
+      readonly fencingTokens: readonly number[];
+    }
+  | {
+      readonly granted: false;
+      /** One that is in the way; the other fields are its own. */
+      readonly name: string;
+      readonly retryAfter: number;
+      readonly holder: string | undefined;
     };
 
 export interface RenewRequest {

@@ -1,5 +1,7 @@
 import { MemoryLockStore } from '../../lib/index.js';
 import type {
+  AcquireAllReply,
+  AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
   HoldState,
@@ -9,7 +11,7 @@ import type {
 
 /** A memory store whose operations are counted, and can be held back or made to fail: for what is about timing only. */
 export class ScriptedStore extends MemoryLockStore {
-  readonly calls = { acquire: 0, renew: 0, release: 0, subscribe: 0 };
+  readonly calls = { acquire: 0, acquireAll: 0, renew: 0, release: 0, subscribe: 0 };
   readonly released: ReleaseRequest[] = [];
   /** Runs before each acquisition reaches the store. */
   beforeAcquire: () => Promise<void> | void = () => undefined;
@@ -22,6 +24,14 @@ export class ScriptedStore extends MemoryLockStore {
     this.calls.acquire++;
     await this.beforeAcquire();
     const reply = await super.acquire(request);
+    await this.afterAcquire();
+    return reply;
+  }
+
+  override async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
+    this.calls.acquireAll++;
+    await this.beforeAcquire();
+    const reply = await super.acquireAll(request);
     await this.afterAcquire();
     return reply;
   }

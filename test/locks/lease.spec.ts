@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isLockLostError,
   LockAbortedError,
-  type Lease,
   type LockEvent,
   LockLostError,
   LockService,
@@ -264,65 +263,5 @@ describe('tryAcquire and acquire', () => {
     expect((error as Error).message).toContain(option);
     if (typeof value === 'number') expect((error as Error).message).toContain(String(value));
     expect(await locks.getLock('a').isLocked()).toBe(false);
-  });
-});
-
-describe('a multi-lock', () => {
-  it('holds all its names at once, each under its own token, in one lease', async () => {
-    const lease = await locks.acquire(['b', 'a', 'b']);
-    expect(locks.leases().map((held: Lease) => held.name)).toEqual(['a', 'b']);
-    expect(await locks.tryAcquire('a')).toBeNull();
-    expect(await locks.tryAcquire('b')).toBeNull();
-    await lease.release();
-    expect(lease.held).toBe(false);
-    expect(locks.leases()).toEqual([]);
-    expect(await locks.inspect('a')).toBeNull();
-  });
-
-  it('holds nothing when one member is busy, and nothing while it waits for it', async () => {
-    const busy = await locks.acquire('b');
-    expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
-    const waiting = locks.acquire(['a', 'b']);
-    await sleep(20);
-    const meanwhile = await locks.tryAcquire('a');
-    expect(meanwhile).not.toBeNull();
-    await meanwhile?.release();
-    await busy.release();
-    const lease = await waiting;
-    expect(lease.held).toBe(true);
-    await lease.release();
-  });
-
-  it('is lost with its first member', async () => {
-    const lease = await locks.acquire(['a', 'b']);
-    const { signal } = lease;
-    await locks.forceRelease('b');
-    expect(lease.held).toBe(false);
-    expect(isLockLostError(signal.reason)).toBe(true);
-    await lease.release();
-    expect(await locks.inspect('a')).toBeNull();
-  });
-
-  it('re-enters per member', async () => {
-    await locks.using('a', async () => {
-      await locks.using(['a', 'b'], () => {
-        expect(locks.getLock('a').holdCount()).toBe(2);
-        expect(locks.getLock('b').holdCount()).toBe(1);
-        expect(locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]).isHeld()).toBe(true);
-      });
-      expect(locks.getLock('a').holdCount()).toBe(1);
-    });
-  });
-
-  it('lets two that want the same names in different order both get through', async () => {
-    let inside = 0;
-    const work = async () => {
-      expect(++inside).toBe(1);
-      await sleep(1);
-      inside--;
-    };
-    await Promise.all(
-      Array.from({ length: 20 }, (_, n) => locks.using(n % 2 ? ['a', 'b'] : ['b', 'a'], work)),
-    );
   });
 });

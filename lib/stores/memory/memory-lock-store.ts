@@ -1,5 +1,7 @@
 import { kindMismatch, PLAIN } from '../kind-mismatch.js';
 import type {
+  AcquireAllReply,
+  AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
   HoldState,
@@ -13,6 +15,7 @@ import type {
   Subscription,
 } from '../lock-store.js';
 import { MemoryQueue } from './memory-queue.js';
+import { MemoryTurns } from './memory-turns.js';
 
 interface PlainHold {
   owner: string;
@@ -30,6 +33,7 @@ const microseconds = () => Math.floor((performance.timeOrigin + performance.now(
 export class MemoryLockStore implements LockStore {
   private readonly holds = new Map<string, PlainHold>();
   private readonly queues = new Map<string, MemoryQueue>();
+  private readonly turns = new MemoryTurns();
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
   /** One counter for all names is enough to make every token greater than the last, and leaves nothing behind. */
@@ -40,6 +44,27 @@ export class MemoryLockStore implements LockStore {
       const { queue } = request;
       resolve(queue === undefined ? this.take(request) : this.enterQueue(request, queue));
     });
+  }
+
+  acquireAll({ turn, ...request }: AcquireAllRequest): Promise<AcquireAllReply> {
+    return new Promise((resolve) => {
+      const { names, owner } = request;
+      const reserved = names.flatMap((name) => this.turns.reservation(name, turn?.asker) ?? []);
+      for (const name of names) {
+        const refusal =
+          this.inTheWay(name, owner) ?? reserved.find((reservation) => reservation.name === name);
+        if (refusal === undefined) continue;
+        if (reserved.length === 0 && turn !== undefined) this.turns.reserve(names, turn);
+        resolve({ ...refusal, granted: false, name });
+        return;
+      }
+      this.turns.clear(names);
+      resolve({ granted: true, fencingTokens: names.map((name) => this.enter({ ...request, name })) });
+    });
+  }
+
+  placeOf(): string {
+    return '';
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
@@ -127,16 +152,25 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve();
   }
 
-  private take({ name, owner, leaseTime }: AcquireRequest): AcquireReply {
+  private take(request: AcquireRequest): AcquireReply {
+    const refusal = this.inTheWay(request.name, request.owner);
+    if (refusal !== undefined) return { ...refusal, granted: false };
+    return { granted: true, fencingToken: this.enter(request) };
+  }
+
+  private inTheWay(name: string, owner: string): { retryAfter: number; holder: string } | undefined {
     const queue = this.findQueue(name);
     if (queue !== undefined) throw kindMismatch(name, PLAIN, queue);
     const hold = this.find(name);
-    const now = performance.now();
-    if (hold !== undefined && hold.owner !== owner) {
-      return { granted: false, retryAfter: hold.expiresAt - now, holder: hold.owner };
-    }
-    this.holds.set(name, { owner, expiresAt: now + leaseTime, since: hold?.since ?? Date.now() });
-    return { granted: true, fencingToken: this.nextToken() };
+    if (hold === undefined || hold.owner === owner) return undefined;
+    return { retryAfter: hold.expiresAt - performance.now(), holder: hold.owner };
+  }
+
+  private enter({ name, owner, leaseTime, leastToken }: AcquireRequest): number {
+    const since = this.find(name)?.since ?? Date.now();
+    this.holds.set(name, { owner, expiresAt: performance.now() + leaseTime, since });
+    this.lastToken = Math.max(this.lastToken, (leastToken ?? 0) - 1);
+    return this.nextToken();
   }
 
   private enterQueue({ name, owner, leaseTime }: AcquireRequest, request: QueueRequest): AcquireReply {

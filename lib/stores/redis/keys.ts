@@ -8,6 +8,8 @@ export interface LockKeys {
   readonly fence: string;
   /** Who waits, for the kinds with a queue. */
   readonly queue: string;
+  /** Who comes next among those who want several locks at once. */
+  readonly turn: string;
   /** Redisson's channel for the same name. */
   readonly channel: string;
 }
@@ -27,6 +29,7 @@ export function keysOf(name: string, keyPrefix: string, clientPrefix: string): L
     lock,
     fence: `${beside}:fence`,
     queue: `${beside}:queue`,
+    turn: `${beside}:turn`,
     channel: `redisson_lock__channel:${tagged}`,
   };
 }

@@ -45,16 +45,14 @@ const WRAPPED = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script
 export const replyCode = (error: unknown): string | undefined =>
   isReply(error) ? (WRAPPED.exec(error.message) ?? /^-?([A-Z]+)/.exec(error.message))?.[1] : undefined;
 
+/** For a key that holds another kind of lock, or something of the application's. */
+export const notALock = (name: string, cause?: unknown): LockKindMismatchError =>
+  new LockKindMismatchError(name, { expected: 'lock', found: 'value of another type', cause });
+
 /** Says in the port's words what went wrong with a command on `name`. */
 export function translate(error: unknown, name: string | undefined): Error {
   const code = replyCode(error);
-  if (code === 'WRONGTYPE') {
-    return new LockKindMismatchError(name ?? '', {
-      expected: 'lock',
-      found: 'value of another type',
-      cause: error,
-    });
-  }
+  if (code === 'WRONGTYPE') return notALock(name ?? '', error);
   return new LockUnavailableError(name, {
     cause: error,
     effect: REFUSED.has(code ?? '') || error instanceof NotConnected ? 'refused' : 'unknown',

@@ -1,4 +1,6 @@
 import type {
+  AcquireAllReply,
+  AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
   ConnectionChange,
@@ -16,7 +18,7 @@ import { kindMismatch } from '../kind-mismatch.js';
 import type { RedisConnection } from './connection.js';
 import { keysOf, type LockKeys } from './keys.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage, storedLock, type InspectReply } from './queue-protocol.js';
-import { translate } from './redis-errors.js';
+import { notALock, translate } from './redis-errors.js';
 import { ServerClock } from './server-clock.js';
 import * as scripts from './script.js';
 import { Subscriber } from './subscriber.js';
@@ -50,14 +52,33 @@ export class RedisLockStore implements LockStore {
     this.clientPrefix = options.connection.client.options.keyPrefix ?? '';
   }
 
-  async acquire({ name, owner, leaseTime, queue }: AcquireRequest): Promise<AcquireReply> {
+  async acquire({ name, owner, leaseTime, queue, leastToken }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
     if (queue !== undefined) return await this.enterQueue(name, keys, owner, leaseTime, queue);
-    const args = [owner, leaseTime, FENCE_TTL];
+    const args = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
     const reply = await this.enter(owner, scripts.acquire, [keys.lock, keys.fence], args, name);
     if (!Array.isArray(reply)) return { granted: true, fencingToken: Number(reply) };
     const [ttl, holder] = reply as [number | string, string | null];
     return { granted: false, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+  }
+
+  async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
+    const { names, owner, leaseTime, leastToken = 0, turn } = request;
+    const keys = names.flatMap((name) => {
+      const { lock, fence, turn: reservation } = this.keys(name);
+      return [lock, fence, reservation];
+    });
+    const args = [owner, leaseTime, leastToken, FENCE_TTL, turn?.asker ?? '', turn?.reserveFor ?? 0];
+    const reply = await this.enter(owner, scripts.acquireAll, keys, args, names.join(','));
+    const [first, ttl, holder] = reply as [number | string, (number | string)?, (string | null)?];
+    if (Number(first) > 0) return { granted: true, fencingTokens: (reply as unknown[]).map(Number) };
+    const name = names[-Number(first) - 1] ?? '';
+    if (ttl === undefined) throw notALock(name);
+    return { granted: false, name, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+  }
+
+  placeOf(): string {
+    return '';
   }
 
   private async enterQueue(

@@ -13,6 +13,7 @@ const script = (source: string): Script => ({
 });
 
 export const acquire = script(sources.acquire);
+export const acquireAll = script(sources.acquireAll);
 export const renew = script(sources.renew);
 export const release = script(sources.release);
 export const queueAcquire = script(sources.queueAcquire);

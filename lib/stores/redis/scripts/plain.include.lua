@@ -1,0 +1,21 @@
+-- What the scripts that take plain locks share.
+
+-- Whose hold is in the way: its PTTL and its owner; nil where `owner` may enter.
+local function in_the_way(lock, owner)
+  if redis.call('HEXISTS', lock, owner) == 1 or redis.call('EXISTS', lock) == 0 then return nil end
+  return redis.call('PTTL', lock), redis.call('HKEYS', lock)[1]
+end
+
+-- Takes the lock in the layout of Redisson's RLock, a hash { owner = 1 } with a TTL, and returns its fencing token.
+-- The server's microseconds grow even where the counter was lost; the counter grows even where the clock steps back.
+local function enter(lock, fence, owner, lease, least_token, stay)
+  redis.call('HSET', lock, owner, 1)
+  redis.call('PEXPIRE', lock, lease)
+  local time = redis.call('TIME')
+  local token = math.max(time[1] * 1000000 + time[2], least_token)
+  local fenced = redis.call('GET', fence)
+  local last = fenced and tonumber(string.match(fenced, '^%d+'))
+  if last and last >= token then token = last + 1 end
+  redis.call('SET', fence, string.format('%.0f %s', token, owner), 'PX', lease + stay)
+  return token
+end

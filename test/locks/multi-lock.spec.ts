@@ -1,0 +1,274 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  isLockLostError,
+  type Lease,
+  type LockEvent,
+  LockService,
+  LockUnavailableError,
+} from '../../lib/index.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+let store: ScriptedStore;
+let locks: LockService;
+/** Another process, as the store sees it. */
+let others: LockService;
+let events: LockEvent[];
+
+beforeEach(() => {
+  store = new ScriptedStore();
+  locks = new LockService({ store });
+  others = new LockService({ store });
+  events = [];
+  locks.events$.subscribe((event) => events.push(event));
+});
+
+afterEach(async () => {
+  await locks.onApplicationShutdown();
+  await others.onApplicationShutdown();
+});
+
+describe('a multi-lock', () => {
+  it('holds all its names at once, each under its own token, in one lease', async () => {
+    const lease = await locks.acquire(['b', 'a', 'b']);
+    expect(locks.leases().map((held: Lease) => held.name)).toEqual(['a', 'b']);
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(await locks.tryAcquire('b')).toBeNull();
+    await lease.release();
+    expect(lease.held).toBe(false);
+    expect(locks.leases()).toEqual([]);
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('holds nothing when one member is busy, and nothing while it waits for it', async () => {
+    const busy = await locks.acquire('b');
+    expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
+    const waiting = locks.acquire(['a', 'b']);
+    await sleep(20);
+    const meanwhile = await locks.tryAcquire('a');
+    expect(meanwhile).not.toBeNull();
+    await meanwhile?.release();
+    await busy.release();
+    const lease = await waiting;
+    expect(lease.held).toBe(true);
+    await lease.release();
+  });
+
+  it('is lost with its first member', async () => {
+    const lease = await locks.acquire(['a', 'b']);
+    const { signal } = lease;
+    await locks.forceRelease('b');
+    expect(lease.held).toBe(false);
+    expect(isLockLostError(signal.reason)).toBe(true);
+    await lease.release();
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('re-enters per member', async () => {
+    await locks.using('a', async () => {
+      await locks.using(['a', 'b'], () => {
+        expect(locks.getLock('a').holdCount()).toBe(2);
+        expect(locks.getLock('b').holdCount()).toBe(1);
+        expect(locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]).isHeld()).toBe(true);
+      });
+      expect(locks.getLock('a').holdCount()).toBe(1);
+    });
+  });
+
+  it('lets two that want the same names in different order both get through', async () => {
+    let inside = 0;
+    const work = async () => {
+      expect(++inside).toBe(1);
+      await sleep(1);
+      inside--;
+    };
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => locks.using(n % 2 ? ['a', 'b'] : ['b', 'a'], work)),
+    );
+  });
+
+  it('has a fencing token per member, of which its own is the greatest', async () => {
+    const lease = await locks.acquire(['a', 'b']);
+    const { fencingTokens, fencingToken } = lease;
+    expect([...fencingTokens.keys()]).toEqual(['a', 'b']);
+    expect(fencingToken).toBe(Math.max(...fencingTokens.values()));
+    await lease.release();
+    const single = await locks.acquire('a');
+    expect([...single.fencingTokens]).toEqual([['a', single.fencingToken]]);
+    expect(single.fencingToken).toBeGreaterThan(fencingTokens.get('a')!);
+    await single.release();
+  });
+
+  it('takes plain locks in one step, and never a part of them', async () => {
+    const names = Array.from({ length: 50 }, (_, n) => `n${String(n)}`);
+    const lease = await locks.acquire(names);
+    expect(store.calls.acquire).toBe(0);
+    expect(store.calls.acquireAll).toBe(1);
+    expect(events.filter((event) => event.type === 'acquired').map((event) => event.name)).toEqual(
+      names.toSorted(),
+    );
+    await lease.release();
+    const busy = await others.acquire('n7');
+    expect(await locks.tryAcquire(names)).toBeNull();
+    expect(store.calls).toMatchObject({ acquireAll: 2, release: 50 }); // nothing partial to be given back
+    await busy.release();
+  });
+
+  it('is woken by the release of whichever name is in the way', async () => {
+    const [a, b] = [await others.acquire('a'), await others.acquire('b')];
+    const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    await sleep(20);
+    await a.release();
+    await sleep(20);
+    const asked = store.calls.acquireAll;
+    await b.release();
+    const lease = await waiting;
+    expect(lease.held).toBe(true);
+    expect(store.calls.acquireAll - asked).toBeLessThanOrEqual(2);
+    await lease.release();
+  });
+
+  it('gets through when the name in the way has been released before it was heard of', async () => {
+    const a = await others.acquire('a');
+    const subscribe = store.subscribe.bind(store);
+    store.subscribe = async (name, onWake) => {
+      await a.release();
+      return await subscribe(name, onWake);
+    };
+    const askedAt = performance.now();
+    const lease = await locks.acquire(['a', 'b'], { waitTime: 10_000 });
+    expect(performance.now() - askedAt).toBeLessThan(5_000);
+    await lease.release();
+  });
+
+  it('asks again at the end of a lease whose holder is gone', async () => {
+    await others.acquire('b', { leaseTime: 150 });
+    const lease = await locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    expect(lease.held).toBe(true);
+    await lease.release();
+  });
+
+  it('gives up in time, leaves at an abort, and leaves nothing behind', async () => {
+    const busy = await others.acquire('b');
+    await expect(locks.acquire(['a', 'b'], { waitTime: 30 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const signal = AbortSignal.timeout(30);
+    await expect(locks.acquire(['a', 'b'], { signal })).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    expect(await locks.inspect('a')).toBeNull();
+    expect((await locks.inspect('b'))?.waiters.local).toBe(0);
+    await busy.release();
+  });
+
+  it('takes back what an unanswered request may have taken, and tries again', async () => {
+    let lost = 1;
+    store.afterAcquire = () => {
+      if (lost-- > 0) throw new LockUnavailableError('a', { cause: new Error('reply lost') });
+    };
+    const lease = await locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    expect(store.released.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(store.released[0]?.owner).not.toBe(lease.owner.split(',')[0]);
+    await lease.release();
+  });
+
+  it('does not count a grant whose answer came after its own end', async () => {
+    let slow = 1;
+    store.afterAcquire = () => (slow-- > 0 ? sleep(120).then(() => undefined) : undefined);
+    const lease = await locks.acquire(['a', 'b'], { leaseTime: 100, waitTime: 5_000 });
+    expect(lease.held).toBe(true);
+    expect(store.calls.acquireAll).toBe(2);
+    await lease.release();
+  });
+
+  it('hands a member over to a waiter of this process, as a single lock does', async () => {
+    const lease = await locks.acquire(['a', 'b']);
+    const waiting = locks.acquire('a');
+    await sleep(10);
+    await lease.release();
+    const single = await waiting;
+    expect(events.filter((event) => event.type === 'acquired').at(-1)).toMatchObject({ handedOff: true });
+    expect(single.fencingToken).toBeGreaterThan(lease.fencingTokens.get('a')!);
+    await single.release();
+  });
+
+  it('waits for those of its own process, which want the same, one after the other', async () => {
+    let inside = 0;
+    await Promise.all(
+      Array.from({ length: 50 }, () =>
+        locks.using(['a', 'b'], async () => {
+          expect(++inside).toBe(1);
+          await sleep(1);
+          inside--;
+        }),
+      ),
+    );
+  });
+
+  it('takes only what the scope does not hold yet, in one step', async () => {
+    await locks.using('b', async () => {
+      store.calls.acquire = 0;
+      await locks.using(['a', 'b', 'c'], () => {
+        expect(locks.getLock('b').holdCount()).toBe(2);
+      });
+      expect(store.calls).toMatchObject({ acquire: 0, acquireAll: 1 });
+      expect(locks.getLock('b').isHeld()).toBe(true);
+      expect(locks.getLock('a').isHeld()).toBe(false);
+    });
+  });
+
+  it('fails, and keeps nothing, where the scope has lost one of them', async () => {
+    await locks.using('b', async () => {
+      await locks.forceRelease('b');
+      await expect(locks.acquire(['a', 'b'])).rejects.toMatchObject({ code: 'LOCK_LOST' });
+      expect(await locks.inspect('a')).toBeNull();
+    });
+  });
+
+  it('may hold locks of any kind, both sides of a read-write lock, and another multi-lock', async () => {
+    const doc = locks.getReadWriteLock('doc');
+    const pair = locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]);
+    const lock = locks.getMultiLock([
+      locks.getFairLock('fair'),
+      doc.read,
+      locks.getSemaphore('pool', 2),
+      pair,
+      locks.getLock('b'),
+    ]);
+    await lock.using(async (lease) => {
+      expect([...lease.fencingTokens.keys()].toSorted()).toEqual(['a', 'b', 'doc', 'fair', 'pool']);
+      expect(locks.getLock('b').holdCount()).toBe(1);
+      expect(await others.getFairLock('fair').tryAcquire()).toBeNull();
+      expect(await others.getReadWriteLock('doc').write.tryAcquire()).toBeNull();
+    });
+    for (const name of ['a', 'b', 'doc', 'fair', 'pool']) expect(await locks.inspect(name)).toBeNull();
+    const both = locks.getMultiLock([doc.write, doc.read]);
+    const lease = await both.acquire({ waitTime: 0 });
+    expect((await locks.inspect('doc'))?.holders).toHaveLength(2);
+    await lease.release();
+    expect(await locks.inspect('doc')).toBeNull();
+  });
+
+  it('gives the others back when one of another kind is busy, and waits for that one', async () => {
+    const fair = await others.getFairLock('fair').acquire();
+    const lock = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('fair')]);
+    expect(await lock.tryAcquire()).toBeNull();
+    const waiting = lock.acquire({ waitTime: 5_000 });
+    await sleep(30);
+    expect(await locks.inspect('a')).toBeNull();
+    await fair.release();
+    const lease = await waiting;
+    expect(lease.held).toBe(true);
+    await lease.release();
+  });
+
+  it('tries again within its wait time when a member of another kind gets no answer', async () => {
+    const lock = locks.getMultiLock([locks.getFairLock('fair'), locks.getLock('a')]);
+    let failures = 2;
+    store.beforeAcquire = () => {
+      if (failures-- > 0) throw new LockUnavailableError('fair', { effect: 'refused' });
+    };
+    const lease = await lock.acquire({ waitTime: 5_000 });
+    expect(lease.held).toBe(true);
+    await lease.release();
+    failures = 1;
+    await expect(lock.tryAcquire()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+});
