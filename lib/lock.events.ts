@@ -40,6 +40,15 @@ export type LockEvent =
       readonly error: LockError;
     }
   | {
+      /** The store is set up in a way that can cost a lock. Sent once for each code and node. */
+      readonly type: 'warning';
+      /** `eviction-policy`, `replica`, `same-server`, `command-timeout`… */
+      readonly code: string;
+      readonly node: string;
+      /** What is wrong, what it can lead to, and the cure. */
+      readonly message: string;
+    }
+  | {
       readonly type: 'disconnected' | 'reconnected';
       /** Where: host and port. */
       readonly node: string;

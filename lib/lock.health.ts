@@ -1,14 +1,24 @@
-import type { NodeHealth } from './stores/lock-store.js';
+import type { HealthStatus, NodeHealth, StoreWarning } from './stores/lock-store.js';
 
 /** How a LockService is doing. */
 export interface LockHealth {
-  /** `up`: the store answers. `down`: it does not, so no lock can be taken or renewed. */
-  readonly status: 'up' | 'degraded' | 'down';
+  /**
+   * - `up`: the store answers, and nothing is missing.
+   * - `degraded`: locks are kept, but something is missing: one node of several, room in Redis for new locks, or the
+   *   messages that wake those who wait (they poll instead).
+   * - `down`: no lock can be taken or renewed, because the store does not answer, most nodes of a quorum are gone, or
+   *   renewals do not come through.
+   */
+  readonly status: HealthStatus;
   readonly nodes: readonly NodeHealth[];
+  /** What is set up in a way that can cost a lock, each with the cure. They do not change the status. */
+  readonly warnings: readonly StoreWarning[];
   /** Leases that this process holds. */
   readonly held: number;
   /** Callers of this process that wait. */
   readonly waiting: number;
   /** ms until the first renewed lease would end if no renewal came through; undefined when none is held. */
   readonly renewalHeadroom: number | undefined;
+  /** Less than a third of a lease is left, because its renewals do not come through. */
+  readonly renewalStuck: boolean;
 }

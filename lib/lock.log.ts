@@ -22,6 +22,9 @@ export function logEvent(logger: Logger, event: LockEvent): void {
     case 'reconnected':
       logger.log(`Connected to ${event.node} again`);
       break;
+    case 'warning':
+      logger.warn(event.message);
+      break;
     case 'acquired':
     case 'released':
       break;

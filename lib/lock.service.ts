@@ -154,15 +154,19 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return await this.getLock(name).forceRelease();
   }
 
-  /** Asks every node of the store. Never rejects, and answers within the command timeout. */
+  /** Asks every node of the store. Never rejects, and answers within 5 s whatever the store does; see {@link LockHealth}. */
   async health(): Promise<LockHealth> {
-    const nodes = await this.client.store.health();
+    const { preflight, watchdog } = this.client;
+    const { status, nodes, warnings } = await preflight.report();
+    const renewalStuck = watchdog.stuck;
     return {
-      status: nodes.every((node) => node.status === 'up') ? 'up' : 'down',
+      status: renewalStuck ? 'down' : status,
       nodes,
+      warnings,
       held: this.leases().length,
       waiting: this.client.waiting,
-      renewalHeadroom: this.client.watchdog.headroom(),
+      renewalHeadroom: watchdog.headroom(),
+      renewalStuck,
     };
   }
 

@@ -6,6 +6,7 @@ import type { ResolvedLockOptions } from '../lock.options.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { GroupLine } from './group-line.js';
+import { Preflight } from './preflight.js';
 import { Releaser } from './releaser.js';
 import type { QueuedRequest } from './queue-place.js';
 import { QueuePlaces } from './queue-places.js';
@@ -21,6 +22,7 @@ export class LockClient {
   readonly id = randomUUID();
   readonly events = new Subject<LockEvent>();
   readonly watchdog: Watchdog;
+  readonly preflight: Preflight;
   private readonly releaser: Releaser;
   private readonly lines = new Map<string, WaitingLine>();
   private readonly groupLines = new Map<string, GroupLine>();
@@ -55,8 +57,12 @@ export class LockClient {
       store,
       open: (request, origin) => this.open(this.places, request.name, request.terms, origin),
     });
-    store.onConnectionChange(({ node, connected, error }) => {
-      this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });
+    this.preflight = new Preflight(store, (warning) => {
+      this.events.next({ type: 'warning', ...warning });
+    });
+    store.onConnectionChange(({ node, connected, first, error }) => {
+      if (first !== true) this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });
+      if (connected) this.preflight.look();
     });
   }
 

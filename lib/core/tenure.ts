@@ -42,6 +42,8 @@ export class Tenure {
   readonly queue: QueueTerms | undefined;
   /** The last one given out under this tenure. */
   fencingToken: number;
+  /** What the store has last granted, ms. */
+  private granted: number;
   /** Until when the store's promise holds, on the monotonic clock. */
   deadline: number;
   /** When `maxHoldTime` of the present holder is over, or a fixed lease that began as a claim. */
@@ -72,6 +74,7 @@ export class Tenure {
     this.owner = owner;
     this.queue = queue;
     this.fencingToken = fencingToken;
+    this.granted = leaseTime;
     this.deadline = deadlineOf(grantedAt, leaseTime);
     this.lossTimer = this.armLossTimer();
   }
@@ -90,10 +93,17 @@ export class Tenure {
     return Math.min(this.deadline, this.holdUntil);
   }
 
+  /** A renewal was due for half of the time that was left for it, and none has come through. */
+  get overdue(): boolean {
+    const unanswered = this.failures > 0 || this.renewing;
+    return !this.ended && unanswered && this.deadline - now() < this.granted / 3;
+  }
+
   /** The store has confirmed a longer lease. A deadline never moves back. */
   prolong(sentAt: number, leaseTime: number): void {
     if (this.ended) return;
     this.failures = 0;
+    this.granted = leaseTime;
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }
 

@@ -41,6 +41,12 @@ export class Watchdog {
     return least;
   }
 
+  /** Whether a lease is close to its end because renewals do not come through. */
+  get stuck(): boolean {
+    for (const tenure of this.watched.keys()) if (tenure.overdue) return true;
+    return false;
+  }
+
   /**
    * Makes a tenure last at least `leaseTime` from now.
    * @throws LockLostError when the store does not know it any more

@@ -4,6 +4,7 @@ import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../
 import type { LockStore } from './lock-store.js';
 import { MemoryLockStore } from './memory/memory-lock-store.js';
 import { commandClient, nodeName, subscriberClient } from './redis/clients.js';
+import { clientWarnings } from './redis/client-settings.js';
 import { RedisConnection } from './redis/connection.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 
@@ -30,6 +31,7 @@ function redisStore(connection: ConnectionOption, { keyPrefix, leaseTime }: Sett
     connection: new RedisConnection(client, node, commandTimeout, owned),
     subscriberConnection: () => new RedisConnection(subscriberClient(client), node, commandTimeout, true),
     keyPrefix,
+    clientWarnings: owned ? [] : clientWarnings(client, node),
   });
 }
 

@@ -46,10 +46,10 @@ export interface LockStore {
   /** Deletes the lock whoever holds it, and wakes who waits. False when nobody held it. */
   forceRelease(name: string): Promise<boolean>;
 
-  /** One report per node. Never rejects: a node that does not answer is `down`. */
-  health(): Promise<readonly NodeHealth[]>;
+  /** How each node is doing, and what that means for the whole. Never rejects: a node that does not answer is `down`. */
+  health(): Promise<StoreHealth>;
 
-  /** Tells when the store stops or starts answering. */
+  /** Tells when a node stops or starts answering, the first time included. */
   onConnectionChange(listener: (change: ConnectionChange) => void): void;
 
   /** Gives up subscriptions and the connections that the store opened itself. */
@@ -195,16 +195,77 @@ export interface StoredLock {
   readonly listeners: number;
 }
 
+export type HealthStatus = 'up' | 'degraded' | 'down';
+
+export interface StoreHealth {
+  /**
+   * `up`: every node does its part. `degraded`: locks are given out and kept, but something is missing (a node of
+   * several, messages, room for new locks). `down`: no lock can be taken or renewed.
+   */
+  readonly status: HealthStatus;
+  readonly nodes: readonly NodeHealth[];
+  /** What is set up in a way that can cost a lock, whether or not all is well now. */
+  readonly warnings: readonly StoreWarning[];
+}
+
+/** How one node is doing. What it does not tell, or may not, is undefined. */
 export interface NodeHealth {
   readonly node: string;
-  readonly status: 'up' | 'down';
+  readonly status: HealthStatus;
   /** ms from question to answer; undefined when there was none. */
   readonly latency: number | undefined;
+  /** Why it is not `up`. */
   readonly error: string | undefined;
+  /** Whether messages from it are heard; those who wait poll where they are not. Undefined while nobody has had to wait. */
+  readonly subscriber?: boolean | undefined;
+  /** Tells two servers apart, and a server from itself after a restart. */
+  readonly runId?: string | undefined;
+  readonly version?: string | undefined;
+  readonly role?: 'master' | 'replica' | undefined;
+  readonly replicas?: readonly ReplicaHealth[] | undefined;
+  /** ms that its clock is ahead of this process's. Nothing depends on it. */
+  readonly clockOffset?: number | undefined;
+  /** Its `maxmemory-policy`. */
+  readonly evictionPolicy?: string | undefined;
+  readonly persistence?: Persistence | undefined;
+  /** ms since it was started, in whole seconds. */
+  readonly uptime?: number | undefined;
+  /** ms for which a quorum does not count its votes yet, because it may have forgotten some in a restart. */
+  readonly quarantine?: number | undefined;
+}
+
+export interface ReplicaHealth {
+  readonly node: string;
+  /** It is in step, and not still copying. */
+  readonly online: boolean;
+  /** ms since it was last heard of, in whole seconds. */
+  readonly lag: number | undefined;
+  /** Bytes of the replication stream that it has not confirmed. */
+  readonly behind: number | undefined;
+}
+
+export interface Persistence {
+  /** Writes are logged as they happen; without it a restart forgets what came after the last snapshot. */
+  readonly appendOnly: boolean;
+  /** Wall-clock ms of the last snapshot, or of the start where there was none yet. */
+  readonly lastSave: number | undefined;
+  /** The last attempt to save failed. */
+  readonly failing: boolean;
+}
+
+/** Something that is set up in a way that can cost a lock. */
+export interface StoreWarning {
+  /** `eviction-policy`, `replica`, `same-server`, `command-timeout`… */
+  readonly code: string;
+  readonly node: string;
+  /** What is wrong, what it can lead to, and the cure. */
+  readonly message: string;
 }
 
 export interface ConnectionChange {
   readonly node: string;
   readonly connected: boolean;
+  /** It had not been connected before: no news, but the moment to look at it. */
+  readonly first?: boolean | undefined;
   readonly error?: unknown;
 }

@@ -157,6 +157,7 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
 
   it('nobody gets a lock or hears that it is busy, all hear in time, and it works again afterwards', async () => {
     const cure = await enter(server);
+    const health = locks.health();
     const trying = [() => locks.tryAcquire('secret-1'), () => onClient.tryAcquire('secret-2')].map(failure);
     const waiting = [
       () => locks.acquire('secret-3'),
@@ -170,6 +171,8 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
       expect(after).toBeGreaterThan(WAIT - 10);
       expect(after).toBeLessThan(WAIT + SLACK);
     }
+    // What is held is kept where only memory is short.
+    expect((await health).status).toBe(code === 'OOM' ? 'degraded' : 'down');
     const errors = await Promise.all([...trying, ...waiting].map(async (attempt) => (await attempt).error));
     for (const error of errors) {
       expect(error).toBeInstanceOf(LockUnavailableError);
@@ -191,6 +194,7 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
     expect(await server.client().hgetall('lock:secret-name')).toEqual({ [lease.owner]: '1' });
     await lease.release();
     for (const other of await Promise.all(patient)) await other.release();
+    await until(async () => (await locks.health()).status === 'up');
     // Whatever was asked for in vain has been taken back.
     await until(async () => (await server.client().keys('lock:*')).length === 0);
     expect(await onClient.using('secret-1', () => 'ran')).toBe('ran');

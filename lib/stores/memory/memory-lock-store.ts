@@ -6,12 +6,12 @@ import type {
   AcquireRequest,
   HoldState,
   LockStore,
-  NodeHealth,
   QueueMessage,
   QueueRequest,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
+  StoreHealth,
   Subscription,
 } from '../lock-store.js';
 import { MemoryQueue } from './memory-queue.js';
@@ -139,8 +139,9 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  health(): Promise<readonly NodeHealth[]> {
-    return Promise.resolve([{ node: 'memory', status: 'up', latency: 0, error: undefined }]);
+  health(): Promise<StoreHealth> {
+    const memory = { node: 'memory', status: 'up', latency: 0, error: undefined } as const;
+    return Promise.resolve({ status: 'up', nodes: [memory], warnings: [] });
   }
 
   onConnectionChange(): void {

@@ -52,6 +52,10 @@ export class RedisConnection {
 
   onChange(listener: (change: ConnectionChange) => void): void {
     this.listeners.push(listener);
+    // A client of the user's may have been connected long before.
+    queueMicrotask(() => {
+      if (this.client.status === 'ready') this.changed(true);
+    });
   }
 
   /**
@@ -146,9 +150,9 @@ export class RedisConnection {
   private changed(connected: boolean): void {
     const before = this.connected;
     this.connected = connected;
-    // Being connected for the first time is no news.
-    if (connected === before || (connected && before === undefined)) return;
+    if (connected === before) return;
+    const first = connected && before === undefined;
     const error = connected ? undefined : this.lastError;
-    for (const listener of this.listeners) listener({ node: this.node, connected, error });
+    for (const listener of this.listeners) listener({ node: this.node, connected, first, error });
   }
 }

@@ -6,17 +6,21 @@ import type {
   ConnectionChange,
   HoldState,
   LockStore,
-  NodeHealth,
   QueueMessage,
   QueueRequest,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
+  StoreHealth,
+  StoreWarning,
   Subscription,
 } from '../lock-store.js';
 import { kindMismatch } from '../kind-mismatch.js';
+import { nodeWarnings } from '../preflight.js';
+import { overallStatus } from '../overall-status.js';
 import type { RedisConnection } from './connection.js';
 import { keysOf, type LockKeys } from './keys.js';
+import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage, storedLock, type InspectReply } from './queue-protocol.js';
 import { notALock, translate } from './redis-errors.js';
 import { ServerClock } from './server-clock.js';
@@ -36,6 +40,8 @@ export interface RedisLockStoreOptions {
   /** Makes the second connection, for messages, when somebody has to wait for the first time. */
   readonly subscriberConnection: () => RedisConnection;
   readonly keyPrefix: string;
+  /** What is risky about the client that was given. */
+  readonly clientWarnings: readonly StoreWarning[];
 }
 
 /** Locks on one Redis deployment. The plain lock is wire-compatible with Redisson's RLock. */
@@ -186,16 +192,10 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  async health(): Promise<readonly NodeHealth[]> {
-    const { node } = this.connection;
-    const asked = performance.now();
-    try {
-      await this.connection.send((client) => client.ping());
-      return [{ node, status: 'up', latency: performance.now() - asked, error: undefined }];
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return [{ node, status: 'down', latency: undefined, error: reason }];
-    }
+  async health(): Promise<StoreHealth> {
+    const nodes = [await nodeHealth(this.connection, this.subscriber)];
+    const warnings = [...this.options.clientWarnings, ...nodeWarnings(nodes)];
+    return { status: overallStatus(nodes, 1), nodes, warnings };
   }
 
   onConnectionChange(listener: (change: ConnectionChange) => void): void {

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Subscription } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
+import { replyCode } from './redis-errors.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;
@@ -26,6 +27,8 @@ interface Channel {
 export class Subscriber {
   private readonly channels = new Map<string, Channel>();
   private heartbeat: NodeJS.Timeout | undefined;
+  /** The user may not hear messages: the last subscription was refused for good. */
+  private refused = false;
 
   constructor(private readonly connection: RedisConnection) {
     const { client } = connection;
@@ -63,6 +66,16 @@ export class Subscriber {
     };
   }
 
+  /** Whether messages come through, as far as the connection can tell. */
+  async alive(): Promise<boolean> {
+    try {
+      await this.connection.send((client) => client.ping());
+      return !this.refused;
+    } catch {
+      return false;
+    }
+  }
+
   async close(): Promise<void> {
     clearInterval(this.heartbeat);
     for (const channel of this.channels.values()) clearTimeout(channel.linger);
@@ -88,8 +101,13 @@ export class Subscriber {
     channel.confirmation ??= this.connection
       .send((client: Redis) => client.subscribe(channel.name))
       .then(() => {
+        this.refused = false;
         // The connection may have dropped since the reply; its `close` has been heard by then.
         channel.active = this.connection.client.status === 'ready';
+      })
+      .catch((error: unknown) => {
+        this.refused = replyCode(error) === 'NOPERM';
+        throw error;
       })
       .finally(() => {
         channel.confirmation = undefined;

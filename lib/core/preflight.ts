@@ -1,0 +1,66 @@
+import type { LockStore, StoreHealth, StoreWarning } from '../stores/lock-store.js';
+
+/** ms: more than a store needs that gives up on its nodes by itself. */
+const PATIENCE = 5_000;
+
+/**
+ * Asks the store how it is, and tells each warning once: at boot in the background, so that a boot is neither delayed
+ * nor failed, after each reconnection, which may have led to another server, and whenever somebody asks.
+ */
+export class Preflight {
+  private readonly told = new Set<string>();
+  private looking = false;
+  private again = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly onWarning: (warning: StoreWarning) => void,
+  ) {}
+
+  /** In the background. Nodes that connect while it looks are looked at together afterwards. */
+  look(): void {
+    this.again = this.looking;
+    if (this.looking) return;
+    this.looking = true;
+    void this.report().then(() => {
+      this.looking = false;
+      if (this.again) this.look();
+    });
+  }
+
+  /** Never rejects, and takes 5 s at most. */
+  async report(): Promise<StoreHealth> {
+    const health = await this.ask();
+    for (const warning of health.warnings) {
+      const key = `${warning.code} ${warning.node}`;
+      if (this.told.has(key)) continue;
+      this.told.add(key);
+      this.onWarning(warning);
+    }
+    return health;
+  }
+
+  private ask(): Promise<StoreHealth> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        resolve(down(`it has not answered for ${String(PATIENCE)} ms`));
+      }, PATIENCE).unref();
+      const answered = (health: StoreHealth) => {
+        clearTimeout(timer);
+        resolve(health);
+      };
+      // In a promise, because a store of the user's may throw instead of rejecting.
+      Promise.resolve()
+        .then(() => this.store.health())
+        .then(answered, (error: unknown) => {
+          answered(down(error instanceof Error ? error.message : String(error)));
+        });
+    });
+  }
+}
+
+const down = (error: string): StoreHealth => ({
+  status: 'down',
+  nodes: [{ node: 'store', status: 'down', latency: undefined, error }],
+  warnings: [],
+});

@@ -1,0 +1,39 @@
+import type { NodeHealth, StoreWarning } from './lock-store.js';
+
+/** What is wrong with servers for themselves. */
+export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
+  const warnings: StoreWarning[] = [];
+  for (const { node, evictionPolicy, role } of nodes) {
+    if (evictionPolicy !== undefined && evictionPolicy !== 'noeviction') {
+      const message =
+        `${node} deletes keys when its memory is full (maxmemory-policy ${evictionPolicy}), locks that are held ` +
+        'included. Set maxmemory-policy to noeviction, or keep locks on a server of their own';
+      warnings.push({ code: 'eviction-policy', node, message });
+    }
+    if (role === 'replica') {
+      const message =
+        `${node} is a replica: it takes no locks, and what is written to it is lost. Connect to its master, or ` +
+        'through Sentinel, which names the master';
+      warnings.push({ code: 'replica', node, message });
+    }
+  }
+  return warnings;
+}
+
+/** For nodes that are meant to fail independently of each other: one server that is named twice would vote twice. */
+export function sameServerWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
+  const warnings: StoreWarning[] = [];
+  const known = new Map<string, string>();
+  for (const { node, runId } of nodes) {
+    // Some managed services hide it behind zeros.
+    if (runId === undefined || /^0*$/.test(runId)) continue;
+    const other = known.get(runId);
+    known.set(runId, node);
+    if (other === undefined) continue;
+    const message =
+      `${other} and ${node} are the same server, whose vote counts twice: when it fails, so does more than one ` +
+      'node. Give each of the nodes a server of its own';
+    warnings.push({ code: 'same-server', node, message });
+  }
+  return warnings;
+}

@@ -1,0 +1,62 @@
+import type { NodeHealth } from '../lock-store.js';
+import type { RedisConnection } from './connection.js';
+import { isWithheld, parseInfo, serverInfo } from './server-info.js';
+import type { Subscriber } from './subscriber.js';
+
+/** Asks one server how it is. Never rejects, and is bounded as every command is. */
+export async function nodeHealth(
+  connection: RedisConnection,
+  subscriber: Subscriber | undefined,
+): Promise<NodeHealth> {
+  const { node } = connection;
+  // All at once: a server that is gone is waited for once.
+  const [answer, info, clockOffset, hears] = await Promise.all([
+    ping(connection),
+    serverInfo(connection).catch(() => parseInfo('')),
+    clockOffsetOf(connection),
+    subscriber?.alive(),
+  ]);
+  const { refusesWrites, full, ...told } = info;
+  const error = answer.error ?? refusesWrites;
+  const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: hears };
+  if (error !== undefined) return { ...report, status: 'down', error };
+  const lack = lackOf(full, hears);
+  return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };
+}
+
+interface Answer {
+  readonly latency: number | undefined;
+  readonly error: string | undefined;
+}
+
+async function ping(connection: RedisConnection): Promise<Answer> {
+  const asked = performance.now();
+  try {
+    await connection.send((client) => client.ping());
+  } catch (error) {
+    // A refusal is an answer, too.
+    if (!isWithheld(error)) {
+      return { latency: undefined, error: error instanceof Error ? error.message : String(error) };
+    }
+  }
+  return { latency: performance.now() - asked, error: undefined };
+}
+
+/** Wall clock against wall clock, for people to read; no lock depends on either. */
+async function clockOffsetOf(connection: RedisConnection): Promise<number | undefined> {
+  const sentAt = Date.now();
+  try {
+    const [seconds, microseconds] = await connection.send((client) => client.time());
+    const halfway = (sentAt + Date.now()) / 2;
+    return Math.round(Number(seconds) * 1_000 + Number(microseconds) / 1_000 - halfway);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a server that works falls short of. */
+function lackOf(full: boolean, hears: boolean | undefined): string | undefined {
+  if (full) return 'its memory is full: what is held is kept, but no lock can be taken';
+  if (hears === false) return 'its messages do not come through: those who wait poll';
+  return undefined;
+}

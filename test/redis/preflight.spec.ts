@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import type { LockEvent, LockModuleOptions, LockService, RedisConnection } from '../../lib/index.js';
+import { sameServerWarnings } from '../../lib/stores/preflight.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import { LogLines } from './log-lines.js';
+
+type Warning = Extract<LockEvent, { type: 'warning' }>;
+
+describe('Preflight', () => {
+  const cast = new Cast();
+  let logs: LogLines;
+
+  beforeEach(() => {
+    logs = new LogLines();
+  });
+
+  afterEach(async () => {
+    logs.stop();
+    await cast.end();
+  });
+
+  const boot = (connection: RedisConnection, options: LockModuleOptions = {}) => {
+    const locks = cast.service({ connection, leaseTime: 3_000, ...options });
+    const warnings: Warning[] = [];
+    locks.events$.subscribe((event) => {
+      if (event.type === 'warning') warnings.push(event);
+    });
+    return { locks, warnings };
+  };
+
+  const clientOf = (url: string, options: RedisOptions = {}): Redis => {
+    const client = new Redis(url, { ...options, replyMapping: 'legacy' });
+    client.on('error', () => undefined);
+    cast.add(() => {
+      client.disconnect();
+    });
+    return client;
+  };
+
+  const warned = async (locks: LockService) => (await locks.health()).warnings.map(({ code }) => code);
+  const linesOf = (text: string) => logs.lines.filter((line) => line.includes(text));
+
+  it('is silent about a server that is set up well', async () => {
+    const server = await cast.server();
+    const { locks, warnings } = boot(server.url);
+    await locks.acquire('a');
+    expect(await warned(locks)).toEqual([]);
+    expect(warnings).toEqual([]);
+    expect(logs.lines).toEqual([]);
+  });
+
+  it.each(['allkeys-lru', 'volatile-ttl'])('warns of the eviction policy %s, once', async (policy) => {
+    const server = await cast.server({ args: ['--maxmemory-policy', policy] });
+    const { locks, warnings } = boot(server.url);
+    // By itself: nobody has asked for anything.
+    await until(() => warnings.length > 0);
+    const node = `127.0.0.1:${String(server.port)}`;
+    expect(warnings).toEqual([
+      { type: 'warning', code: 'eviction-policy', node, message: expect.stringContaining(policy) },
+    ]);
+    expect(warnings[0]?.message).toMatch(/Set maxmemory-policy to noeviction/);
+
+    expect(await warned(locks)).toEqual(['eviction-policy']);
+    await server.restart();
+    await until(async () => (await locks.health()).status === 'up');
+    expect(await warned(locks)).toEqual(['eviction-policy']);
+    expect(warnings).toHaveLength(1);
+    expect(linesOf(policy)).toHaveLength(1);
+    // Locks are given out all the same.
+    expect(await locks.using('a', () => 'held')).toBe('held');
+
+    await server.client().config('SET', 'maxmemory-policy', 'noeviction');
+    expect(await warned(locks)).toEqual([]);
+  });
+
+  it('warns of a replica', async () => {
+    const server = await cast.server();
+    const replica = await cast.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    const { locks, warnings } = boot(replica.url);
+    await until(() => warnings.length > 0);
+    expect(warnings).toMatchObject([
+      { code: 'replica', message: expect.stringMatching(/Connect to its master/) },
+    ]);
+    expect(await warned(locks)).toEqual(['replica']);
+    expect(linesOf('is a replica')).toHaveLength(1);
+  });
+
+  it("warns of a user's client without a command timeout, connected already or not", async () => {
+    const server = await cast.server();
+    const connected = clientOf(server.url);
+    await connected.ping();
+    for (const client of [connected, clientOf(server.url)]) {
+      const { locks, warnings } = boot(client);
+      await until(() => warnings.length > 0);
+      expect(warnings).toMatchObject([
+        { code: 'command-timeout', message: expect.stringMatching(/Set commandTimeout/) },
+      ]);
+      expect(await warned(locks)).toEqual(['command-timeout']);
+      expect(warnings).toHaveLength(1);
+    }
+    const { locks } = boot(clientOf(server.url, { commandTimeout: 5_000 }));
+    expect(await warned(locks)).toEqual([]);
+    // Ours are bounded.
+    expect(await warned(boot({ port: server.port, host: '127.0.0.1' }).locks)).toEqual([]);
+  });
+
+  it("does not connect a user's client that connects when it is used", async () => {
+    const server = await cast.server();
+    const client = clientOf(server.url, { lazyConnect: true });
+    const { locks, warnings } = boot(client);
+    await sleep(100);
+    expect(client.status).toBe('wait');
+    expect(warnings).toEqual([]);
+    await (await locks.acquire('a')).release();
+    await until(() => warnings.length === 1);
+  });
+
+  it('looks when the server is there, however late, and again at the server after a reconnection', async () => {
+    const server = await cast.server();
+    await server.kill();
+    const { locks, warnings } = boot(server.url);
+    expect(await locks.health()).toMatchObject({ status: 'down', warnings: [] });
+    await server.restart();
+    await until(async () => (await locks.health()).status === 'up');
+    await server.kill();
+    // Another one in its place. Nobody asks.
+    await cast.server({ port: server.port, args: ['--maxmemory-policy', 'allkeys-lfu'] });
+    await until(() => warnings.length > 0);
+    expect(warnings).toMatchObject([{ code: 'eviction-policy' }]);
+  });
+
+  it('knows a server again that is named twice', async () => {
+    const [one, two] = [await cast.server(), await cast.server()];
+    const urls = [one.url, two.url, one.url.replace('127.0.0.1', 'localhost')];
+    const reports = await Promise.all(urls.map(async (url) => (await boot(url).locks.health()).nodes));
+    const [first, second, again] = reports.map(([node]) => node!);
+    expect(sameServerWarnings([first!, second!])).toEqual([]);
+    expect(sameServerWarnings([first!, second!, again!])).toMatchObject([
+      {
+        code: 'same-server',
+        node: `localhost:${String(one.port)}`,
+        message: expect.stringContaining(`127.0.0.1:${String(one.port)} and localhost`),
+      },
+    ]);
+    // What hides its id is not taken for another.
+    const hidden = [first!, second!].map((node) => ({ ...node, runId: '0'.repeat(40) }));
+    expect(sameServerWarnings(hidden)).toEqual([]);
+  });
+});
