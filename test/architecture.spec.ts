@@ -14,6 +14,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   locks: ['words', 'core'],
   service: ['words', 'core', 'locks', 'stores', 'nest'],
   nest: ['words', 'service', 'core', 'locks'],
+  // Nobody imports it: what it needs is an optional peer.
+  health: ['words', 'service', 'nest'],
   testing: ['words', 'service', 'locks', 'stores', 'nest'],
 };
 const WORDS = /^lock\.(errors|events|options|health|state)\.ts$/;
@@ -43,6 +45,11 @@ describe('the rooms of lib', () => {
   it('only the Redis store knows ioredis, the options excepted, which name its types', () => {
     const knowing = files.filter((file) => importsOf(file).includes('ioredis'));
     for (const file of knowing) expect(file).toMatch(/^stores\/|^lock\.options\.ts$/);
+  });
+
+  it('only the health indicator knows Terminus, which not everybody has installed', () => {
+    const knowing = files.filter((file) => importsOf(file).includes('@nestjs/terminus'));
+    expect(knowing).toEqual(['health/lock-health.indicator.ts']);
   });
 
   it('stores know nothing of Nest', () => {

@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { LockModule } from 'nestjs-distributed-lock';
+import { HealthModule } from './health/health.module.js';
 import { ReportsModule } from './reports/reports.module.js';
 import { TicketsModule } from './tickets/tickets.module.js';
 
@@ -13,6 +14,7 @@ export class AppModule {
         LockModule.forRoot(redisUrl ? { connection: redisUrl } : { store: 'memory' }),
         TicketsModule.forRoot(redisUrl),
         ReportsModule,
+        HealthModule,
       ],
     };
   }

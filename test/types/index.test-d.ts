@@ -1,3 +1,4 @@
+import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { Observable } from 'rxjs';
 import { expectAssignable, expectError, expectType } from 'tsd';
 import {
@@ -6,11 +7,13 @@ import {
   isLockTimeoutError,
   type Lease,
   type LockEvent,
+  type LockHealth,
   LockInterceptor,
   type LockModuleOptions,
   type LockService,
   type LossReason,
 } from 'nestjs-distributed-lock';
+import { LockHealthIndicator } from 'nestjs-distributed-lock/health';
 
 declare const locks: LockService;
 declare const stream: Observable<number>;
@@ -94,9 +97,23 @@ expectType<Promise<string>>(locks.using('a', { leaseTime: 5 }, async (lease) => 
 expectType<Promise<number>>(locks.getLock('a').using((lease) => lease.fencingToken));
 expectType<readonly Lease[]>(locks.leases());
 expectType<Observable<LockEvent>>(locks.events$);
+expectType<Promise<LockHealth>>(locks.health());
+declare const health: LockHealth;
+expectType<'up' | 'degraded' | 'down'>(health.status);
+expectType<number | undefined>(health.nodes[0]?.replicas?.[0]?.lag);
+expectType<string | undefined>(health.warnings[0]?.message);
+declare const event: LockEvent;
+if (event.type === 'warning') expectType<string>(event.code);
 expectError(locks.acquire(5));
 expectError(locks.acquire('a', { waitTme: 5 }));
 expectError(locks.using('a'));
+
+// The indicator.
+declare const indicator: LockHealthIndicator;
+expectType<Promise<HealthIndicatorResult<'locks'>>>(indicator.isHealthy('locks'));
+expectType<Promise<HealthIndicatorResult<'locks'>>>(indicator.isHealthy('locks', { instance: 'audit' }));
+expectError(indicator.isHealthy());
+expectError(indicator.isHealthy('locks', { name: 'audit' }));
 
 // The module.
 expectAssignable<LockModuleOptions>({ connection: 'redis://localhost' });

@@ -9,6 +9,7 @@ One buyer:
   curl -X POST ${url}/buy             with the lock
   curl -X POST ${url}/buy-unlocked    without it
   curl ${url}/seats
+  curl ${url}/health                  how the locks are: 200, or 503 while there are none
   curl -X POST ${url}/reset
 
 200 buyers at 100 seats (201 = bought, 410 = sold out, 409 = the lock stayed busy):

@@ -1,0 +1,1 @@
+export { LockHealthIndicator, type LockHealthOptions } from './lock-health.indicator.js';

@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { LockConfigError } from '../lock.errors.js';
+import type { LockService } from '../lock.service.js';
+import { getLockServiceToken } from '../nest/lock-service.token.js';
+
+export interface LockHealthOptions {
+  /** The name of a LockService. @default the default instance */
+  instance?: string | undefined;
+}
+
+/**
+ * Tells a health check of @nestjs/terminus how a LockService is. List it in the `providers` of a module that imports
+ * TerminusModule; the LockService is found wherever LockModule stands.
+ */
+@Injectable()
+export class LockHealthIndicator {
+  constructor(
+    private readonly indicators: HealthIndicatorService,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /**
+   * Reports {@link LockService.health} under `key`, details included: they name hosts and ports. Where the health is
+   * degraded the check still answers 200. Terminus 11 has no word for that: there it is `up`, with `degraded: true`.
+   * @throws LockConfigError when there is no such instance; whatever the health is, it is reported and not thrown
+   */
+  async isHealthy<const Key extends string>(
+    key: Key,
+    { instance }: LockHealthOptions = {},
+  ): Promise<HealthIndicatorResult<Key>> {
+    const { status, ...details } = await this.serviceOf(instance).health();
+    const session = this.indicators.check(key);
+    if (status === 'down') return session.down(details);
+    if (status === 'up') return session.up(details);
+    const knowing: Partial<typeof session> = session;
+    return knowing.degraded?.(details) ?? session.up({ ...details, degraded: true });
+  }
+
+  private serviceOf(instance: string | undefined): LockService {
+    const token = getLockServiceToken(instance);
+    try {
+      return this.modules.get(token, { strict: false });
+    } catch {
+      const name = instance === undefined ? '' : `name: "${instance}", `;
+      const rule = `there is no such LockService; import LockModule.forRoot({ ${name}… })`;
+      throw new LockConfigError('instance', rule, { value: instance });
+    }
+  }
+}
