@@ -74,12 +74,31 @@ function assertPlace(options: LockModuleOptions): void {
   }
   const { connection, store, nodes } = options;
   if (connection !== undefined) assertConnection('connection', connection);
-  if (nodes !== undefined && !Array.isArray(nodes)) {
-    throw new LockConfigError('nodes', 'must be an array of connections', { value: nodes });
-  }
+  if (nodes !== undefined) assertNodes(nodes);
   if (store !== undefined && store !== 'memory' && !isStore(store)) {
     throw new LockConfigError('store', "must be 'memory' or a LockStore", { value: store });
   }
+}
+
+function assertNodes(nodes: unknown): void {
+  if (!Array.isArray(nodes)) {
+    throw new LockConfigError('nodes', 'must be an array of connections', { value: nodes });
+  }
+  if (nodes.length < 3 || nodes.length % 2 === 0) {
+    const rule =
+      'must be an odd number of independent masters, 3 at least: an even one survives no failure more';
+    throw new LockConfigError('nodes', rule, { value: nodes });
+  }
+  nodes.forEach((node: unknown, index) => {
+    const option = `nodes[${String(index)}]`;
+    assertConnection(option, node);
+    // One that is named twice votes twice.
+    if (nodes.indexOf(node) !== index)
+      throw new LockConfigError(option, 'is the same connection as another node');
+    if (isObject(node) && ('cluster' in node || (node as { isCluster?: unknown }).isCluster === true)) {
+      throw new LockConfigError(option, 'must be a single server or Sentinel: a cluster is no single vote');
+    }
+  });
 }
 
 function assertConnection(option: string, connection: unknown): void {

@@ -7,7 +7,7 @@ import type { LockStore } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { GroupLine } from './group-line.js';
 import { Preflight } from './preflight.js';
-import { Releaser } from './releaser.js';
+import { Releaser } from '../stores/releaser.js';
 import type { QueuedRequest } from './queue-place.js';
 import { QueuePlaces } from './queue-places.js';
 import { releasedError, Tenure, type TenureHolder, type TenureOrigin, type Terms } from './tenure.js';

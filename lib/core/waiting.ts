@@ -1,6 +1,6 @@
 import { isLockUnavailableError, LockUnavailableError } from '../lock.errors.js';
 import { now, timerAt } from './deadline.js';
-import type { Releaser } from './releaser.js';
+import type { Releaser } from '../stores/releaser.js';
 import type { Tenure, Terms } from './tenure.js';
 
 // What waiting in a local line and waiting in a queue of the store have in common.

@@ -3,6 +3,7 @@ import type { QueuedRequest } from '../core/queue-place.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
+import { LockConfigError } from '../lock.errors.js';
 import { StoreLock } from './store-lock.js';
 
 /** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */
@@ -13,6 +14,8 @@ export class QueueLock extends StoreLock {
     protected readonly queue: QueuedRequest['queue'],
   ) {
     super(name, client);
+    const { noQueues } = client.store;
+    if (noQueues !== undefined) throw new LockConfigError('nodes', noQueues, { key: name });
   }
 
   override get identity(): string {

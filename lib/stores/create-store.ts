@@ -3,10 +3,12 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
 import type { LockStore } from './lock-store.js';
 import { MemoryLockStore } from './memory/memory-lock-store.js';
+import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { commandClient, nodeName, subscriberClient } from './redis/clients.js';
 import { clientWarnings } from './redis/client-settings.js';
 import { RedisConnection } from './redis/connection.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
+import { RedisMember } from './redis/redis-member.js';
 
 interface Settings {
   readonly keyPrefix: string;
@@ -15,24 +17,39 @@ interface Settings {
 
 /** Makes the store that the options name. Connecting goes on in the background. */
 export function createStore(options: LockModuleOptions, settings: Settings): LockStore {
-  const { connection, store } = options;
+  const { connection, nodes, store } = options;
+  const { leaseTime } = settings;
   if (store === 'memory') return new MemoryLockStore();
   if (store !== undefined) return store;
-  if (connection !== undefined) return redisStore(connection, settings);
-  throw new LockConfigError('nodes', 'Redlock is not available in this version; use connection');
-}
-
-function redisStore(connection: ConnectionOption, { keyPrefix, leaseTime }: Settings): LockStore {
-  const { client, owned } = commandClientOf(connection, leaseTime);
-  const node = nodeName(client);
+  if (nodes !== undefined) {
+    // A node that is silent must not use up the lease that the others have granted.
+    const nodeTimeout = Math.max(50, leaseTime * 0.05);
+    return new QuorumLockStore(
+      nodes.map((node) => redisMember(node, settings, nodeTimeout)),
+      leaseTime,
+    );
+  }
+  if (connection === undefined) throw new LockConfigError('connection', 'is missing');
   // A sixth of the lease leaves time to try a renewal again, two seconds is long for any Redis that works.
   const commandTimeout = Math.max(100, Math.min(leaseTime / 6, 2_000));
-  return new RedisLockStore({
-    connection: new RedisConnection(client, node, commandTimeout, owned),
+  return redisMember(connection, settings, commandTimeout).store;
+}
+
+function redisMember(
+  option: ConnectionOption,
+  { keyPrefix, leaseTime }: Settings,
+  commandTimeout: number,
+): RedisMember {
+  const { client, owned } = commandClientOf(option, leaseTime);
+  const node = nodeName(client);
+  const connection = new RedisConnection(client, node, commandTimeout, owned);
+  const store = new RedisLockStore({
+    connection,
     subscriberConnection: () => new RedisConnection(subscriberClient(client), node, commandTimeout, true),
     keyPrefix,
     clientWarnings: owned ? [] : clientWarnings(client, node),
   });
+  return new RedisMember(store, connection, keyPrefix);
 }
 
 function commandClientOf(connection: ConnectionOption, leaseTime: number): { client: Redis; owned: boolean } {

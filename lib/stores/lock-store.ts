@@ -7,6 +7,9 @@
  * been carried out. A name that holds something else rejects with LockKindMismatchError and changes nothing.
  */
 export interface LockStore {
+  /** Why it has no kinds with a queue; undefined where it has them. */
+  readonly noQueues?: string | undefined;
+
   /** Takes the lock for `owner`, or says that somebody else has it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 

@@ -40,8 +40,13 @@ function tokenOf(reply: AcquireReply): number {
 /**
  * What every store has to do, as tests: for the authors of stores, and for ours.
  * @param createPlace makes a place of its own for this suite
+ * @param options `queues: false` for a store without the kinds that have a queue; see {@link LockStore.noQueues}
  */
-export function describeLockStore(title: string, createPlace: () => Promise<StorePlace>): void {
+export function describeLockStore(
+  title: string,
+  createPlace: () => Promise<StorePlace>,
+  { queues = true }: { queues?: boolean } = {},
+): void {
   const { describe, it, beforeAll, afterAll } = globalThis as unknown as TestFramework;
 
   describe(`lock store: ${title}`, () => {
@@ -386,7 +391,9 @@ export function describeLockStore(title: string, createPlace: () => Promise<Stor
       assert.equal(await store.inspect(name), null);
       const token = tokenOf(await store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
       const stored = await other.inspect(name);
-      assert.equal(stored?.fencingToken, token);
+      // Of several nodes one may have given a greater one that nobody has got.
+      assert.ok((stored?.fencingToken ?? 0) >= token);
+      assert.ok(stored !== null);
       assert.equal(stored.holders.length, 1);
       const [holder] = stored.holders;
       assert.equal(holder?.owner, 'a:1');
@@ -401,7 +408,7 @@ export function describeLockStore(title: string, createPlace: () => Promise<Stor
       for (const node of nodes) assert.equal(node.status, 'up', node.error);
     });
 
-    describe('queue', () => {
+    const describeQueue = () => {
       const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
       const READ = { kind: 'read-write', mode: 'shared', capacity: Number.MAX_SAFE_INTEGER } as const;
       const WRITE = { ...READ, mode: 'exclusive' } as const;
@@ -570,7 +577,15 @@ export function describeLockStore(title: string, createPlace: () => Promise<Stor
         assert.ok((await store.acquire(write)).granted);
         await store.release({ ...write, queue: WRITE });
       });
-    });
+    };
+
+    if (queues) describe('queue', describeQueue);
+    else {
+      it('says why it has no kinds with a queue', () => {
+        assert.ok(store.noQueues !== undefined && store.noQueues.length > 0);
+        return Promise.resolve();
+      });
+    }
 
     describe('under a LockService', () => {
       const withServices = async (
@@ -593,7 +608,7 @@ export function describeLockStore(title: string, createPlace: () => Promise<Stor
         ['read', (locks, name) => locks.getReadWriteLock(name).read, Infinity],
         ['semaphore', (locks, name) => locks.getSemaphore(name, 3), 3],
       ];
-      for (const [kind, lockOf, allowed] of kinds) {
+      for (const [kind, lockOf, allowed] of queues ? kinds : kinds.slice(0, 1)) {
         it(`lets as many in at once as a ${kind} lock allows, renews them, and leaves nothing`, () =>
           withServices(async (one, two) => {
             const name = freshName();

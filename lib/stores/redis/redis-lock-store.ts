@@ -50,7 +50,7 @@ export class RedisLockStore implements LockStore {
   private readonly clientPrefix: string;
   private readonly clock = new ServerClock();
   /** The acquisitions under way, by owner. */
-  private readonly entering = new Map<string, { unwanted: boolean }>();
+  private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
   private subscriber: Subscriber | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -138,8 +138,7 @@ export class RedisLockStore implements LockStore {
   async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<boolean> {
     const keys = this.keys(name);
     const { epoch } = this.connection;
-    const entering = this.entering.get(owner);
-    if (entering !== undefined) entering.unwanted = true;
+    for (const acquisition of this.entering.get(owner) ?? []) acquisition.unwanted = true;
     const released =
       queue === undefined
         ? await this.run(
@@ -215,11 +214,13 @@ export class RedisLockStore implements LockStore {
     name: string,
   ): Promise<unknown> {
     const acquisition = { unwanted: false };
-    this.entering.set(owner, acquisition);
+    const entering = this.entering.get(owner) ?? new Set();
+    this.entering.set(owner, entering.add(acquisition));
     try {
       return await this.run(script, keys, args, name, acquisition);
     } finally {
-      this.entering.delete(owner);
+      entering.delete(acquisition);
+      if (entering.size === 0) this.entering.delete(owner);
     }
   }
 

@@ -1,9 +1,9 @@
-import type { LockStore, ReleaseRequest } from '../stores/lock-store.js';
+import type { LockStore, ReleaseRequest } from './lock-store.js';
 import { isLockUnavailableError, type LockError } from '../lock.errors.js';
-import { now, timerAt } from './deadline.js';
 
-/** First pause before a release is repeated, ms; doubled each time. */
+/** First pause before a release is repeated, ms; doubled each time, up to a minute. */
 const FIRST_RETRY = 250;
+const LONGEST_PAUSE = 60_000;
 
 export interface ReleaseOptions {
   /** Hears of the first failure. */
@@ -25,11 +25,11 @@ export class Releaser {
   private readonly underway = new Set<Promise<unknown>>();
   private closed = false;
 
-  constructor(private readonly store: LockStore) {}
+  constructor(private readonly store: Pick<LockStore, 'release'>) {}
 
   /**
    * Sends the release at once, before anything that the caller does next. Never rejects.
-   * @param until when the lease has ended in the store all the same
+   * @param until when the lease has ended in the store all the same, on the monotonic clock
    * @returns whether the owner held the lock; undefined when the store has not answered yet
    */
   async release(
@@ -68,13 +68,12 @@ export class Releaser {
       futile = !isLockUnavailableError(error) || error.permanent;
       onFailure?.(error as LockError);
     }
-    const retryAt = now() + pause;
     const arrived = answer !== undefined && !insist;
-    if (!arrived && !futile && !this.closed && retryAt < until) {
-      const timer = timerAt(retryAt, () => {
+    if (!arrived && !futile && !this.closed && performance.now() + pause < until) {
+      const timer = setTimeout(() => {
         this.retries.delete(request);
-        void this.send(request, until, pause * 2, { insist });
-      });
+        void this.send(request, until, Math.min(pause * 2, LONGEST_PAUSE), { insist });
+      }, pause);
       this.retries.set(request, timer);
     }
     return answer;

@@ -1,0 +1,27 @@
+import type { LockStore } from '../lock-store.js';
+
+/** One of the independent nodes of a quorum. */
+export interface Member {
+  /** Host and port. */
+  readonly node: string;
+  readonly store: LockStore;
+  /** Another number after every lost connection: the server behind it may be another since. */
+  readonly epoch: number;
+  /** Asks the server who it is. */
+  identify(): Promise<Incarnation>;
+  /** Notes on the server, for so many ms, that its present run belongs to a new quorum. */
+  note(runId: string, time: number): Promise<void>;
+}
+
+/** One run of a server, from its start to its end. */
+export interface Incarnation {
+  /** Undefined where the server does not tell. */
+  readonly runId: string | undefined;
+  /** ms since its start, and not more than it is. */
+  readonly uptime: number | undefined;
+  /** What was noted on it, if anything. */
+  readonly noted: string | undefined;
+}
+
+/** So many of `count` that any two majorities have one in common. */
+export const quorumOf = (count: number): number => Math.floor(count / 2) + 1;

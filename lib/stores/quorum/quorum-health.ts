@@ -1,0 +1,31 @@
+import type { StoreHealth } from '../lock-store.js';
+import { overallStatus } from '../overall-status.js';
+import { sameServerWarnings } from '../preflight.js';
+import { quorumOf } from './member.js';
+
+/**
+ * @param quarantineOf ms until a member's vote counts; undefined when it is not known
+ * @returns `down` where so few can vote that nothing can be taken
+ */
+export function quorumHealth(
+  reports: readonly StoreHealth[],
+  quarantineOf: (index: number) => number | undefined,
+): StoreHealth {
+  const nodes = reports.flatMap((report, index) =>
+    report.nodes.map((node) => {
+      const quarantine = quarantineOf(index);
+      if (quarantine === undefined || quarantine === 0 || node.status === 'down')
+        return { ...node, quarantine };
+      const error =
+        'it has restarted, and does not vote before every lease that it may have forgotten has ended';
+      return { ...node, status: 'degraded' as const, error, quarantine };
+    }),
+  );
+  const needed = quorumOf(reports.length);
+  const voting = nodes.filter((node) => node.status !== 'down' && (node.quarantine ?? 0) === 0);
+  return {
+    status: voting.length < needed ? 'down' : overallStatus(nodes, needed),
+    nodes,
+    warnings: [...reports.flatMap((report) => report.warnings), ...sameServerWarnings(nodes)],
+  };
+}

@@ -1,0 +1,37 @@
+import type { LockStore } from '../lock-store.js';
+import type { Incarnation, Member } from '../quorum/member.js';
+import type { RedisConnection } from './connection.js';
+import { serverInfo } from './server-info.js';
+
+/** A Redis server, or a Sentinel deployment, as one node of a quorum. */
+export class RedisMember implements Member {
+  private readonly noteKey: string;
+
+  constructor(
+    readonly store: LockStore,
+    private readonly connection: RedisConnection,
+    keyPrefix: string,
+  ) {
+    this.noteKey = `${keyPrefix}{quorum}:founder`;
+  }
+
+  get node(): string {
+    return this.connection.node;
+  }
+
+  get epoch(): number {
+    return this.connection.epoch;
+  }
+
+  async identify(): Promise<Incarnation> {
+    const [{ runId, uptime }, noted] = await Promise.all([
+      serverInfo(this.connection),
+      this.connection.send((client) => client.get(this.noteKey)),
+    ]);
+    return { runId, uptime, noted: noted ?? undefined };
+  }
+
+  async note(runId: string, time: number): Promise<void> {
+    await this.connection.send((client) => client.set(this.noteKey, runId, 'PX', time));
+  }
+}
