@@ -1,12 +1,14 @@
 import type { NodeHealth } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
 import { isWithheld, parseInfo, serverInfo } from './server-info.js';
-import type { Subscriber } from './subscriber.js';
 
-/** Asks one server how it is. Never rejects, and is bounded as every command is. */
+/**
+ * Asks one server how it is. Never rejects, and is bounded as every command is.
+ * @param subscriber what hears its messages, where anything does
+ */
 export async function nodeHealth(
   connection: RedisConnection,
-  subscriber: Subscriber | undefined,
+  subscriber: { alive(): Promise<boolean> } | undefined,
 ): Promise<NodeHealth> {
   const { node } = connection;
   // All at once: a server that is gone is waited for once.

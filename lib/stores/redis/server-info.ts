@@ -32,7 +32,7 @@ export function isWithheld(error: unknown): boolean {
 export function parseInfo(text: string): ServerInfo {
   const fields = new Map<string, string>();
   for (const [, field = '', value = ''] of text.matchAll(/^(\w+):(.*?)\r?$/gm)) fields.set(field, value);
-  const role = roleOf(fields.get('role'));
+  const role = ROLES.get(fields.get('role') as 'master' | 'slave');
   const uptime = numberOf(fields.get('uptime_in_seconds'));
   return {
     runId: fields.get('run_id'),
@@ -52,10 +52,11 @@ type Fields = ReadonlyMap<string, string>;
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined || text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
 
-function roleOf(role: string | undefined): 'master' | 'replica' | undefined {
-  if (role === undefined) return undefined;
-  return role === 'master' ? 'master' : 'replica';
-}
+/** Any other word is none of ours: KeyDB has replicas that take writes, under another name. */
+const ROLES = new Map([
+  ['master', 'master'],
+  ['slave', 'replica'],
+] as const);
 
 function refusalOf(fields: Fields, role: ServerInfo['role']): string | undefined {
   if (role === 'replica' && fields.get('slave_read_only') !== '0')
