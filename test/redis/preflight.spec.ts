@@ -4,6 +4,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { LockEvent, LockModuleOptions, LockService, RedisConnection } from '../../lib/index.js';
 import { sameServerWarnings } from '../../lib/stores/preflight.js';
 import { Cast } from '../scenarios/cast.js';
+import { runProgram } from '../scenarios/program.js';
 import { until } from '../scenarios/until.js';
 import { LogLines } from './log-lines.js';
 
@@ -130,6 +131,37 @@ describe('Preflight', () => {
     await cast.server({ port: server.port, args: ['--maxmemory-policy', 'allkeys-lfu'] });
     await until(() => warnings.length > 0);
     expect(warnings).toMatchObject([{ code: 'eviction-policy' }]);
+  });
+
+  // A rejection that nobody handles ends a process.
+  it.each([
+    ['the service is shut down at once', `await locks.onApplicationShutdown();`],
+    ['the service is shut down while it looks', `await connected; await locks.onApplicationShutdown();`],
+    [
+      'the server freezes and dies while it looks',
+      `await connected;
+       process.kill(pid, 'SIGSTOP');
+       await sleep(100);
+       process.kill(pid, 'SIGKILL');
+       await sleep(1_000);
+       await locks.onApplicationShutdown();`,
+    ],
+  ])('harms no process when %s', async (_, rest) => {
+    const server = await cast.server({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    const output = await runProgram(
+      `import { setTimeout as sleep } from 'node:timers/promises';
+       import { once } from 'node:events';
+       import { Redis } from 'ioredis';
+       const pid = ${String(server.pid)};
+       const client = new Redis('${server.url}');
+       client.on('error', () => undefined);
+       const connected = once(client, 'ready');
+       const locks = new LockService({ connection: client, leaseTime: 3_000 });
+       ${rest}
+       client.disconnect();
+       console.log('\\nunharmed');`,
+    );
+    expect(output.split('\n').at(-1)).toBe('unharmed');
   });
 
   it('knows a server again that is named twice', async () => {
