@@ -55,7 +55,7 @@ export class LockClient {
     this.places = new QueuePlaces(this.id, {
       ...this.context,
       store,
-      open: (request, origin) => this.open(this.places, request.name, request.terms, origin),
+      open: (request, origin) => this.begin(this.open(this.places, request.name, request.terms, origin)),
     });
     this.preflight = new Preflight(store, (warning) => {
       this.events.next({ type: 'warning', ...warning });
@@ -100,7 +100,8 @@ export class LockClient {
    */
   async obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.closed) throw new LockClosedError(name);
-    return this.begin(await this.lineOf(name).join(request));
+    const tenure = await this.lineOf(name).join(request);
+    return 'busy' in tenure ? tenure : this.begin(tenure);
   }
 
   /**
@@ -122,15 +123,14 @@ export class LockClient {
       const line = this.lineOf(names[index] ?? '');
       const tenure = this.open(line, line.name, request.terms, origin);
       line.adopt(tenure);
-      this.begin(tenure);
-      return tenure;
+      return this.begin(tenure);
     });
   }
 
   /** As `obtain`, for the kinds with a queue. */
-  async obtainQueued(request: QueuedRequest): Promise<Tenure | Busy> {
-    if (this.closed) throw new LockClosedError(request.name);
-    return this.begin(await this.places.join(request));
+  obtainQueued(request: QueuedRequest): Promise<Tenure | Busy> {
+    if (this.closed) return Promise.reject(new LockClosedError(request.name));
+    return this.places.join(request);
   }
 
   /**
@@ -188,10 +188,8 @@ export class LockClient {
   }
 
   /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
-  private begin(tenure: Tenure | Busy): Tenure | Busy {
-    if (tenure instanceof Tenure && tenure.terms.renewed) {
-      tenure.limit(now() + this.options.maxHoldTime);
-    }
+  private begin(tenure: Tenure): Tenure {
+    if (tenure.terms.renewed) tenure.limit(now() + this.options.maxHoldTime);
     return tenure;
   }
 

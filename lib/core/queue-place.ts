@@ -181,10 +181,11 @@ export class QueuePlace {
 
   private settle(answer: Tenure | Busy | Error): void {
     this.settled = true;
+    // First of all: somebody waits for it.
+    this.answer(answer);
     this.waitTimer.clear();
     this.request.signal?.removeEventListener('abort', this.onAbort);
     this.resume?.();
-    this.answer(answer);
   }
 
   private isSettled(): boolean {

@@ -34,8 +34,8 @@ export abstract class ScopedLock implements Lock {
   /** How often the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
 
-  async acquire(options?: AcquireOptions): Promise<Lease> {
-    return await this.enterOrThrow(currentScope(), options);
+  acquire(options?: AcquireOptions): Promise<Lease> {
+    return this.enterOrThrow(currentScope(), options);
   }
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {

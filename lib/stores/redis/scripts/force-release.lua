@@ -10,10 +10,11 @@
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
 -- @include queue
 
+  local held = holders > 0
   redis.call('DEL', KEYS[1])
-  local _, _, kind, capacity = fence()
-  advance(kind, capacity or 1, ARGV[2], ARGV[3])
-  return 1
+  holders = 0
+  advance('', 1, ARGV[2], ARGV[3])
+  return held and 1 or 0
 end
 if redis.call('HLEN', KEYS[1]) == 0 then return 0 end
 redis.call('DEL', KEYS[1])

@@ -22,11 +22,9 @@ local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(A
 local beside, channel, stay = ARGV[8], ARGV[9], ARGV[5] + ARGV[10]
 local member, entry = mode .. owner, mode .. ' ' .. owner
 
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', number(now))
-
-local function in_use() return redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 end
-local _, _, used, places = fence()
-if used and used ~= '' and (used ~= kind or places ~= capacity) and in_use() then
+read_fence()
+local function in_use() return holders > 0 or redis.call('EXISTS', KEYS[2]) == 1 end
+if used and (used ~= kind or places ~= capacity) and in_use() then
   -- Perhaps by the dead only.
   advance(used, places, channel, stay)
   if in_use() then return { -1, used, places } end
@@ -35,23 +33,25 @@ end
 local function enter(deadline)
   redis.call('ZREM', KEYS[2], entry)
   hold(member, math.max(deadline or 0, now + lease))
-  local last, last_owner = fence()
-  redis.call('PEXPIRE', KEYS[3], stay)
   -- A claim has its token already, and it may be in use.
-  if deadline and last_owner == owner then return { 1, now, last } end
-  local token = token_after(last)
+  if deadline and last_owner == owner then
+    redis.call('PEXPIRE', KEYS[3], stay)
+    return { 1, now, last }
+  end
+  local token = next_token()
   write_fence(token, owner, kind, capacity, stay)
   return { 1, now, token }
 end
 
-local deadline = redis.call('ZSCORE', KEYS[1], member)
+local function own_deadline() return redis.call('ZSCORE', KEYS[1], member) end
+local deadline = first == member and ends or second and own_deadline()
 if deadline then return enter(tonumber(deadline)) end
 
 -- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over.
 local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
 if head and head ~= entry and admits(string.sub(head, 1, 1), kind, capacity) then
   advance(kind, capacity, channel, stay)
-  deadline = redis.call('ZSCORE', KEYS[1], member)
+  deadline = own_deadline()
   if deadline then return enter(tonumber(deadline)) end
   head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
 end
@@ -62,17 +62,16 @@ if (not head or head == entry or beside ~= '') and admits(mode, kind, capacity, 
 local arrival = redis.call('ZSCORE', KEYS[2], entry) or tonumber(ARGV[7])
 if ARGV[6] == '1' then
   if arrival == 0 then
-    local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
-    arrival = math.max(micros, last and last + 1 or 0)
+    local latest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+    arrival = math.max(micros, latest and latest + 1 or 0)
   end
-  redis.call('ZADD', KEYS[2], number(arrival), entry)
+  redis.call('ZADD', KEYS[2], arrival, entry)
   -- The queue outlives whom it waits for.
-  local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-  redis.call('PEXPIRE', KEYS[2], number(stay + math.max((last or now) - now, 0)))
+  redis.call('PEXPIRE', KEYS[2], stay + math.max(in_the_way('x') - now, 0))
 end
 
-local ends, holder = in_the_way(mode)
+local ends_at, holder = in_the_way(mode)
 local rank = redis.call('ZRANK', KEYS[2], entry) or 0
 -- Whoever is further back is told when it becomes the head. It looks by itself when a claim of those ahead would be
 -- over: they may all be dead. Not all who wait at once, though.
-return { 0, now, math.max(ends - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0), tonumber(arrival), holder or false }
+return { 0, now, math.max(ends_at - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0), tonumber(arrival), holder or false }

@@ -13,13 +13,18 @@
 
 -- @include queue
 
-local member = ARGV[2] .. ARGV[1]
-redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. ARGV[1])
-local deadline = redis.call('ZSCORE', KEYS[1], member)
-local held = deadline and tonumber(deadline) > now
-if deadline then redis.call('ZREM', KEYS[1], member) end
--- Under another owner, whom a renewal that comes late does not know.
-if held and ARGV[5] ~= '0' then hold(ARGV[2] .. 'kept:' .. ARGV[1], now + ARGV[5]) end
-keep_until_last()
+local held = redis.call('ZREM', KEYS[1], ARGV[2] .. ARGV[1])
+if held == 0 then
+  -- Who holds it does not stand in the queue.
+  redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. ARGV[1])
+else
+  holders = holders - 1
+  if ARGV[5] ~= '0' then
+    -- Under another owner, whom a renewal that comes late does not know.
+    hold(ARGV[2] .. 'kept:' .. ARGV[1], now + ARGV[5])
+  elseif holders > 0 then
+    keep_until_last()
+  end
+end
 advance(ARGV[3], tonumber(ARGV[4]), ARGV[6], ARGV[7])
-return held and 1 or 0
+return held

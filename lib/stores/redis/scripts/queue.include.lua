@@ -1,5 +1,6 @@
 -- What the queue's scripts share: a lock with holders that have a deadline each, a capacity, and waiters in the order
--- of their arrival. Expects KEYS and the server's time in `now`.
+-- of their arrival. Expects KEYS; leaves the server's time in `now`, and the number of those whose hold is not over in
+-- `holders`. A hand-over is as long as its script, so what is known already is not asked for again.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
 -- KEYS[2]  the queue: a sorted set of waiters, "<x or s> <owner>", by arrival in microseconds
@@ -12,47 +13,63 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
+-- Whose hold ends first, when, and who else holds it: mostly nobody does.
+local function first_holders() return unpack(redis.call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')) end
+local first, ends, second = first_holders()
 -- A sorted set of somebody else's is left as it is.
-local first = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
 if first and not string.find(first, '^[xs]%S+:%d+$') then
   return redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
 end
+if first and tonumber(ends) <= now then
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+  first, ends, second = first_holders()
+end
+local holders = second and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
 
-local function number(n) return string.format('%.0f', n) end
-
-local function fence()
-  local last, owner, kind, capacity = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
-  return tonumber(last or 0), owner, kind, tonumber(capacity)
+-- The last token and whose it is, and what the lock is in use as.
+local last, last_owner, used, places
+local function read_fence()
+  local token, owner, kind, capacity = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
+  last, last_owner, used, places = tonumber(token or 0), owner, kind ~= '' and kind or nil, tonumber(capacity)
 end
 
-local function token_after(last) return math.max(last + 1, micros) end
+local function next_token() return math.max(last + 1, micros) end
+
+-- Digit by digit, where Lua would round.
+local function digits(n) return string.format('%.0f', n) end
 
 -- Keeps the last token, with the lock's kind, so that one name is never two kinds at once.
 local function write_fence(token, owner, kind, capacity, stay)
-  redis.call('SET', KEYS[3], number(token) .. ' ' .. owner .. ' ' .. kind .. ' ' .. number(capacity), 'PX', stay)
+  last, last_owner = token, owner
+  redis.call('SET', KEYS[3], digits(token) .. ' ' .. owner .. ' ' .. kind .. ' ' .. digits(capacity), 'PX', stay)
 end
 
 -- The lock's key lives as long as its last holder.
 local function keep_until_last()
-  local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-  if last then redis.call('PEXPIREAT', KEYS[1], number(last)) end
+  redis.call('PEXPIREAT', KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
 end
 
 local function hold(member, deadline)
-  redis.call('ZADD', KEYS[1], number(deadline), member)
-  keep_until_last()
+  holders = holders + redis.call('ZADD', KEYS[1], deadline, member)
+  if holders > 1 then keep_until_last() else redis.call('PEXPIREAT', KEYS[1], deadline) end
+end
+
+-- Owner of the exclusive hold, '' without one. While a script runs, none comes to others, and none goes after this.
+local exclusive
+local function exclusive_owner()
+  if exclusive then return exclusive end
+  exclusive = ''
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    if string.sub(member, 1, 1) == 'x' then exclusive = string.sub(member, 2) end
+  end
+  return exclusive
 end
 
 -- Shared holders enter together, an exclusive one alone. A writer may read beside its own write hold.
 local function admits(mode, kind, capacity, beside)
-  local holders = redis.call('ZCARD', KEYS[1])
-  if mode == 'x' then return holders == 0 end
-  if holders >= capacity then return false end
-  if kind ~= 'read-write' then return true end
-  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if string.sub(member, 1, 1) == 'x' and string.sub(member, 2) ~= beside then return false end
-  end
-  return true
+  if holders == 0 then return true end
+  if mode == 'x' or holders >= capacity then return false end
+  return kind ~= 'read-write' or exclusive_owner() == '' or exclusive_owner() == beside
 end
 
 -- When the hold that is in the way of `mode` ends by itself, and whose it is.
@@ -70,25 +87,24 @@ end
 -- Lets in those at the head of the queue who may enter now, each on a short claim which its process has to confirm,
 -- and tells the new head until when to wait. Whose process does not listen is gone, and does not hold up the others.
 local function advance(kind, capacity, channel, stay)
-  -- What it is in use as counts, not what the caller takes it for.
-  local last, _, used, places = fence()
-  if used and used ~= '' then kind, capacity = used, places end
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', number(now))
-  while true do
-    local entry = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-    if not entry then return end
-    local mode, owner = string.match(entry, '^(.) (.*)$')
-    if admits(mode, kind, capacity) then
-      redis.call('ZREM', KEYS[2], entry)
-      local token = token_after(last)
-      if tell(owner, 'granted ' .. owner .. ' ' .. number(token) .. ' ' .. number(now), channel) > 0 then
-        last = token
-        write_fence(token, owner, kind, capacity, stay)
-        hold(mode .. owner, now + CLAIM)
+  repeat
+    local heads = redis.call('ZRANGE', KEYS[2], 0, 1)
+    if heads[1] and not last then read_fence() end
+    -- What it is in use as counts, not what the caller takes it for.
+    kind, capacity = used or kind, places or capacity
+    for _, entry in ipairs(heads) do
+      local mode, owner = string.sub(entry, 1, 1), string.sub(entry, 3)
+      if admits(mode, kind, capacity) then
+        redis.call('ZREM', KEYS[2], entry)
+        local token = next_token()
+        if tell(owner, 'granted ' .. owner .. ' ' .. digits(token) .. ' ' .. digits(now), channel) > 0 then
+          write_fence(token, owner, kind, capacity, stay)
+          hold(mode .. owner, now + CLAIM)
+        end
+      else
+        if tell(owner, 'next ' .. owner .. ' ' .. digits(in_the_way(mode) - now), channel) > 0 then return end
+        redis.call('ZREM', KEYS[2], entry)
       end
-    else
-      if tell(owner, 'next ' .. owner .. ' ' .. number(in_the_way(mode) - now), channel) > 0 then return end
-      redis.call('ZREM', KEYS[2], entry)
     end
-  end
+  until #heads < 2
 end
