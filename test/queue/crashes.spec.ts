@@ -325,9 +325,11 @@ describe('A clock that is 10 minutes off', () => {
 
   const skewed = (ms: number) =>
     `const Right = Date;
+     let offset = ${String(ms)};
+     globalThis.stepClock = (ms) => void (offset += ms);
      globalThis.Date = class extends Right {
-       constructor(...given) { super(...(given.length > 0 ? given : [Right.now() + ${String(ms)}])); }
-       static now() { return Right.now() + ${String(ms)}; }
+       constructor(...given) { super(...(given.length > 0 ? given : [Right.now() + offset])); }
+       static now() { return Right.now() + offset; }
      };`;
 
   it('changes nothing: not the order, not the exclusion, not the lease of a killed holder', async () => {
@@ -353,9 +355,8 @@ describe('A clock that is 10 minutes off', () => {
       const waiting = take(worker, 'claim', FAIR);
       await queued(service, 'claim', 1);
       await holder.release();
-      const { id } = await waiting;
       // A grant that was taken for a younger one would promise more; one taken for an older one would be asked for again.
-      const { remainingTime } = await worker.call<{ remainingTime: number }>('state', id);
+      const { id, remainingTime } = await waiting;
       expect(remainingTime).toBeLessThanOrEqual(CLAIM);
       await worker.call('release', id);
     }
@@ -370,5 +371,33 @@ describe('A clock that is 10 minutes off', () => {
       expect(granted - killed).toBeGreaterThan(500);
       expect(granted - killed).toBeLessThan(1_500 + CLAIM + AT_ONCE);
     }
+  });
+
+  it.each([
+    ['forward', 600_000],
+    ['back', -600_000],
+  ])('or steps %s while its process waits, and while it holds: nothing changes', async (_, step) => {
+    const worker = await Worker.start({
+      url: stage.server.url,
+      service: { leaseTime: 1_500 },
+      preload: skewed(0),
+    });
+    all = [worker];
+    const service = stage.service();
+    const holder = await service.getFairLock('steps').acquire();
+    const waiting = take(worker, 'steps', FAIR);
+    await queued(service, 'steps', 1);
+    await worker.call('stepClock', step);
+    await holder.release();
+    const { id, owner, remainingTime } = await waiting;
+    expect(remainingTime).toBeLessThanOrEqual(CLAIM);
+
+    await worker.call('stepClock', step);
+    // Longer than the lease, so that it has been renewed in time.
+    await sleep(2_000);
+    const state = await worker.call<{ remainingTime: number }>('state', id);
+    expect(state).toMatchObject({ held: true, aborted: false });
+    expect(state.remainingTime).toBeLessThanOrEqual(1_500);
+    expect((await service.inspect('steps'))?.holders).toMatchObject([{ owner }]);
   });
 });

@@ -25,6 +25,8 @@ export interface Kept {
   id: number;
   owner: string;
   fencingToken: number;
+  /** ms, at the moment of the grant. */
+  remainingTime: number;
 }
 
 export const take = (worker: Worker, name: string, kind: Kind, options: object = {}): Promise<Kept> =>

@@ -28,7 +28,7 @@ function keep(lease) {
   if (lease === null) return null;
   const id = leases.size;
   leases.set(id, lease);
-  return { id, owner: lease.owner, fencingToken: lease.fencingToken };
+  return { id, owner: lease.owner, fencingToken: lease.fencingToken, remainingTime: lease.remainingTime() };
 }
 
 async function holdFor(name, options, ms) {
@@ -56,6 +56,8 @@ const methods = {
   holdFor,
   race: (name, times, options, holdMs) =>
     Promise.all(Array.from({ length: times }, () => holdFor(name, options, holdMs))),
+  /** Where a preload has made the wall clock adjustable. */
+  stepClock: (ms) => globalThis.stepClock(ms),
   forceRelease: (name) => service.forceRelease(name),
   blockEventLoop: (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
   shutDown: async () => {
