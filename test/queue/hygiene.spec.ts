@@ -1,8 +1,9 @@
+import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import type { Lock } from '../../lib/index.js';
 import { Stage, until } from '../pitfalls/stage.js';
-import { FAIR, type Kind, lockOf, READ, semaphore, WRITE } from './kinds.js';
+import { FAIR, type Kind, lockOf, READ, semaphore, take, WRITE } from './kinds.js';
 
 const stage = Stage.set();
 const SEED = 20_261_120;
@@ -27,17 +28,33 @@ const NAMES: [string, readonly Kind[]][] = [
   ['permits:1', [semaphore(1)]],
 ];
 
-it('after 2,000 random operations nothing is left but fences, and every key had a TTL at all times', async () => {
+/** Of this process: what would keep it alive. */
+const timers = () => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
+
+const OPERATIONS = 10_000;
+const LOOPS = 40;
+const KILLS = 20;
+
+it('after 10,000 random operations and 20 kills nothing is left but fences, and every key had a TTL at all times', async () => {
   const random = randomFrom(SEED);
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
-  const services = [stage.service(), stage.service()];
+  const given = stage.client();
+  const listeners = () => given.eventNames().map((event) => [event, given.listenerCount(event)]);
+  const listenersBefore = listeners();
+  const services = [stage.service(), stage.service({ connection: given })];
+  for (const service of services) await service.getFairLock('fair:1').using(() => undefined);
+  const timersBefore = timers();
 
   /** Who is inside at present, by name; what the rules say is checked at each entry. */
   const inside = new Map<string, Kind[]>();
   const violations: string[] = [];
+  const outcomes = { held: 0, aborted: 0, timedOut: 0, killed: 0 };
   async function hold(lock: Lock, kind: Kind, ms: number, options: object): Promise<void> {
     const lease = await lock.tryAcquire(options);
-    if (lease === null) return;
+    if (lease === null) {
+      outcomes.timedOut++;
+      return;
+    }
     const others = inside.get(lock.name) ?? [];
     const all = [...others, kind];
     inside.set(lock.name, all);
@@ -47,6 +64,7 @@ it('after 2,000 random operations nothing is left but fences, and every key had 
     const left = inside.get(lock.name)!;
     left.splice(left.indexOf(kind), 1);
     await lease.release();
+    outcomes.held++;
   }
 
   const withoutEnd: string[] = [];
@@ -61,30 +79,51 @@ it('after 2,000 random operations nothing is left but fences, and every key had 
   }
   const watching = watch();
 
+  /** Never aborted, and shared by many: what listens to it has to go each time. */
+  const shared = new AbortController();
+  const signals: AbortSignal[] = [shared.signal];
   async function operate(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       const [name, kinds] = pick(NAMES);
       const kind = pick(kinds);
-      const abortion = new AbortController();
-      const waitTime = pick([0, 1, 5, 20, 2_000]);
+      const abortion = random() < 0.3 ? new AbortController() : undefined;
+      if (abortion !== undefined) signals.push(abortion.signal);
       const options = {
-        waitTime,
-        signal: abortion.signal,
+        // The longest is longer than the test waits below: nobody may have to run out of it.
+        waitTime: pick([0, 1, 5, 20, 60_000]),
+        signal: (abortion ?? shared).signal,
         ...(random() < 0.3 && { leaseTime: pick([20_000, 60_000]) }),
       };
-      const timer =
-        random() < 0.3
-          ? setTimeout(() => {
-              abortion.abort();
-            }, random() * 15)
-          : undefined;
+      const timer = setTimeout(() => abortion?.abort(), random() * 15);
       await hold(lockOf(pick(services), name, kind), kind, random() * 4, options).catch((error: unknown) => {
         if ((error as { code?: string }).code !== 'LOCK_ABORTED') throw error;
+        outcomes.aborted++;
       });
       clearTimeout(timer);
     }
   }
-  await Promise.all(Array.from({ length: 40 }, () => operate(50)));
+
+  /** Processes that hold a lock, and stand in each queue, when they are killed. */
+  async function killSome(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      const worker = await stage.worker({ leaseTime: 500 });
+      for (const [name, kinds] of NAMES) {
+        void worker.call('race', name, 5, { ...pick(kinds), waitTime: Infinity }, random() * 10);
+      }
+      const [name, kinds] = pick(NAMES);
+      await take(worker, name, pick(kinds), { waitTime: Infinity });
+      await sleep(random() * 50);
+      await worker.kill();
+      outcomes.killed++;
+    }
+  }
+  const survivor = await stage.worker({ leaseTime: 500 });
+  const races = NAMES.map(([name, kinds]) => survivor.call('race', name, 20, { ...pick(kinds) }, 2));
+  const kills = [killSome(KILLS / 2), killSome(KILLS / 2)];
+  await Promise.all(Array.from({ length: LOOPS }, () => operate(OPERATIONS / LOOPS)));
+  await Promise.all([...races, ...kills]);
+  // Whoever was killed while they waited have been left where they stood; the next who comes finds them.
+  for (const [name, [kind]] of NAMES) await lockOf(services[0]!, name, kind!).using(() => undefined);
 
   expect(violations).toEqual([]);
   const fences = NAMES.map(([name]) => `{lock:${name}}:fence`);
@@ -92,6 +131,14 @@ it('after 2,000 random operations nothing is left but fences, and every key had 
   over.abort();
   await watching;
   expect(withoutEnd).toEqual([]);
+  // Each of them has happened, and often.
+  expect(Math.min(outcomes.held, outcomes.aborted, outcomes.timedOut)).toBeGreaterThan(OPERATIONS / 20);
+  expect(outcomes.killed).toBe(KILLS);
+
+  expect(signals.filter((signal) => getEventListeners(signal, 'abort').length > 0)).toEqual([]);
+  await until(() => timers() <= timersBefore);
+  // It ends by itself, so that no timer of its own is left either.
+  await survivor.stop();
   for (const service of services) {
     expect(await service.health()).toMatchObject({ held: 0, waiting: 0, renewalHeadroom: undefined });
     // One subscription for all places of a process.
@@ -99,6 +146,7 @@ it('after 2,000 random operations nothing is left but fences, and every key had 
     await service.onApplicationShutdown();
   }
   await until(async () => (await stage.redis.pubsub('CHANNELS')).length === 0);
+  expect(listeners()).toEqual(listenersBefore);
 }, 60_000);
 
 it('a service that shuts down gives up its places and its holds', async () => {
