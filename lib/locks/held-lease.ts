@@ -65,8 +65,8 @@ export class HeldLease implements Lease {
     return this.release();
   }
 
-  private async leave(keepFor: number): Promise<void> {
+  private leave(keepFor: number): Promise<void> {
     this.hold.leases.delete(this);
-    await this.hold.leave(keepFor > 0 ? keepFor : undefined);
+    return this.hold.leave(keepFor > 0 ? keepFor : undefined);
   }
 }

@@ -127,6 +127,8 @@ export class RedisConnection {
   private bounded<T>(send: (over: () => boolean) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let over = false;
+      // Sent first: whoever waits for what it brings need not wait for this timer, too.
+      const sent = send(() => over);
       const timer = setTimeout(() => {
         // A process that was busy or stopped finds its timers due before it reads: a reply that is already here counts.
         setImmediate(() => {
@@ -134,7 +136,7 @@ export class RedisConnection {
           reject(new CommandTimeout(this.commandTimeout));
         });
       }, this.commandTimeout);
-      send(() => over).then(
+      sent.then(
         (reply) => {
           clearTimeout(timer);
           resolve(reply);
