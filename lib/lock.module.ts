@@ -9,7 +9,7 @@ import {
 } from './lock.options.js';
 import { assertInstanceName, resolveOptions } from './lock.options.validation.js';
 import { LockService } from './lock.service.js';
-import { getLockServiceToken } from './nest/lock-service.token.js';
+import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
 
 /** Provides a LockService. Import it once per instance; by default every module of the application sees it. */
 @Module({})
@@ -55,10 +55,12 @@ function moduleOf(
   { name, isGlobal = DEFAULTS.isGlobal }: Pick<LockModuleAsyncOptions, 'name' | 'isGlobal'>,
   providers: Provider[],
 ): DynamicModule {
+  const token = getLockServiceToken(name);
+  const others = name === undefined ? otherServiceClasses() : [];
   return {
     module: LockModule,
     global: isGlobal,
-    providers,
-    exports: [getLockServiceToken(name)],
+    providers: [...providers, ...others.map((provide) => ({ provide, useExisting: token }))],
+    exports: [token, ...others],
   };
 }

@@ -8,7 +8,7 @@ import { LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { PlainGroup } from './plain-group.js';
 import { PlainLock } from './plain-lock.js';
-import { type OwnLease, ScopedLock } from './scoped-lock.js';
+import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /** What is taken in one step: plain locks that live together, or any other lock for itself. */
 interface Unit {
@@ -35,7 +35,7 @@ export class MultiLock extends ScopedLock {
     }
     const members = new Map<string, ScopedLock>();
     for (const lock of locks as readonly unknown[]) {
-      if (!(lock instanceof ScopedLock)) {
+      if (!isScopedLock(lock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
       for (const member of lock instanceof MultiLock ? lock.members : [lock])

@@ -13,11 +13,19 @@ export interface OwnLease extends Lease {
   release(minHoldTime?: number): Promise<void>;
 }
 
+/** Marks our locks, so that a multi-lock knows those that another copy of this package has made. */
+const BRAND = Symbol.for('nestjs-distributed-lock.lock');
+
+export const isScopedLock = (value: unknown): value is ScopedLock =>
+  typeof value === 'object' && value !== null && BRAND in value;
+
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
   /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
   abstract readonly identity: string;
+
+  readonly [BRAND] = true;
 
   constructor(private readonly defaultWaitTime: number) {}
 

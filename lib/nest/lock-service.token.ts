@@ -2,6 +2,19 @@ import { Inject, type InjectionToken } from '@nestjs/common';
 import { assertInstanceName } from '../lock.options.validation.js';
 import { LockService } from '../lock.service.js';
 
+/**
+ * The LockService classes of this process: two where one part of it has loaded this package as ESM and another as
+ * CommonJS. The first to come is the token of all, so that a decorator of one copy gets the service of the other's module.
+ */
+const COPIES = Symbol.for('nestjs-distributed-lock.services');
+const shared = globalThis as { [COPIES]?: Set<typeof LockService> | undefined };
+const copies = (shared[COPIES] ??= new Set<typeof LockService>()).add(LockService);
+const [defaultToken = LockService] = copies;
+
+/** The other copies' classes, by which their constructors ask for the default instance. */
+export const otherServiceClasses = (): (typeof LockService)[] =>
+  [...copies].filter((copy) => copy !== defaultToken);
+
 /** Under `Symbol.for`, so that two copies of this package mean the same instance. Nest prints it when nothing provides it. */
 const tokenOf = (name: string): symbol =>
   Symbol.for(`LockService "${name}" (provided by LockModule.forRoot({ name: "${name}", … }))`);
@@ -13,7 +26,7 @@ const tokenOf = (name: string): symbol =>
  */
 export function getLockServiceToken(name?: string): InjectionToken<LockService> {
   assertInstanceName(name);
-  return name === undefined ? LockService : tokenOf(name);
+  return name === undefined ? defaultToken : tokenOf(name);
 }
 
 /** Injects the LockService of that name into a constructor parameter or a property. */

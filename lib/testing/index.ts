@@ -1,0 +1,1 @@
+export { describeLockStore, type StorePlace } from './describe-lock-store.js';
