@@ -74,9 +74,11 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
               () => method.apply(this, args),
             );
           }
-        : // An async function, so that a wrong key rejects instead of throwing past the caller's await.
-          async function (this: object, ...args: unknown[]) {
-            return await lockPromise(callOn(this, args), () => method.apply(this, args));
+        : function (this: object, ...args: unknown[]) {
+            return lockPromise(
+              () => callOn(this, args),
+              () => method.apply(this, args),
+            );
           };
     copyMetadata(method, wrapper);
     descriptor.value = wrapper;

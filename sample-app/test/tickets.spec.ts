@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockService } from 'nestjs-distributed-lock';
+import { makeLockBusy } from 'nestjs-distributed-lock/testing';
 import { AppModule } from '../src/app.module.js';
 import { rush } from '../src/demo/rush.js';
 import { Sale } from '../src/tickets/sale.js';
@@ -51,9 +52,10 @@ describe('the ticket shop', () => {
 
   it('answers 409 when the lock stays busy', async () => {
     const url = await open({ waitTime: 20 });
-    await app.get(LockService).using('show:tonight', async () => {
-      expect(await rush([url], 'buy', 1)).toMatchObject([{ status: 409 }]);
-    });
+    const busy = await makeLockBusy(app.get(LockService).getLock('show:tonight'));
+    expect(await rush([url], 'buy', 1)).toMatchObject([{ status: 409 }]);
+    await busy.release();
+    expect(await rush([url], 'buy', 1)).toMatchObject([{ status: 201 }]);
   });
 
   it('answers 503 when Redis cannot be reached', async () => {

@@ -1,0 +1,154 @@
+import 'reflect-metadata';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import {
+  currentLease,
+  DistributedLock,
+  getLockServiceToken,
+  type Lease,
+  type Lock,
+  LockConfigError,
+  LockLostError,
+  LockService,
+  LockTimeoutError,
+  MemoryLockStore,
+} from '../../lib/index.js';
+import {
+  LockTestingModule,
+  type LockTestingOptions,
+  loseLock,
+  makeLockBusy,
+} from '../../lib/testing/index.js';
+
+@Injectable()
+class Orders {
+  @DistributedLock('order:$<args[0]>', { onLost: 'throw' })
+  async pay(_id: string, work: () => Promise<unknown> = () => Promise.resolve()): Promise<Lease | undefined> {
+    await work();
+    return currentLease();
+  }
+}
+
+const open: TestingModule[] = [];
+const boot = async (options?: LockTestingOptions) => {
+  const imports = [LockTestingModule.forRoot(options)];
+  const module = await Test.createTestingModule({ imports, providers: [Orders] }).compile();
+  open.push(await module.init());
+  return module;
+};
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((module) => module.close()));
+});
+
+describe('LockTestingModule', () => {
+  it('gives decorated services their locks without Redis', async () => {
+    const lease = await (await boot()).get(Orders).pay('a');
+    expect(lease).toMatchObject({ name: 'order:a' });
+    expect(Number.isSafeInteger(lease?.fencingToken)).toBe(true);
+  });
+
+  it('takes the options of LockModule', async () => {
+    const module = await Test.createTestingModule({
+      imports: [LockTestingModule.forRoot({ name: 'reports', waitTime: 0, isGlobal: false })],
+    }).compile();
+    open.push(module);
+    const locks = module.get<LockService>(getLockServiceToken('reports'), { strict: false });
+    await makeLockBusy(locks.getLock('a'));
+    await expect(locks.acquire('a')).rejects.toBeInstanceOf(LockTimeoutError);
+  });
+
+  it('lets instances on one store compete, and others not', async () => {
+    const store = new MemoryLockStore();
+    const [one, two, apart] = [await boot({ store }), await boot({ store }), await boot()].map((module) =>
+      module.get(LockService),
+    );
+    await makeLockBusy(one!.getLock('a'));
+    expect(await two!.tryAcquire('a')).toBeNull();
+    expect(await apart!.tryAcquire('a')).not.toBeNull();
+  });
+});
+
+describe('makeLockBusy', () => {
+  const kinds: [string, (locks: LockService) => Lock][] = [
+    ['plain', (locks) => locks.getLock('a')],
+    ['fair', (locks) => locks.getFairLock('a')],
+    ['write', (locks) => locks.getReadWriteLock('a').write],
+    ['semaphore', (locks) => locks.getSemaphore('a', 1)],
+    ['multi', (locks) => locks.getMultiLock([locks.getLock('a'), locks.getLock('b')])],
+  ];
+
+  it.each(kinds)('keeps a %s lock until its lease is released', async (_, lockOf) => {
+    const lock = lockOf((await boot()).get(LockService));
+    const busy = await makeLockBusy(lock);
+    expect(await lock.tryAcquire()).toBeNull();
+    await busy.release();
+    expect(await lock.tryAcquire()).not.toBeNull();
+  });
+
+  it('refuses a lock that is not free, and one that the caller is in', async () => {
+    const lock = (await boot()).get(LockService).getLock('a');
+    await lock.using(async () => {
+      await expect(makeLockBusy(lock)).rejects.toBeInstanceOf(LockConfigError);
+    });
+    await makeLockBusy(lock);
+    await expect(makeLockBusy(lock)).rejects.toBeInstanceOf(LockConfigError);
+  });
+});
+
+describe('loseLock', () => {
+  it('ends the lease of a running method', async () => {
+    const module = await boot();
+    const pay = module.get(Orders).pay('a', async () => {
+      const { signal } = currentLease()!;
+      await loseLock(module.get(LockService).getLock('order:a'));
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+    });
+    await expect(pay).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
+  });
+
+  it('refuses a lock that nobody holds', async () => {
+    const lock = (await boot()).get(LockService).getLock('a');
+    await expect(loseLock(lock)).rejects.toBeInstanceOf(LockConfigError);
+  });
+});
+
+describe('under fake timers', () => {
+  let locks: LockService;
+  beforeEach(async () => {
+    jest.useFakeTimers();
+    locks = (await boot()).get(LockService);
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('waits, renews and expires as they tell', async () => {
+    const busy = await makeLockBusy(locks.getLock('a'));
+    const refused = expect(locks.acquire('a')).rejects.toBeInstanceOf(LockTimeoutError);
+    await jest.advanceTimersByTimeAsync(10_001);
+    await refused;
+
+    await jest.advanceTimersByTimeAsync(600_000);
+    expect(busy.held).toBe(true);
+    expect(await locks.tryAcquire('a')).toBeNull();
+
+    const fixed = await locks.acquire('b', { leaseTime: 5_000 });
+    const next = locks.acquire('b');
+    await jest.advanceTimersByTimeAsync(5_100);
+    expect(fixed.held).toBe(false);
+    expect((await next).fencingToken).toBeGreaterThan(fixed.fencingToken);
+  });
+
+  it.each(['getLock', 'getFairLock'] as const)(
+    'a release wakes who waits, without a tick (%s)',
+    async (get) => {
+      const busy = await makeLockBusy(locks[get]('a'));
+      const other = locks[get]('a').acquire({ leaseTime: 1_000 });
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+      await busy.release();
+      expect((await other).held).toBe(true);
+    },
+  );
+});
