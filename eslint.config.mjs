@@ -1,7 +1,16 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['**/dist/', 'coverage/', '**/*.generated.ts', 'test/types/', 'test/nest-11/'] },
+  {
+    ignores: [
+      '**/dist/',
+      'coverage/',
+      '**/*.generated.ts',
+      'test/types/',
+      'test/nest-11/',
+      'test/package/*/',
+    ],
+  },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],

@@ -32,6 +32,7 @@ export default {
       displayName: 'nest-12',
       roots: ['<rootDir>/test', '<rootDir>/sample-app'],
       testMatch: ['**/*.spec.ts'],
+      testPathIgnorePatterns: ['<rootDir>/test/package/'],
       moduleNameMapper: sourceNames,
     },
     {

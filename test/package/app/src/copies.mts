@@ -1,0 +1,99 @@
+import 'reflect-metadata';
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { Inject, Injectable } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import * as esm from 'nestjs-distributed-lock';
+import * as esmTesting from 'nestjs-distributed-lock/testing';
+
+// What happens when an application is ESM and a library in it is CommonJS: the package is there twice.
+const require = createRequire(import.meta.url);
+const cjs = require('nestjs-distributed-lock') as typeof esm;
+const cjsTesting = require('nestjs-distributed-lock/testing') as typeof esmTesting;
+assert.notEqual(esm.LockService, cjs.LockService);
+assert.notEqual(esmTesting.passThroughLocks, cjsTesting.passThroughLocks);
+
+// One token, named or not.
+assert.equal(esm.getLockServiceToken(), cjs.getLockServiceToken());
+assert.equal(esm.getLockServiceToken('reports'), cjs.getLockServiceToken('reports'));
+
+// Guards agree on errors, and so does instanceof for all of them.
+for (const [one, two] of [
+  [esm, cjs],
+  [cjs, esm],
+] as const) {
+  const timeout = new one.LockTimeoutError('a', 1);
+  assert.ok(two.isLockTimeoutError(timeout) && two.isLockError(timeout) && !two.isLockLostError(timeout));
+  assert.ok(timeout instanceof two.LockError);
+}
+
+// The module of either copy serves the decorators and constructors of both, under one name and under another.
+for (const [here, there] of [
+  [esm, cjs],
+  [cjs, esm],
+] as const) {
+  @Injectable()
+  class Library {
+    constructor(
+      @Inject(there.LockService) readonly byClass: esm.LockService,
+      @there.InjectLockService('reports') readonly byName: esm.LockService,
+    ) {}
+
+    @there.DistributedLock('a')
+    async lease(): Promise<esm.Lease | undefined> {
+      // One scope: either copy knows what runs under a lock of the other.
+      here.assertLocked('a');
+      there.assertLocked('a');
+      assert.equal(here.currentLease(), there.currentLease());
+      return here.currentLease();
+    }
+
+    @there.DistributedLock('b', { instance: 'reports' })
+    async named(): Promise<string | undefined> {
+      return here.currentLease()?.name;
+    }
+  }
+  const app = await NestFactory.createApplicationContext(
+    {
+      module: class {},
+      imports: [
+        here.LockModule.forRoot({ store: 'memory' }),
+        here.LockModule.forRoot({ store: 'memory', name: 'reports' }),
+      ],
+      providers: [Library],
+    },
+    { logger: false },
+  );
+  const library = app.get(Library);
+  const locks = app.get<esm.LockService>(here.getLockServiceToken());
+  assert.ok(locks instanceof here.LockService);
+  assert.equal(library.byClass, locks);
+  assert.equal(app.get(esm.LockService), app.get(cjs.LockService));
+  assert.notEqual(library.byName, locks);
+  const lease = await library.lease();
+  assert.equal(lease?.name, 'a');
+  assert.equal(lease.held, false);
+  assert.equal(await library.named(), 'b');
+
+  // Locked here, busy there.
+  await locks.using('a', async () => {
+    const elsewhere = locks.runInScope(() => library.byClass.tryAcquire('a'));
+    assert.equal(await elsewhere, null);
+    assert.equal(library.byClass.getLock('a').isHeld(), true);
+  });
+
+  // A multi-lock over locks of both.
+  const foreign = new there.LockService({ store: 'memory' });
+  await locks.getMultiLock([locks.getLock('x'), foreign.getLock('y')]).using(async () => {
+    assert.equal(await foreign.getLock('y').isLocked(), true);
+  });
+  await foreign.onApplicationShutdown();
+  await app.close();
+
+  // A test that switches off by one copy reaches the decorators of the other.
+  const restore = (here === esm ? esmTesting : cjsTesting).passThroughLocks();
+  const made = new Library(locks, locks);
+  assert.equal(await made.named(), undefined);
+  restore();
+  await assert.rejects(made.named(), here.isLockConfigError);
+}

@@ -1,0 +1,1 @@
+export { afterEach, beforeEach, describe, expect, it, vi as jest } from 'vitest';

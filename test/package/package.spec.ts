@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { startRedis, type TestRedis } from '../support/redis.js';
+import { type Packed, root, run, Scratch } from './scratch.js';
+
+const NODE = process.execPath;
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  exports: Record<string, unknown>;
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>;
+};
+const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json');
+
+interface Application {
+  project: string;
+  runners: [name: string, ...args: string[]][];
+  resolutions: [module: string, moduleResolution: string, ...more: string[]][];
+}
+
+const applications: Application[] = [
+  {
+    project: 'nest-11',
+    runners: [['Jest', 'node_modules/jest/bin/jest.js', 'dist']],
+    resolutions: [
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+      ['esnext', 'node10', '--ignoreDeprecations', '6.0'],
+    ],
+  },
+  {
+    project: 'nest-12',
+    runners: [
+      ['Jest', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js', 'dist'],
+      ['Vitest', 'node_modules/vitest/vitest.mjs', 'run'],
+    ],
+    resolutions: [
+      ['node16', 'node16'],
+      ['esnext', 'bundler'],
+    ],
+  },
+];
+
+let scratch: Scratch;
+let packed: Packed;
+let redis: TestRedis;
+
+beforeAll(async () => {
+  [scratch, redis] = await Promise.all([Scratch.make(), startRedis()]);
+  packed = await scratch.pack();
+  await Promise.all(applications.map(({ project }) => scratch.install(project)));
+});
+
+afterAll(async () => {
+  await redis.stop();
+  await scratch.remove();
+});
+
+describe('the tarball', () => {
+  const paths = () => packed.files.map((file) => file.path);
+
+  it('holds what is promised and nothing else', () => {
+    const kB = (bytes: number) => `${String(Math.ceil(bytes / 1_000))} kB`;
+    const { size, unpackedSize, files } = packed;
+    process.stdout.write(
+      `The package: ${kB(size)} packed, ${kB(unpackedSize)} unpacked, ${String(files.length)} files\n`,
+    );
+    expect(paths()).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'CHANGELOG.md', 'package.json']));
+    const rest = paths().filter((path) => !/^(LICENSE|README.md|CHANGELOG.md|package.json)$/.test(path));
+    // Beside the build there is, for old resolution, a package.json per subpath.
+    for (const path of rest)
+      expect(path).toMatch(/^dist\/.*\.(d\.ts|js|lua)$|^dist\/cjs\/package.json$|^\w+\/package.json$/);
+    expect(paths().filter((path) => /\.(spec|test|test-d)\.|sample-app|__tests__/.test(path))).toEqual([]);
+  });
+
+  it('holds every script', () => {
+    const scripts = readdirSync(join(root, 'lib/stores/redis/scripts'));
+    expect(scripts.length).toBeGreaterThan(0);
+    expect(paths()).toEqual(
+      expect.arrayContaining(scripts.map((script) => `dist/stores/redis/scripts/${script}`)),
+    );
+  });
+
+  it('refers to no source map', () => {
+    for (const path of paths().filter((file) => file.endsWith('.js'))) {
+      expect(readFileSync(join(root, path), 'utf8')).not.toContain('sourceMappingURL');
+    }
+  });
+
+  it('passes publint', async () => {
+    expect(await run(root, 'node_modules/.bin/publint', [scratch.tarball, '--strict'])).toContain('All good');
+  });
+
+  it('has types that resolve in every way (attw)', async () => {
+    const report = await run(root, 'node_modules/.bin/attw', [scratch.tarball, '--format', 'json']);
+    const { analysis } = JSON.parse(report) as {
+      analysis: { problems: unknown[]; entrypoints: Record<string, unknown> };
+    };
+    expect(analysis.problems).toEqual([]);
+    expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(subpaths));
+  });
+
+  it.each(subpaths)('names no optional peer in the types of "%s"', (subpath) => {
+    const peers = Object.keys(manifest.peerDependencies).filter(
+      (peer) => manifest.peerDependenciesMeta?.[peer]?.optional !== true,
+    );
+    const allowed = [...peers, ...(subpath === './health' ? ['@nestjs/terminus'] : [])];
+    for (const build of ['dist', 'dist/cjs']) {
+      const imported = packagesNamedFrom(join(root, build, subpath, 'index.d.ts'));
+      expect(imported.size).toBeGreaterThan(0);
+      for (const name of imported) expect([...allowed, 'node']).toContain(name);
+    }
+  });
+});
+
+it('the public surface is the one of test/package/api (`npm run api` after a change that is meant)', async () => {
+  await run(root, NODE, ['scripts/api-report.mjs', '--check']);
+});
+
+describe.each(applications)('an application ($project)', ({ project, resolutions, runners }) => {
+  let directory: string;
+  const node = (...args: string[]) => run(directory, NODE, args, { REDIS_URL: redis.url });
+  const tsc = (...args: string[]) => node('node_modules/typescript/bin/tsc', '-p', '.', ...args);
+
+  beforeAll(async () => {
+    directory = scratch.directoryOf(project);
+    await tsc();
+  });
+
+  it('boots, locks on Redis and answers', async () => {
+    await node('dist/main.js');
+  });
+
+  it.each(runners)('passes its tests with %s', async (_, ...args) => {
+    await node(...args);
+  });
+
+  it('gets the package by a plain require', async () => {
+    await node('require.cjs');
+  });
+
+  it('may load both builds: one scope, one token, and guards that agree', async () => {
+    await node('dist/copies.mjs');
+  });
+
+  it.each(resolutions)('compiles as %s with %s resolution', async (module, moduleResolution, ...more) => {
+    await tsc('--noEmit', '--module', module, '--moduleResolution', moduleResolution, ...more);
+  });
+});
+
+/** The packages that a declaration file names, and all that it imports of ours. */
+function packagesNamedFrom(file: string, seen = new Set<string>()): Set<string> {
+  const named = new Set<string>();
+  if (seen.has(file)) return named;
+  seen.add(file);
+  for (const [, from = ''] of readFileSync(file, 'utf8').matchAll(
+    /(?:from |import |import\()['"]([^'"]+)['"]/g,
+  )) {
+    if (from.startsWith('.')) {
+      const target = resolve(dirname(file), from.replace(/\.js$/, '.d.ts'));
+      expect(existsSync(target)).toBe(true);
+      for (const name of packagesNamedFrom(target, seen)) named.add(name);
+    } else {
+      named.add(/^(@[^/]+\/)?[^/:]+/.exec(from)?.[0] ?? from);
+    }
+  }
+  return named;
+}
