@@ -45,8 +45,28 @@ export interface LockModuleOptions {
    * @default 16
    */
   localHandoff?: number;
-  /** Wait until so many replicas have an acquisition before it counts. */
-  replication?: { replicas: number; timeout?: number };
+  /** Lets an acquisition or a renewal count only when replicas have it, so that a failover does not lose the lock. */
+  replication?: ReplicationOptions;
+}
+
+/**
+ * How many replicas must have an acquisition before it is one. Fewer in time, or none connected: the acquisition is
+ * taken back and tried again within its wait time, then LockUnavailableError. Renewals count under the same condition,
+ * or else a holder would believe in a prolongation that the next master has never heard of; so a lease whose renewals
+ * are not confirmed ends at its deadline, and is lost as `unreachable`. Hand-offs inside of this process need no
+ * confirmation. Only with `connection`.
+ *
+ * It holds for as many failovers at once as there are confirmed replicas, where the next master is the replica that
+ * has the most: Sentinel and Cluster see to it among replicas of equal priority.
+ */
+export interface ReplicationOptions {
+  /** From 1 on. */
+  replicas: number;
+  /**
+   * How long to wait for them, ms. Other commands queue up behind it, so it has to be shorter than a command's time, a
+   * sixth of `leaseTime` and 2 s at most. @default a quarter of a command's time: 500 with a lease of 30 s
+   */
+  timeout?: number;
 }
 
 /** For `useClass` and `useExisting`. */

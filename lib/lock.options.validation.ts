@@ -49,9 +49,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   if (!Number.isSafeInteger(localHandoff) || localHandoff < 0) {
     throw new LockConfigError('localHandoff', 'must be a whole number from 0 on', { value: localHandoff });
   }
-  if (options.replication !== undefined) {
-    throw new LockConfigError('replication', 'is not available in this version');
-  }
+  assertReplication(options);
   return Object.freeze({ keyPrefix, leaseTime, waitTime, maxHoldTime, localHandoff });
 }
 
@@ -62,6 +60,26 @@ export function assertInstanceName(name: unknown): asserts name is string | unde
       value: name,
     });
   }
+}
+
+function assertReplication({ replication, connection }: LockModuleOptions): void {
+  if (replication === undefined) return;
+  if (!isObject(replication)) {
+    throw new LockConfigError('replication', 'must be { replicas, timeout }', { value: replication });
+  }
+  if (connection === undefined) {
+    throw new LockConfigError(
+      'replication',
+      'goes with connection: nothing else has replicas that could be asked',
+    );
+  }
+  const { replicas, timeout } = replication;
+  if (!Number.isSafeInteger(replicas) || replicas < 1) {
+    throw new LockConfigError('replication.replicas', 'must be a whole number from 1 on', {
+      value: replicas,
+    });
+  }
+  if (timeout !== undefined) assertTime('replication.timeout', timeout, { least: 1 });
 }
 
 function assertPlace(options: LockModuleOptions): void {

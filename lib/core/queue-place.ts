@@ -135,8 +135,10 @@ export class QueuePlace {
     }
   }
 
-  hear(message: Exclude<QueueMessage, { type: 'missed' }>): void {
-    if (message.type === 'next') {
+  hear(message: QueueMessage): void {
+    if (message.type === 'missed') {
+      this.lookAgain();
+    } else if (message.type === 'next') {
       this.lookAt = now() + message.within + jitter();
       this.resume?.();
     } else if (now() < deadlineOf(message.grantedAt, CLAIM)) {

@@ -93,7 +93,7 @@ export class QueuePlaces implements TenureKeeper, Ear {
   }
 
   private hear(message: QueueMessage): void {
-    if (message.type === 'missed') for (const place of this.places.values()) place.lookAgain();
-    else this.places.get(message.owner)?.hear(message);
+    if (message.owner !== undefined) this.places.get(message.owner)?.hear(message);
+    else for (const place of this.places.values()) place.lookAgain();
   }
 }

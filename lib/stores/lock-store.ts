@@ -116,8 +116,12 @@ export type QueueMessage =
       readonly owner: string;
       readonly within: number;
     }
-  /** Messages may have been missed: every owner should look again. */
-  | { readonly type: 'missed' };
+  | {
+      /** Messages may have been missed, or there is something that no message can say: the owner should look again. */
+      readonly type: 'missed';
+      /** @default every owner */
+      readonly owner?: string;
+    };
 
 /** How long a hold lasts that the store has granted to a waiter, until that one confirms it, ms. */
 export const CLAIM = 1_000;

@@ -16,6 +16,16 @@ export class NotConnected extends Error {
   }
 }
 
+/** The master has carried the command out, but a failover might lose it. */
+export class TooFewReplicas extends Error {
+  constructor(confirmed: number, replicas: number, timeout: number) {
+    super(
+      `${String(confirmed)} of ${String(replicas)} replicas have confirmed it within ${String(timeout)} ms`,
+    );
+    this.name = 'TooFewReplicas';
+  }
+}
+
 /** Refusals that no second try can turn: the client itself is wrong. */
 const PERMANENT = new Set(['NOAUTH', 'WRONGPASS', 'NOPERM']);
 

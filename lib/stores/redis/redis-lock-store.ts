@@ -23,6 +23,7 @@ import { keysOf, type LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage, storedLock, type InspectReply } from './queue-protocol.js';
 import { notALock, translate } from './redis-errors.js';
+import type { Replication } from './replication.js';
 import { ServerClock } from './server-clock.js';
 import * as scripts from './script.js';
 import { Subscriber } from './subscriber.js';
@@ -42,6 +43,8 @@ export interface RedisLockStoreOptions {
   readonly keyPrefix: string;
   /** What is risky about the client that was given. */
   readonly clientWarnings: readonly StoreWarning[];
+  /** Of what the connection has written. Nothing is waited for without it. */
+  readonly replication?: Replication | undefined;
 }
 
 /** Locks on one Redis deployment. The plain lock is wire-compatible with Redisson's RLock. */
@@ -58,9 +61,16 @@ export class RedisLockStore implements LockStore {
     this.clientPrefix = options.connection.client.options.keyPrefix ?? '';
   }
 
-  async acquire({ name, owner, leaseTime, queue, leastToken }: AcquireRequest): Promise<AcquireReply> {
+  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+    const { name, queue } = request;
+    const { epoch } = this.connection;
+    const reply = await (queue === undefined ? this.take(request) : this.enterQueue(request, queue));
+    if (reply.granted) await this.replicated(epoch, name);
+    return reply;
+  }
+
+  private async take({ name, owner, leaseTime, leastToken }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
-    if (queue !== undefined) return await this.enterQueue(name, keys, owner, leaseTime, queue);
     const args = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
     const reply = await this.enter(owner, scripts.acquire, [keys.lock, keys.fence], args, name);
     if (!Array.isArray(reply)) return { granted: true, fencingToken: Number(reply) };
@@ -75,9 +85,13 @@ export class RedisLockStore implements LockStore {
       return [lock, fence, reservation];
     });
     const args = [owner, leaseTime, leastToken, FENCE_TTL, turn?.asker ?? '', turn?.reserveFor ?? 0];
+    const { epoch } = this.connection;
     const reply = await this.enter(owner, scripts.acquireAll, keys, args, names.join(','));
     const [first, ttl, holder] = reply as [number | string, (number | string)?, (string | null)?];
-    if (Number(first) > 0) return { granted: true, fencingTokens: (reply as unknown[]).map(Number) };
+    if (Number(first) > 0) {
+      await this.replicated(epoch, names.join(','));
+      return { granted: true, fencingTokens: (reply as unknown[]).map(Number) };
+    }
     const name = names[-Number(first) - 1] ?? '';
     if (ttl === undefined) throw notALock(name);
     return { granted: false, name, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
@@ -88,12 +102,10 @@ export class RedisLockStore implements LockStore {
   }
 
   private async enterQueue(
-    name: string,
-    keys: LockKeys,
-    owner: string,
-    leaseTime: number,
+    { name, owner, leaseTime }: AcquireRequest,
     { kind, mode, capacity, place, beside }: QueueRequest,
   ): Promise<AcquireReply> {
+    const keys = this.keys(name);
     const sentAt = performance.now();
     const stands = place === undefined ? 0 : 1;
     const args = [owner, LETTERS[mode], kind, capacity, leaseTime, stands, place?.arrival ?? 0, beside ?? ''];
@@ -121,6 +133,8 @@ export class RedisLockStore implements LockStore {
     const renewals: Promise<HoldState>[] = [];
     for (let from = 0; from < requests.length; from += RENEWAL_BATCH) {
       const batch = requests.slice(from, from + RENEWAL_BATCH);
+      const name = batch.length === 1 ? batch[0]?.name : undefined;
+      const { epoch } = this.connection;
       const reply = this.run(
         scripts.renew,
         batch.flatMap(({ name }) => {
@@ -128,9 +142,15 @@ export class RedisLockStore implements LockStore {
           return [lock, fence];
         }),
         [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
-        batch.length === 1 ? batch[0]?.name : undefined,
+        name,
       ) as Promise<readonly (number | string)[]>;
-      batch.forEach((_, index) => renewals.push(reply.then((states) => holdState(states[index]))));
+      // A hold that is gone is so on any server.
+      const renewal = async (index: number): Promise<HoldState> => {
+        const state = holdState((await reply)[index]);
+        if (state === 'held') await this.replicated(epoch, name);
+        return state;
+      };
+      batch.forEach((_, index) => renewals.push(renewal(index)));
     }
     return renewals;
   }
@@ -173,7 +193,11 @@ export class RedisLockStore implements LockStore {
     this.subscriber ??= new Subscriber(this.options.subscriberConnection());
     try {
       return await this.subscriber.subscribe(QUEUE_CHANNEL + client, (text) => {
-        onMessage(text === undefined ? { type: 'missed' } : queueMessage(text, this.clock));
+        const message: QueueMessage =
+          text === undefined ? { type: 'missed' } : queueMessage(text, this.clock);
+        // A grant was written over the connection of whoever released: only what its owner asks for can be waited for.
+        const unconfirmed = message.type === 'granted' && this.options.replication !== undefined;
+        onMessage(unconfirmed ? { type: 'missed', owner: message.owner } : message);
       });
     } catch (error) {
       throw translate(error, undefined);
@@ -203,6 +227,19 @@ export class RedisLockStore implements LockStore {
 
   async close(): Promise<void> {
     await Promise.all([this.subscriber?.close(), this.connection.close()]);
+  }
+
+  /** Waits until replicas have what has just been written, if they are to have it before it counts. */
+  private async replicated(epoch: number, name: string | undefined): Promise<void> {
+    const { replication } = this.options;
+    if (replication === undefined) return;
+    try {
+      await replication.confirm();
+      // A new connection has written nothing, and so has nothing to wait for.
+      if (epoch !== this.connection.epoch) throw new Error('the connection was lost meanwhile');
+    } catch (error) {
+      throw translate(error, name);
+    }
   }
 
   /** An acquisition, which a release of the same owner takes back while it is still under way. */

@@ -31,7 +31,8 @@ for i = 1, #KEYS / 2 do
   local mine = redis.pcall('HEXISTS', key, owner)
   if mine == 1 then
     held[i] = 1
-    if redis.call('PTTL', key) < lease then redis.call('PEXPIRE', key, ARGV[2 * i + 1]) end
+    -- Written even where nothing changes, so that a WAIT which follows waits for something.
+    redis.call('PEXPIRE', key, string.format('%.0f', math.max(redis.call('PTTL', key), lease)))
   elseif mine == 0 then
     held[i] = -redis.call('EXISTS', key)
   elseif redis.call('TYPE', key).ok == 'zset' then

@@ -1,0 +1,55 @@
+import { LockConfigError } from '../../lock.errors.js';
+import type { ReplicationOptions } from '../../lock.options.js';
+import type { RedisConnection } from './connection.js';
+import { TooFewReplicas } from './redis-errors.js';
+
+/**
+ * Makes certain that replicas have what was written over one connection. WAIT blocks that connection, so there is one
+ * at a time: whoever asks meanwhile shares the next, and other commands get through between the two.
+ */
+export class Replication {
+  private underway: Promise<unknown> = Promise.resolve();
+  private following: Promise<void> | undefined;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly terms: Required<ReplicationOptions>,
+  ) {}
+
+  /**
+   * Resolves when the replicas have the connection's last write, and with it all that came before, whoever wrote it.
+   * @throws TooFewReplicas, also where none is connected
+   */
+  confirm(): Promise<void> {
+    this.following ??= this.underway.then(() => {
+      this.following = undefined;
+      const confirmation = this.wait();
+      this.underway = confirmation.catch(() => undefined);
+      return confirmation;
+    });
+    return this.following;
+  }
+
+  private async wait(): Promise<void> {
+    const { replicas, timeout } = this.terms;
+    const reply = await this.connection.send<number | string>((client) => client.wait(replicas, timeout));
+    const confirmed = Number(reply);
+    if (confirmed < replicas) throw new TooFewReplicas(confirmed, replicas, timeout);
+  }
+}
+
+/**
+ * The options with the default: a quarter of what a command is given, so that those which queue up behind a WAIT are
+ * still answered in time.
+ * @throws LockConfigError when the timeout would outlast a command's
+ */
+export function replicationTerms(
+  { replicas, timeout }: ReplicationOptions,
+  commandTimeout: number,
+): Required<ReplicationOptions> {
+  if (timeout !== undefined && timeout >= commandTimeout) {
+    const rule = `must be shorter than a command's ${String(commandTimeout)} ms (a sixth of leaseTime, 2 s at most)`;
+    throw new LockConfigError('replication.timeout', rule, { value: timeout });
+  }
+  return { replicas, timeout: timeout ?? Math.floor(commandTimeout / 4) };
+}
