@@ -17,7 +17,7 @@ export class TcpProxy {
 
   private constructor(
     private readonly listener: Server,
-    targetPort: number,
+    private targetPort: number,
   ) {
     this.port = (listener.address() as AddressInfo).port;
     this.url = `redis://127.0.0.1:${String(this.port)}`;
@@ -26,7 +26,7 @@ export class TcpProxy {
         client.destroy();
         return;
       }
-      const link = new TcpLink(client, targetPort, this.weather, () => this.links.delete(link));
+      const link = new TcpLink(client, this.targetPort, this.weather, () => this.links.delete(link));
       this.links.add(link);
     });
   }
@@ -41,6 +41,11 @@ export class TcpProxy {
   /** How many clients are connected. */
   get connections(): number {
     return [...this.links].filter(({ client }) => !client.closed).length;
+  }
+
+  /** New connections lead to another server, as with a name that has a new address. The present ones stay. */
+  leadTo(port: number): void {
+    this.targetPort = port;
   }
 
   /** Replies take so many ms longer. What is on its way already keeps the delay that it started with. */

@@ -2,13 +2,14 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { RedisOptions } from 'ioredis';
 import type { LockModuleOptions } from '../../lib/index.js';
 import { guard } from './guard.js';
 
 const PROGRAM = fileURLToPath(new URL('./lock-worker.mjs', import.meta.url));
 
 export interface WorkerOptions {
-  url: string;
+  url: string | RedisOptions;
   /** Of the worker's LockService, besides the connection. */
   service?: Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'>;
   /** A module that runs in the worker before anything else. */

@@ -19,6 +19,9 @@ const bounded = (silence: number) =>
     disconnectTimeout: 200,
     // A server that loads its data says for how long; it may be ready sooner.
     maxLoadingRetryTime: 500,
+    // A master that Sentinel has replaced may go on answering, if it was only cut off from the sentinels.
+    failoverDetector: true,
+    sentinelCommandTimeout: 1_000,
   }) satisfies RedisOptions;
 
 /** Our own client for commands. It connects in the background, so that boot does not hang on a Redis that is down. */

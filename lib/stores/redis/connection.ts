@@ -5,6 +5,9 @@ import type { Script } from './script.js';
 
 type Argument = string | number;
 
+/** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
+const REPLICA_PAUSE = 5_000;
+
 /**
  * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is
  * defined on it, no option of it is changed. Commands leave in the order of the calls, which is what lets a release
@@ -15,6 +18,7 @@ export class RedisConnection {
   epoch = 0;
   private connected: boolean | undefined;
   private lastError: unknown;
+  private leftReplicaAt = -Infinity;
   private readonly queueing = new Set<() => void>();
   private readonly listeners: ((change: ConnectionChange) => void)[] = [];
   private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
@@ -74,6 +78,7 @@ export class RedisConnection {
     const { epoch } = this;
     const reply = await this.bounded((over) =>
       this.client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+        if (replyCode(error) === 'READONLY') this.leaveReplica(error);
         // Once the time is over a release may have followed, which nothing may come after.
         if (over() || acquisition?.unwanted === true || replyCode(error) !== 'NOSCRIPT') throw error;
         return this.client.eval(script.source, keys.length, ...keys, ...args);
@@ -118,6 +123,14 @@ export class RedisConnection {
       });
     }
     if (this.client.status !== 'ready') throw new NotConnected(this.client.status, this.lastError);
+  }
+
+  /** A master that has been demoted: its name or address may lead to the new one by now, its connection never will. */
+  private leaveReplica(error: unknown): void {
+    if (!this.owned || performance.now() - this.leftReplicaAt < REPLICA_PAUSE) return;
+    this.leftReplicaAt = performance.now();
+    this.lastError = error;
+    this.client.disconnect(true);
   }
 
   private settleQueue(): void {
