@@ -133,9 +133,17 @@ function assertConnection(option: string, connection: unknown): void {
     const rule = 'must be a URL, ioredis options, { cluster } or an ioredis client';
     throw new LockConfigError(option, rule, { value: connection });
   }
-  const { status } = connection as { status?: unknown };
-  if (status === 'end') {
-    throw new LockConfigError(option, `the given client is closed (found: ${describe(status)})`);
+  const { status, mode, manuallyClosing } = connection as Partial<
+    Record<'status' | 'mode' | 'manuallyClosing', unknown>
+  >;
+  // The latter is ioredis's own mark on a client that has been told to close, and has not got there yet.
+  if (status === 'end' || manuallyClosing === true) {
+    const cure = 'pass one that is open and stays so, a URL or options';
+    throw new LockConfigError(option, `the given client is closed; ${cure} (found: ${describe(status)})`);
+  }
+  if (mode === 'subscriber' || mode === 'monitor') {
+    const cure = 'pass another one, such as client.duplicate() made before that, a URL or options';
+    throw new LockConfigError(option, `the given client is in ${mode} mode and takes no commands; ${cure}`);
   }
 }
 

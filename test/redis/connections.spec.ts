@@ -151,6 +151,39 @@ describe('A connection given as', () => {
       expect(await own.ping()).toBe('PONG');
     });
 
+    it.each<[string, RegExp, (own: Redis) => Promise<Redis>]>([
+      [
+        'in subscriber mode',
+        /subscriber mode.*pass another one, such as client\.duplicate/,
+        async (own) => {
+          await own.subscribe('channel');
+          return own;
+        },
+      ],
+      ['in monitor mode', /monitor mode.*pass another one/, (own) => own.monitor()],
+      [
+        'that is closed',
+        /closed; pass one that is open/,
+        async (own) => {
+          await own.quit();
+          return own;
+        },
+      ],
+    ])('%s is refused at boot', async (_, message, prepare) => {
+      const own = await prepare(client({ protocol: 2 }));
+      cast.add(() => {
+        own.disconnect();
+      });
+      expect(() => service(own)).toThrow(message);
+      expect(() => service(own)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    });
+
+    it('that hears messages over RESP3 locks like any other', async () => {
+      const own = client();
+      await own.subscribe('channel');
+      await expectHandOvers(service(own), service(server.url));
+    });
+
     it('with automatic pipelining: 100 waiters and a server that has forgotten the scripts', async () => {
       const locks = service(client({ enableAutoPipelining: true }));
       await server.client().script('FLUSH');

@@ -33,7 +33,11 @@ describe('Preflight', () => {
   };
 
   const clientOf = (url: string, options: RedisOptions = {}): Redis => {
-    const client = new Redis(url, { ...options, replyMapping: 'legacy' });
+    const client = new Redis(url, {
+      autoResendUnfulfilledCommands: false,
+      ...options,
+      replyMapping: 'legacy',
+    });
     client.on('error', () => undefined);
     cast.add(() => {
       client.disconnect();
@@ -106,6 +110,22 @@ describe('Preflight', () => {
     expect(await warned(locks)).toEqual([]);
     // Ours are bounded.
     expect(await warned(boot({ port: server.port, host: '127.0.0.1' }).locks)).toEqual([]);
+  });
+
+  it.each<[string, RedisOptions, RegExp]>([
+    ['resend', { autoResendUnfulfilledCommands: true }, /Set autoResendUnfulfilledCommands to false/],
+    ['retry-strategy', { retryStrategy: null }, /Set retryStrategy/],
+    [
+      'failover-detector',
+      { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks' },
+      /Set failoverDetector to true/,
+    ],
+  ])("warns of a user's client: %s", async (code, options, message) => {
+    const server = await cast.server();
+    const { locks } = boot(clientOf(server.url, { commandTimeout: 5_000, ...options }));
+    expect((await locks.health()).warnings).toMatchObject([
+      { code, message: expect.stringMatching(message) },
+    ]);
   });
 
   it("does not connect a user's client that connects when it is used", async () => {

@@ -10,5 +10,23 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
       'Those of locks are given up in time all the same. Set commandTimeout, or pass a URL or options instead of a client';
     warnings.push({ code: 'command-timeout', node, message });
   }
+  if (options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0) {
+    const message =
+      `The client of ${node} sends commands again after a lost connection. What came late or twice is taken back, but ` +
+      'until then a lock may look busy. Set autoResendUnfulfilledCommands to false, or pass a URL or options instead';
+    warnings.push({ code: 'resend', node, message });
+  }
+  if (options.sentinels != null && options.failoverDetector !== true) {
+    const message =
+      `The client of ${node} notices a failover only when the old master hangs up, and may take locks there that ` +
+      'nobody else sees. Set failoverDetector to true, or pass options instead of a client';
+    warnings.push({ code: 'failover-detector', node, message });
+  }
+  if (typeof options.retryStrategy !== 'function') {
+    const message =
+      `The client of ${node} does not connect again (no retryStrategy): the first loss of its connection ends all ` +
+      'locking. Set retryStrategy, or pass a URL or options instead of a client';
+    warnings.push({ code: 'retry-strategy', node, message });
+  }
   return warnings;
 }
