@@ -51,9 +51,15 @@ const isReply = (error: unknown): error is Error => error instanceof Error && er
 /** Before Redis 7 an error inside a script is wrapped in one of the script: `ERR Error running script …: -OOM …`. */
 const WRAPPED = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?([A-Z]+) /;
 
+/** What a user may not do inside of a script is an `ERR` before Redis 7.2. */
+const FORBIDDEN = /^ERR (?:ACL failure in script|The user executing the script can't)/;
+
 /** The code at the head of an error reply, such as `READONLY`; undefined when the error is none. */
-export const replyCode = (error: unknown): string | undefined =>
-  isReply(error) ? (WRAPPED.exec(error.message) ?? /^-?([A-Z]+)/.exec(error.message))?.[1] : undefined;
+export function replyCode(error: unknown): string | undefined {
+  if (!isReply(error)) return undefined;
+  if (FORBIDDEN.test(error.message)) return 'NOPERM';
+  return (WRAPPED.exec(error.message) ?? /^-?([A-Z]+)/.exec(error.message))?.[1];
+}
 
 /** For a key that holds another kind of lock, or something of the application's. */
 export const notALock = (name: string, cause?: unknown): LockKindMismatchError =>

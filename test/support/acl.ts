@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+/** What the README says that a user needs: key patterns, channel patterns and commands. */
+export const LEAST_PRIVILEGES: readonly string[] = (
+  /ACL SETUSER locks on >password ([^`]+)/.exec(README)?.[1] ?? ''
+)
+  .trim()
+  .split(/\s+/);
+
+/** Makes a user who may do that, and nothing else. */
+export async function createLeastUser(
+  redis: Redis,
+  username = 'locks',
+  privileges: readonly string[] = LEAST_PRIVILEGES,
+): Promise<{ username: string; password: string }> {
+  await redis.acl('SETUSER', username, 'reset', 'on', '>word', ...privileges);
+  return { username, password: 'word' };
+}
