@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { Lease, LockService } from '../../lib/index.js';
+import * as scripts from '../../lib/stores/redis/script.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+/** ms: whoever is quicker than that has not waited for a lease to run out. */
+const LEASE = 60_000;
+/** All positions in a reply, and its end. */
+const positionsOf = (reply: string) => Array.from({ length: reply.length + 1 }, (_, position) => position);
+
+const CLIENTS: [string, (url: string) => string | Redis][] = [
+  ['our own client', (url) => url],
+  ["a user's client that sends again", (url) => new Redis(url, { maxRetriesPerRequest: null })],
+];
+
+/** Each reply is cut off after every number of bytes, where the server has carried the command out. */
+describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, connect) => {
+  const cast = new Cast();
+  let server: RedisServer;
+  let proxy: TcpProxy;
+  let locks: LockService;
+  let other: LockService;
+
+  beforeAll(async () => {
+    server = await cast.server();
+    for (const { source } of Object.values(scripts)) await server.client().script('LOAD', source);
+    proxy = await TcpProxy.start(server.port);
+    cast.add(() => proxy.stop());
+    const connection = connect(proxy.url);
+    if (typeof connection !== 'string') {
+      connection.on('error', () => undefined);
+      cast.add(() => {
+        connection.disconnect();
+      });
+    }
+    locks = cast.service({ connection, leaseTime: LEASE });
+    other = cast.service({ connection: server.url, leaseTime: LEASE });
+  });
+
+  afterAll(() => cast.end());
+
+  const holder = async (name: string) => (await server.client().hkeys(`lock:${name}`))[0];
+  /** The cut has happened, and is over. */
+  const settled = () =>
+    until(() =>
+      locks.inspect('any').then(
+        () => true,
+        () => false,
+      ),
+    );
+  const isFree = async (name: string) => {
+    const lease = await other.acquire(name, { waitTime: 10_000 });
+    await lease.release();
+  };
+  /** Promised is what the store has. */
+  const expectTruth = async (lease: Lease) => {
+    expect(lease.held).toBe(true);
+    expect(await holder(lease.name)).toBe(lease.owner);
+    expect(await other.tryAcquire(lease.name)).toBeNull();
+  };
+
+  it.each(positionsOf(':1763657908000000\r\n'))(
+    'to an acquisition, after %i bytes: it is held and known, or it is free',
+    async (position) => {
+      const name = `acquire:${String(position)}`;
+      await settled();
+      proxy.cutAfterReplyBytes(position);
+      const lease = await locks.acquire(name, { waitTime: 10_000 });
+      await expectTruth(lease);
+      await lease.release();
+      await isFree(name);
+      // Without waiting there may be no lease, and then there is no lock either.
+      await settled();
+      proxy.cutAfterReplyBytes(position);
+      const attempt = await locks.tryAcquire(name).catch(() => null);
+      if (attempt !== null) await expectTruth(attempt);
+      await attempt?.release();
+      await isFree(name);
+    },
+  );
+
+  it.each(positionsOf('*1\r\n:1\r\n'))(
+    'to a renewal, after %i bytes: the lease stays, and is never believed longer than it is',
+    async (position) => {
+      const name = `renew:${String(position)}`;
+      const lease = await locks.acquire(name, { leaseTime: LEASE });
+      proxy.cutAfterReplyBytes(position);
+      await lease.extend(2 * LEASE).catch(() => undefined);
+      await expectTruth(lease);
+      expect(lease.remainingTime()).toBeLessThan(await server.client().pttl(`lock:${name}`));
+      await lease.release();
+      await isFree(name);
+    },
+  );
+
+  it.each(positionsOf(':1\r\n'))(
+    "to a release, after %i bytes: it is free, and never again this holder's",
+    async (position) => {
+      const name = `release:${String(position)}`;
+      const lease = await locks.acquire(name);
+      proxy.cutAfterReplyBytes(position);
+      await lease.release();
+      expect(lease.held).toBe(false);
+      const next = await other.acquire(name, { waitTime: 10_000 });
+      await settled();
+      expect(await holder(name)).toBe(next.owner);
+      expect(next.held).toBe(true);
+      await next.release();
+    },
+  );
+
+  it('leaves nothing behind in the end', async () => {
+    await until(async () => (await server.client().keys('lock:*')).length === 0);
+  });
+});
