@@ -74,6 +74,15 @@ const STATES: State[] = [
     },
   ],
   [
+    'has no room for another client',
+    '',
+    async (server) => {
+      await server.client().config('SET', 'maxclients', '1');
+      await server.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      return () => server.client().config('SET', 'maxclients', '10000');
+    },
+  ],
+  [
     'runs an endless script',
     'BUSY',
     async (server) => {
