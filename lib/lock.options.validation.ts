@@ -133,9 +133,17 @@ function assertConnection(option: string, connection: unknown): void {
     const rule = 'must be a URL, ioredis options, { cluster } or an ioredis client';
     throw new LockConfigError(option, rule, { value: connection });
   }
-  const { status, mode, manuallyClosing } = connection as Partial<
-    Record<'status' | 'mode' | 'manuallyClosing', unknown>
+  const { status, mode, manuallyClosing, cluster } = connection as Partial<
+    Record<'status' | 'mode' | 'manuallyClosing' | 'cluster', unknown>
   >;
+  // A client has a `cluster` of its own: the command.
+  if (
+    cluster !== undefined &&
+    typeof cluster !== 'function' &&
+    (!Array.isArray(cluster) || cluster.length === 0)
+  ) {
+    throw new LockConfigError(`${option}.cluster`, 'must be an array with at least one node');
+  }
   // The latter is ioredis's own mark on a client that has been told to close, and has not got there yet.
   if (status === 'end' || manuallyClosing === true) {
     const cure = 'pass one that is open and stays so, a URL or options';

@@ -1,83 +1,119 @@
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { LockConfigError } from '../lock.errors.js';
-import type {
-  LockModuleOptions,
-  RedisConnection as ConnectionOption,
-  ReplicationOptions,
-} from '../lock.options.js';
+import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
 import type { LockStore } from './lock-store.js';
 import { MemoryLockStore } from './memory/memory-lock-store.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
-import { commandClient, nodeName, subscriberClient } from './redis/clients.js';
 import { clientWarnings } from './redis/client-settings.js';
+import {
+  clusterClient,
+  clusterName,
+  commandClient,
+  nodeName,
+  nodeSubscriberClient,
+  subscriberClient,
+} from './redis/clients.js';
+import { ClusterConnection } from './redis/cluster-connection.js';
+import { ClusterSubscriber } from './redis/cluster-subscriber.js';
 import { RedisConnection } from './redis/connection.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/replication.js';
+import { Subscriber } from './redis/subscriber.js';
 
 interface Settings {
   readonly keyPrefix: string;
   readonly leaseTime: number;
 }
 
+/** What the connections of one store have in common. */
+interface Terms extends Settings {
+  readonly commandTimeout: number;
+  readonly replication: Replication | undefined;
+}
+
 /** Makes the store that the options name. Connecting goes on in the background. */
 export function createStore(options: LockModuleOptions, settings: Settings): LockStore {
-  const { connection, nodes, store, replication } = options;
+  const { connection, nodes, store } = options;
   const { leaseTime } = settings;
   if (store === 'memory') return new MemoryLockStore();
   if (store !== undefined) return store;
   if (nodes !== undefined) {
     // A node that is silent must not use up the lease that the others have granted.
-    const nodeTimeout = Math.max(50, leaseTime * 0.05);
-    return new QuorumLockStore(
-      nodes.map((node) => redisMember(node, settings, nodeTimeout, replication)),
-      leaseTime,
-    );
+    const terms = termsOf(options, settings, Math.max(50, leaseTime * 0.05));
+    const members = nodes.map((node) => singleStore(clientOf(node, leaseTime), terms));
+    return new QuorumLockStore(members, leaseTime);
   }
   if (connection === undefined) throw new LockConfigError('connection', 'is missing');
   // A sixth of the lease leaves time to try a renewal again, two seconds is long for any Redis that works.
-  const commandTimeout = Math.max(100, Math.min(leaseTime / 6, 2_000));
-  return redisMember(connection, settings, commandTimeout, replication).store;
+  const terms = termsOf(options, settings, Math.max(100, Math.min(leaseTime / 6, 2_000)));
+  const given = clientOf(connection, leaseTime);
+  return given.client.isCluster
+    ? clusterStore(given, nameOf(connection), terms)
+    : singleStore(given, terms).store;
 }
 
-function redisMember(
-  option: ConnectionOption,
-  { keyPrefix, leaseTime }: Settings,
-  commandTimeout: number,
-  replication: ReplicationOptions | undefined,
-): RedisMember {
-  const { client, owned } = commandClientOf(option, leaseTime);
-  const node = nodeName(client);
+function termsOf({ replication }: LockModuleOptions, settings: Settings, commandTimeout: number): Terms {
   const terms = replication && replicationTerms(replication, commandTimeout);
+  return { ...settings, commandTimeout, replication: terms && new Replication(terms) };
+}
+
+interface GivenClient {
+  readonly client: Redis | Cluster;
+  readonly owned: boolean;
+}
+
+function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): RedisMember {
+  const { owned } = given;
+  const client = given.client as Redis;
+  const node = nodeName(client);
   const connection = new RedisConnection(client, node, commandTimeout, owned);
   const store = new RedisLockStore({
+    ...terms,
     connection,
-    subscriberConnection: () => new RedisConnection(subscriberClient(client), node, commandTimeout, true),
-    keyPrefix,
+    subscriptions: () =>
+      new Subscriber(new RedisConnection(subscriberClient(client), node, commandTimeout, true)),
     clientWarnings: owned ? [] : clientWarnings(client, node),
-    replication: terms && new Replication(connection, terms),
   });
-  return new RedisMember(store, connection, keyPrefix);
+  return new RedisMember(store, connection, terms.keyPrefix);
 }
 
-function commandClientOf(connection: ConnectionOption, leaseTime: number): { client: Redis; owned: boolean } {
+function clusterStore(given: GivenClient, name: string, { commandTimeout, ...terms }: Terms): LockStore {
+  const client = given.client as Cluster;
+  const { keyPrefix: clientPrefix = '', redisOptions } = client.options;
+  if (clientPrefix.includes('{}')) {
+    throw new LockConfigError('connection', "must not have an empty hash tag, {}, in a cluster's keyPrefix");
+  }
+  if (redisOptions?.keyPrefix !== undefined && redisOptions.keyPrefix !== clientPrefix) {
+    throw new LockConfigError('connection', 'has two keyPrefix that differ, of a cluster and of its nodes');
+  }
+  const connection = new ClusterConnection(client, name, commandTimeout, given.owned);
+  const connect = ({ client: node, node: nodeKey }: RedisConnection) =>
+    new RedisConnection(nodeSubscriberClient(node), nodeKey, commandTimeout, true);
+  return new RedisLockStore({
+    ...terms,
+    connection,
+    subscriptions: () => new ClusterSubscriber(connection, connect, commandTimeout),
+    clientWarnings: [],
+  });
+}
+
+function clientOf(connection: ConnectionOption, leaseTime: number): GivenClient {
   if (typeof connection === 'string') {
     return { client: commandClient(connection, leaseTime), owned: true };
   }
-  if (isClient(connection)) {
-    if (connection.isCluster) throw clusterUnavailable();
-    return { client: connection as Redis, owned: false };
+  if (isClient(connection)) return { client: connection, owned: false };
+  if ('cluster' in connection) {
+    return { client: clusterClient(connection.cluster, connection.options ?? {}, leaseTime), owned: true };
   }
-  if ('cluster' in connection) throw clusterUnavailable();
   return { client: commandClient(connection, leaseTime), owned: true };
 }
 
 /** By shape, because the application's ioredis may be another copy than ours. */
-const isClient = (connection: object): connection is { isCluster: boolean } =>
+const isClient = (connection: object): connection is Redis | Cluster =>
   'duplicate' in connection && typeof connection.duplicate === 'function';
 
-const clusterUnavailable = () =>
-  new LockConfigError(
-    'connection',
-    'Redis Cluster is not available in this version; use a single server or Sentinel',
-  );
+const nameOf = (connection: ConnectionOption): string =>
+  typeof connection === 'object' && 'cluster' in connection && !isClient(connection)
+    ? clusterName(connection.cluster)
+    : 'cluster';

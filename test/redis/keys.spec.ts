@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { keysOf } from '../../lib/stores/redis/keys.js';
 import { replyCode } from '../../lib/stores/redis/redis-errors.js';
+import { slotOf } from '../../lib/stores/redis/slots.js';
 import { RedisServer } from '../support/redis-server.js';
 
 let server: RedisServer;
@@ -11,11 +13,75 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
+/** Text that plays with braces, and any other. */
+const text = (maxLength: number) =>
+  fc.oneof(
+    fc.string({ unit: fc.constantFrom('{', '}', 'a', 'b', ':', 'é'), maxLength }),
+    fc.string({ unit: 'binary', maxLength }),
+  );
+
+const slot = (key: string) => server.client().cluster('KEYSLOT', key);
+
+it('the slot of a key is the one that the server names', async () => {
+  await fc.assert(
+    fc.asyncProperty(text(40), async (key) => {
+      expect(slotOf(key)).toBe(await slot(key));
+    }),
+    { numRuns: 300 },
+  );
+});
+
 describe('the keys of one lock', () => {
-  it.each(['order:7', 'a{b}c', '{tag}', 'a{b', 'x{y}{z}', '{'])('%s fall into one slot', async (name) => {
-    const { lock, fence, queue } = keysOf(name, 'lock:', '');
-    const slots = [lock, fence, queue].map((key) => server.client().cluster('KEYSLOT', key));
-    expect(new Set(await Promise.all(slots)).size).toBe(1);
+  it.each([
+    'order:7',
+    'a{b}c',
+    '{tag}',
+    'a{b',
+    'x{y}{z}',
+    '{',
+    'a}b',
+    '{}',
+    '}{',
+    '{}{a}',
+    'x'.repeat(1_024),
+  ])('%s fall into one slot', async (name) => {
+    const { lock, fence, queue, shardChannel } = keysOf(name, 'lock:', '');
+    const slots = await Promise.all([lock, fence, queue, shardChannel].map(slot));
+    expect(new Set(slots).size).toBe(1);
+  });
+
+  it('fall into one slot whatever the name and the prefixes are, and are four', async () => {
+    // A client whose prefix has an empty hash tag is refused.
+    const clientPrefixes = text(6).filter((prefix) => !prefix.includes('{}'));
+    await fc.assert(
+      fc.asyncProperty(text(12), text(6), clientPrefixes, async (name, keyPrefix, clientPrefix) => {
+        const { lock, fence, queue, shardChannel } = keysOf(name, keyPrefix, clientPrefix);
+        const stored = [lock, fence, queue].map((key) => clientPrefix + key);
+        const slots = await Promise.all([...stored, shardChannel].map(slot));
+        expect(new Set(slots).size).toBe(1);
+        expect(new Set([...stored, shardChannel]).size).toBe(4);
+      }),
+      { numRuns: 150 },
+    );
+  }, 60_000);
+
+  it('are those of one lock only', () => {
+    fc.assert(
+      fc.property(text(12), text(12), (one, other) => {
+        fc.pre(one !== other);
+        const [a, b] = [keysOf(one, 'lock:', ''), keysOf(other, 'lock:', '')];
+        expect(Object.values(a).filter((key) => Object.values(b).includes(key))).toEqual([]);
+      }),
+    );
+  });
+
+  it('keep the channel of Redisson, but where a sharded message would get lost', () => {
+    expect(keysOf('a', '', '')).toMatchObject({ shardChannel: 'redisson_lock__channel:{a}' });
+    expect(keysOf('a{b}c', '', '')).toMatchObject({ shardChannel: 'redisson_lock__channel:a{b}c' });
+    expect(keysOf('a{b', '', '')).toMatchObject({
+      channel: 'redisson_lock__channel:a{b',
+      shardChannel: 'redisson_lock__channel:{a{b}',
+    });
   });
 
   it('begin with the prefix that the client puts before them by itself', () => {

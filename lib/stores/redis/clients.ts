@@ -1,4 +1,4 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { HEARTBEAT } from './subscriber.js';
 
 /** ms between attempts to connect: soon at first, then twice a second, for ever. */
@@ -32,6 +32,23 @@ export function commandClient(connection: string | RedisOptions, leaseTime: numb
   return new Redis({ ...connection, ...options, lazyConnect: false, replyMapping: 'legacy' });
 }
 
+/** As `commandClient`, for a cluster: its own repetitions are left to us, who know what a command means. */
+export function clusterClient(nodes: ClusterNode[], options: ClusterOptions, leaseTime: number): Cluster {
+  return new Cluster(nodes, {
+    ...options,
+    redisOptions: {
+      ...options.redisOptions,
+      ...bounded(Math.max(1_000, leaseTime / 3)),
+      replyMapping: 'legacy',
+    },
+    clusterRetryStrategy: retryStrategy,
+    // A node that is lost is found again, or replaced, by looking at the slots.
+    clusterNodeRetryStrategy: null,
+    enableOfflineQueue: false,
+    lazyConnect: false,
+  });
+}
+
 /** Our own client for messages, to the same place and with the same credentials as `client`. */
 export function subscriberClient(client: Redis): Redis {
   return client.duplicate({
@@ -40,6 +57,31 @@ export function subscriberClient(client: Redis): Redis {
     enableReadyCheck: true,
     lazyConnect: false,
   });
+}
+
+/** The same for one node of a cluster. It does not come back by itself: the slots may have gone elsewhere. */
+export function nodeSubscriberClient(node: Redis): Redis {
+  return node.duplicate({
+    ...bounded(HEARTBEAT),
+    retryStrategy: () => null,
+    // ioredis takes a sharded channel for a key.
+    keyPrefix: '',
+    readOnly: false,
+    autoResubscribe: false,
+    enableReadyCheck: true,
+    lazyConnect: false,
+  });
+}
+
+/** The nodes that a cluster is looked for at. */
+export function clusterName(nodes: readonly ClusterNode[]): string {
+  const names = nodes.map((node) => {
+    if (typeof node === 'number') return `127.0.0.1:${String(node)}`;
+    if (typeof node !== 'string') return `${node.host ?? '127.0.0.1'}:${String(node.port ?? 6379)}`;
+    // Whatever comes before the host may be a password.
+    return node.replace(/^rediss?:\/\//, '').replace(/^.*@|\/.*$/g, '');
+  });
+  return `cluster ${names.join(', ')}`;
 }
 
 /** Host and port for logs and health reports: never the user name or the password. */

@@ -1,9 +1,20 @@
 import type { Redis } from 'ioredis';
 import type { ConnectionChange } from '../lock-store.js';
-import { CommandTimeout, NotConnected, replyCode } from './redis-errors.js';
+import { within } from './bounded.js';
+import { ConnectionState } from './connection-state.js';
+import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
+import { NotConnected, replyCode } from './redis-errors.js';
 import type { Script } from './script.js';
 
-type Argument = string | number;
+/** How a cluster sends a command to one of its nodes. */
+interface Sending {
+  /** The end of its time, on the monotonic clock. */
+  readonly until: number;
+  /** The node has been named by ASK: its slot is still on the way there. */
+  readonly asking: boolean;
+}
+
+let epochs = 0;
 
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
@@ -13,14 +24,13 @@ const REPLICA_PAUSE = 5_000;
  * defined on it, no option of it is changed. Commands leave in the order of the calls, which is what lets a release
  * follow an acquisition of unknown outcome.
  */
-export class RedisConnection {
+export class RedisConnection implements Deployment {
+  readonly isCluster = false;
+  readonly sharded = false;
   /** Grows with every lost connection; a command that spans two values may have been sent twice by the client. */
-  epoch = 0;
-  private connected: boolean | undefined;
-  private lastError: unknown;
   private leftReplicaAt = -Infinity;
+  private epoch = ++epochs;
   private readonly queueing = new Set<() => void>();
-  private readonly listeners: ((change: ConnectionChange) => void)[] = [];
   private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
 
   constructor(
@@ -29,15 +39,16 @@ export class RedisConnection {
     private readonly commandTimeout: number,
     /** Ours to close, and to hear the errors of. */
     private readonly owned: boolean,
+    private readonly state = new ConnectionState(node),
   ) {
     this.handlers = {
       ready: () => {
         this.settleQueue();
-        this.changed(true);
+        state.set(true);
       },
       close: () => {
-        this.epoch++;
-        this.changed(false);
+        this.epoch = ++epochs;
+        state.set(false);
       },
       end: () => {
         this.settleQueue();
@@ -45,43 +56,55 @@ export class RedisConnection {
       // Without a listener ioredis prints the error; on the user's own client that is the user's choice.
       ...(owned && {
         error: (error: unknown) => {
-          // ioredis attaches what it has sent, and for a handshake that is the password.
-          if (error instanceof Error) Reflect.deleteProperty(error, 'command');
-          this.lastError = error;
+          state.failed(error);
         },
       }),
     };
     for (const [event, handler] of Object.entries(this.handlers)) client.on(event, handler);
   }
 
+  get keyPrefix(): string {
+    return this.client.options.keyPrefix ?? '';
+  }
+
   onChange(listener: (change: ConnectionChange) => void): void {
-    this.listeners.push(listener);
+    this.state.onChange(listener);
     // A client of the user's may have been connected long before.
     queueMicrotask(() => {
-      if (this.client.status === 'ready') this.changed(true);
+      if (this.client.status === 'ready') this.state.set(true);
     });
   }
 
-  /**
-   * EVALSHA, and EVAL where the server does not know the script (a restart, a failover, SCRIPT FLUSH).
-   * @param acquisition given for what a later command may take back: then it is not sent any more, nor sent again, and
-   * an answer from after a lost connection does not count, because the first copy of the command may arrive yet
-   */
+  groupOf(): number {
+    return 0;
+  }
+
+  nodeOf(): this {
+    return this;
+  }
+
+  epochOf(): number {
+    return this.epoch;
+  }
+
   async run(
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
-    acquisition?: { readonly unwanted: boolean },
+    acquisition?: Acquisition,
+    { until, asking }: Sending = { until: Infinity, asking: false },
   ): Promise<unknown> {
-    if (this.client.status !== 'ready') await this.ready();
+    const time = () => Math.max(1, Math.min(this.commandTimeout, until - performance.now()));
+    if (this.client.status !== 'ready') await this.ready(time());
     if (acquisition?.unwanted === true) throw new NotConnected('taken back', undefined);
     const { epoch } = this;
-    const reply = await this.bounded((over) =>
-      this.client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+    const evaluate = asking ? this.ask : this.evaluate;
+    const reply = await within(time(), (over) =>
+      evaluate('evalsha', script.sha, keys, args).catch((error: unknown) => {
         if (replyCode(error) === 'READONLY') this.leaveReplica(error);
         // Once the time is over a release may have followed, which nothing may come after.
         if (over() || acquisition?.unwanted === true || replyCode(error) !== 'NOSCRIPT') throw error;
-        return this.client.eval(script.source, keys.length, ...keys, ...args);
+        return evaluate('eval', script.source, keys, args);
       }),
     );
     if (acquisition !== undefined && epoch !== this.epoch)
@@ -89,27 +112,54 @@ export class RedisConnection {
     return reply;
   }
 
+  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
+    return commands.map(({ keys, args }) => this.run(script, keys, args));
+  }
+
+  /** In one piece, which costs far less than one by one. Resolves with a reply or an error for each. */
+  async pipeline(script: Script, commands: readonly Command[]): Promise<readonly unknown[]> {
+    const replies = await this.send((client) => {
+      const pipeline = client.pipeline();
+      for (const { keys, args } of commands) pipeline.evalsha(script.sha, keys.length, ...keys, ...args);
+      return pipeline.exec();
+    });
+    return commands.map((_, index) => replies?.[index]?.[0] ?? replies?.[index]?.[1]);
+  }
+
   /** Any other command, likewise bounded. */
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
-    if (this.client.status !== 'ready') await this.ready();
-    return await this.bounded(() => command(this.client));
+    if (this.client.status !== 'ready') await this.ready(this.commandTimeout);
+    return await within(this.commandTimeout, () => command(this.client));
+  }
+
+  nodes(): Promise<readonly RedisConnection[]> {
+    return Promise.resolve([this]);
+  }
+
+  learnSharding(): Promise<void> {
+    return Promise.resolve();
   }
 
   async close(): Promise<void> {
-    for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
-    this.settleQueue();
+    this.detach();
     if (!this.owned) return;
     // A late error of a closing client has nobody to go to.
     this.client.on('error', () => undefined);
-    await this.bounded(() => this.client.quit()).catch(() => undefined);
+    await within(this.commandTimeout, () => this.client.quit()).catch(() => undefined);
     this.client.disconnect();
+  }
+
+  /** Leaves the client alone from now on. */
+  detach(): void {
+    for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    this.settleQueue();
   }
 
   /**
    * Waits for a connection, but not longer than for a reply: the offline queue of ioredis, which has no bound in
    * time, is never used.
    */
-  private async ready(): Promise<void> {
+  private async ready(time: number): Promise<void> {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
     if (this.client.status !== 'end') {
       await new Promise<void>((resolve) => {
@@ -118,18 +168,18 @@ export class RedisConnection {
           this.queueing.delete(settle);
           resolve();
         };
-        const timer = setTimeout(settle, this.commandTimeout);
+        const timer = setTimeout(settle, time);
         this.queueing.add(settle);
       });
     }
-    if (this.client.status !== 'ready') throw new NotConnected(this.client.status, this.lastError);
+    if (this.client.status !== 'ready') throw new NotConnected(this.client.status, this.state.lastError);
   }
 
   /** A master that has been demoted: its name or address may lead to the new one by now, its connection never will. */
   private leaveReplica(error: unknown): void {
     if (!this.owned || performance.now() - this.leftReplicaAt < REPLICA_PAUSE) return;
     this.leftReplicaAt = performance.now();
-    this.lastError = error;
+    this.state.lastError = error;
     this.client.disconnect(true);
   }
 
@@ -137,37 +187,22 @@ export class RedisConnection {
     for (const settle of [...this.queueing]) settle();
   }
 
-  private bounded<T>(send: (over: () => boolean) => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      let over = false;
-      // Sent first: whoever waits for what it brings need not wait for this timer, too.
-      const sent = send(() => over);
-      const timer = setTimeout(() => {
-        // A process that was busy or stopped finds its timers due before it reads: a reply that is already here counts.
-        setImmediate(() => {
-          over = true;
-          reject(new CommandTimeout(this.commandTimeout));
-        });
-      }, this.commandTimeout);
-      sent.then(
-        (reply) => {
-          clearTimeout(timer);
-          resolve(reply);
-        },
-        (error: unknown) => {
-          clearTimeout(timer);
-          reject(error instanceof Error ? error : new Error(String(error)));
-        },
-      );
-    });
-  }
+  private readonly evaluate = (
+    command: 'evalsha' | 'eval',
+    text: string,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<unknown> => this.client[command](text, keys.length, ...keys, ...args);
 
-  private changed(connected: boolean): void {
-    const before = this.connected;
-    this.connected = connected;
-    if (connected === before) return;
-    const first = connected && before === undefined;
-    const error = connected ? undefined : this.lastError;
-    for (const listener of this.listeners) listener({ node: this.node, connected, first, error });
-  }
+  /** ASKING holds for the very next command, so both leave in one piece. */
+  private readonly ask: typeof this.evaluate = async (command, text, keys, args) => {
+    const replies = await this.client
+      .pipeline()
+      .asking()
+      [command](text, keys.length, ...keys, ...args)
+      .exec();
+    const [error, reply] = replies?.[1] ?? [];
+    if (error != null) throw error;
+    return reply;
+  };
 }

@@ -1,5 +1,5 @@
 import type { QueueMessage, QueueTerms, StoredLock } from '../lock-store.js';
-import type { ServerClock } from './server-clock.js';
+import type { ServerClocks } from './server-clock.js';
 
 /** What the scripts and this side have agreed on: letters, channels, messages and replies. */
 
@@ -10,11 +10,21 @@ export const QUEUE_CHANNEL = 'lock_queue__channel:';
 
 const modeOf = (letter: string) => (letter === 'x' ? 'exclusive' : 'shared');
 
-/** `granted <owner> <token> <server ms>` or `next <owner> <ms>`. */
-export function queueMessage(text: string, clock: ServerClock): QueueMessage {
-  const [type, owner = '', value, date] = text.split(' ');
+/** What queue-acquire.lua returns. */
+export type QueueReply = [
+  outcome: number | string,
+  date: number | string,
+  node: string,
+  value: number | string,
+  arrival: number | string | undefined,
+  holder: string | null | undefined,
+];
+
+/** `granted <owner> <token> <server ms> <server>` or `next <owner> <ms>`. */
+export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
+  const [type, owner = '', value, date, node = ''] = text.split(' ');
   if (type === 'next') return { type, owner, within: Number(value) };
-  const grantedAt = clock.momentOf(Number(date), performance.now());
+  const grantedAt = clocks.of(node).momentOf(Number(date), performance.now());
   return { type: 'granted', owner, fencingToken: Number(value), grantedAt };
 }
 

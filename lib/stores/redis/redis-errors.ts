@@ -3,7 +3,7 @@ import { LockKindMismatchError, LockUnavailableError } from '../../lock.errors.j
 /** The command got no answer within its time. It may still be carried out. */
 export class CommandTimeout extends Error {
   constructor(timeout: number) {
-    super(`Redis did not answer within ${String(timeout)} ms`);
+    super(`Redis did not answer within ${String(Math.round(timeout))} ms`);
     this.name = 'CommandTimeout';
   }
 }

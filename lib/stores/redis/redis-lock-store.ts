@@ -6,6 +6,7 @@ import type {
   ConnectionChange,
   HoldState,
   LockStore,
+  NodeHealth,
   QueueMessage,
   QueueRequest,
   ReleaseRequest,
@@ -19,14 +20,21 @@ import { kindMismatch } from '../kind-mismatch.js';
 import { nodeWarnings } from '../preflight.js';
 import { overallStatus } from '../overall-status.js';
 import type { RedisConnection } from './connection.js';
+import type { Acquisition, Argument, Command, Deployment, Listener, Subscriptions } from './deployment.js';
 import { keysOf, type LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
-import { LETTERS, QUEUE_CHANNEL, queueMessage, storedLock, type InspectReply } from './queue-protocol.js';
-import { notALock, translate } from './redis-errors.js';
+import {
+  LETTERS,
+  QUEUE_CHANNEL,
+  queueMessage,
+  type QueueReply,
+  storedLock,
+  type InspectReply,
+} from './queue-protocol.js';
+import { notALock, replyCode, translate } from './redis-errors.js';
 import type { Replication } from './replication.js';
-import { ServerClock } from './server-clock.js';
+import { ServerClocks } from './server-clock.js';
 import * as scripts from './script.js';
-import { Subscriber } from './subscriber.js';
 
 /**
  * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock
@@ -37,9 +45,9 @@ const FENCE_TTL = 3_600_000;
 const RENEWAL_BATCH = 100;
 
 export interface RedisLockStoreOptions {
-  readonly connection: RedisConnection;
-  /** Makes the second connection, for messages, when somebody has to wait for the first time. */
-  readonly subscriberConnection: () => RedisConnection;
+  readonly connection: Deployment;
+  /** Opens what messages come over, when somebody has to wait for the first time. */
+  readonly subscriptions: () => Subscriptions;
   readonly keyPrefix: string;
   /** What is risky about the client that was given. */
   readonly clientWarnings: readonly StoreWarning[];
@@ -49,24 +57,21 @@ export interface RedisLockStoreOptions {
 
 /** Locks on one Redis deployment. The plain lock is wire-compatible with Redisson's RLock. */
 export class RedisLockStore implements LockStore {
-  private readonly connection: RedisConnection;
-  private readonly clientPrefix: string;
-  private readonly clock = new ServerClock();
+  private readonly connection: Deployment;
+  private readonly clocks = new ServerClocks();
   /** The acquisitions under way, by owner. */
   private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
-  private subscriber: Subscriber | undefined;
+  private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
     this.connection = options.connection;
-    this.clientPrefix = options.connection.client.options.keyPrefix ?? '';
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
     const { name, queue } = request;
-    const { epoch } = this.connection;
-    const reply = await (queue === undefined ? this.take(request) : this.enterQueue(request, queue));
-    if (reply.granted) await this.replicated(epoch, name);
-    return reply;
+    return await this.confirmed(name, () =>
+      queue === undefined ? this.take(request) : this.enterQueue(request, queue),
+    );
   }
 
   private async take({ name, owner, leaseTime, leastToken }: AcquireRequest): Promise<AcquireReply> {
@@ -85,20 +90,18 @@ export class RedisLockStore implements LockStore {
       return [lock, fence, reservation];
     });
     const args = [owner, leaseTime, leastToken, FENCE_TTL, turn?.asker ?? '', turn?.reserveFor ?? 0];
-    const { epoch } = this.connection;
-    const reply = await this.enter(owner, scripts.acquireAll, keys, args, names.join(','));
-    const [first, ttl, holder] = reply as [number | string, (number | string)?, (string | null)?];
-    if (Number(first) > 0) {
-      await this.replicated(epoch, names.join(','));
-      return { granted: true, fencingTokens: (reply as unknown[]).map(Number) };
-    }
-    const name = names[-Number(first) - 1] ?? '';
-    if (ttl === undefined) throw notALock(name);
-    return { granted: false, name, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+    return await this.confirmed(names[0] ?? '', async () => {
+      const reply = await this.enter(owner, scripts.acquireAll, keys, args, names.join(','));
+      const [first, ttl, holder] = reply as [number | string, (number | string)?, (string | null)?];
+      if (Number(first) > 0) return { granted: true, fencingTokens: (reply as unknown[]).map(Number) };
+      const name = names[-Number(first) - 1] ?? '';
+      if (ttl === undefined) throw notALock(name);
+      return { granted: false, name, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+    });
   }
 
-  placeOf(): string {
-    return '';
+  placeOf(name: string): string {
+    return String(this.connection.groupOf(this.keys(name).lock));
   }
 
   private async enterQueue(
@@ -113,110 +116,112 @@ export class RedisLockStore implements LockStore {
       owner,
       scripts.queueAcquire,
       [keys.lock, keys.queue, keys.fence],
-      [...args, QUEUE_CHANNEL, FENCE_TTL],
+      [...args, ...this.queueArguments()],
       name,
-    )) as [number | string, number | string, number | string, number | string | null, string | null];
-    const [outcome, second, third, arrival, holder] = reply;
+    )) as QueueReply;
+    const [outcome, second, third, fourth, arrival, holder] = reply;
     if (Number(outcome) < 0)
       throw kindMismatch(name, { kind, capacity }, { kind: String(second), capacity: Number(third) });
-    this.clock.learn(Number(second), sentAt);
-    if (Number(outcome) === 1) return { granted: true, fencingToken: Number(third) };
+    this.clocks.of(third).learn(Number(second), sentAt);
+    if (Number(outcome) === 1) return { granted: true, fencingToken: Number(fourth) };
     return {
       granted: false,
-      retryAfter: Number(third),
+      retryAfter: Number(fourth),
       arrival: Number(arrival) > 0 ? Number(arrival) : undefined,
       holder: holder ?? undefined,
     };
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    const renewals: Promise<HoldState>[] = [];
-    for (let from = 0; from < requests.length; from += RENEWAL_BATCH) {
-      const batch = requests.slice(from, from + RENEWAL_BATCH);
-      const name = batch.length === 1 ? batch[0]?.name : undefined;
-      const { epoch } = this.connection;
-      const reply = this.run(
-        scripts.renew,
-        batch.flatMap(({ name }) => {
-          const { lock, fence } = this.keys(name);
-          return [lock, fence];
-        }),
-        [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
-        name,
-      ) as Promise<readonly (number | string)[]>;
-      // A hold that is gone is so on any server.
-      const renewal = async (index: number): Promise<HoldState> => {
-        const state = holdState((await reply)[index]);
-        if (state === 'held') await this.replicated(epoch, name);
-        return state;
-      };
-      batch.forEach((_, index) => renewals.push(renewal(index)));
+    const renewals = new Map<RenewRequest, Promise<HoldState>>();
+    const groups = new Map<number, RenewRequest[]>();
+    for (const request of requests) {
+      const group = this.connection.groupOf(this.keys(request.name).lock);
+      const members = groups.get(group);
+      if (members === undefined) groups.set(group, [request]);
+      else members.push(request);
     }
-    return renewals;
+    const batches: RenewRequest[][] = [];
+    for (const members of groups.values()) {
+      for (let from = 0; from < members.length; from += RENEWAL_BATCH) {
+        batches.push(members.slice(from, from + RENEWAL_BATCH));
+      }
+    }
+    const commands = batches.map((batch) => this.renewalOf(batch));
+    const confirmations = batches.map(([first]) => this.confirmation(first?.name ?? ''));
+    this.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
+      const batch = batches[n] ?? [];
+      const states = this.statesOf(batch, reply, confirmations[n]);
+      batch.forEach((request, index) => renewals.set(request, states(index)));
+    });
+    return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
   }
 
   async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<boolean> {
     const keys = this.keys(name);
-    const { epoch } = this.connection;
+    const epoch = this.connection.epochOf(keys.lock);
     for (const acquisition of this.entering.get(owner) ?? []) acquisition.unwanted = true;
     const released =
       queue === undefined
         ? await this.run(
             scripts.release,
             [keys.lock, keys.fence],
-            [owner, keys.channel, fencingToken ?? 0, FENCE_TTL, keepFor],
+            [owner, ...this.publishing(keys), fencingToken ?? 0, FENCE_TTL, keepFor],
             name,
           )
         : await this.run(
             scripts.queueRelease,
             [keys.lock, keys.queue, keys.fence],
-            [owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, QUEUE_CHANNEL, FENCE_TTL],
+            [owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, ...this.queueArguments()],
             name,
           );
     // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
-    return Number(released) === 1 || this.connection.epoch !== epoch;
+    return Number(released) === 1 || this.connection.epochOf(keys.lock) !== epoch;
   }
 
   async forceRelease(name: string): Promise<boolean> {
-    const { lock, queue, fence, channel } = this.keys(name);
-    const args = [channel, QUEUE_CHANNEL, FENCE_TTL];
-    return Number(await this.run(scripts.forceRelease, [lock, queue, fence], args, name)) === 1;
+    await this.learnSharding(name);
+    const keys = this.keys(name);
+    const args = [...this.publishing(keys), ...this.queueArguments()];
+    const reply = await this.run(scripts.forceRelease, [keys.lock, keys.queue, keys.fence], args, name);
+    return Number(reply) === 1;
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
-    const { lock, queue, fence, channel } = this.keys(name);
-    const reply = await this.run(scripts.inspect, [lock, fence, queue], [channel], name);
-    return reply === null ? null : storedLock(reply as InspectReply);
+    await this.learnSharding(name);
+    const keys = this.keys(name);
+    const [, channel] = this.publishing(keys);
+    const count = this.connection.sharded ? 'SHARDNUMSUB' : 'NUMSUB';
+    const reply = await this.run(
+      scripts.inspect,
+      [keys.lock, keys.fence, keys.queue],
+      [count, channel],
+      name,
+    );
+    if (reply === null) return null;
+    const stored = storedLock(reply as InspectReply);
+    if (!this.connection.isCluster || this.connection.sharded) return stored;
+    // Each node counts those who listen at itself.
+    return { ...stored, listeners: await this.listenersEverywhere(channel) };
   }
 
   async listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
-    this.subscriber ??= new Subscriber(this.options.subscriberConnection());
-    try {
-      return await this.subscriber.subscribe(QUEUE_CHANNEL + client, (text) => {
-        const message: QueueMessage =
-          text === undefined ? { type: 'missed' } : queueMessage(text, this.clock);
-        // A grant was written over the connection of whoever released: only what its owner asks for can be waited for.
-        const unconfirmed = message.type === 'granted' && this.options.replication !== undefined;
-        onMessage(unconfirmed ? { type: 'missed', owner: message.owner } : message);
-      });
-    } catch (error) {
-      throw translate(error, undefined);
-    }
+    return await this.hear(QUEUE_CHANNEL + client, undefined, false, (text) => {
+      const message: QueueMessage = text === undefined ? { type: 'missed' } : queueMessage(text, this.clocks);
+      // A grant was written over the connection of whoever released: only what its owner asks for can be waited for.
+      const unconfirmed = message.type === 'granted' && this.options.replication !== undefined;
+      onMessage(unconfirmed ? { type: 'missed', owner: message.owner } : message);
+    });
   }
 
   async subscribe(name: string, onWake: () => void): Promise<Subscription> {
-    this.subscriber ??= new Subscriber(this.options.subscriberConnection());
-    try {
-      return await this.subscriber.subscribe(this.keys(name).channel, () => {
-        onWake();
-      });
-    } catch (error) {
-      throw translate(error, name);
-    }
+    await this.learnSharding(name);
+    const [, channel] = this.publishing(this.keys(name));
+    return await this.hear(channel, name, this.connection.sharded, onWake);
   }
 
   async health(): Promise<StoreHealth> {
-    const nodes = [await nodeHealth(this.connection, this.subscriber)];
+    const nodes = await this.nodeHealths();
     const warnings = [...this.options.clientWarnings, ...nodeWarnings(nodes)];
     return { status: overallStatus(nodes, 1), nodes, warnings };
   }
@@ -226,20 +231,90 @@ export class RedisLockStore implements LockStore {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.subscriber?.close(), this.connection.close()]);
+    await Promise.all([this.subscriptions?.close(), this.connection.close()]);
   }
 
-  /** Waits until replicas have what has just been written, if they are to have it before it counts. */
-  private async replicated(epoch: number, name: string | undefined): Promise<void> {
-    const { replication } = this.options;
-    if (replication === undefined) return;
+  private renewalOf(batch: readonly RenewRequest[]): Command {
+    return {
+      keys: batch.flatMap(({ name }) => {
+        const { lock, fence } = this.keys(name);
+        return [lock, fence];
+      }),
+      args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
+    };
+  }
+
+  private statesOf(
+    batch: readonly RenewRequest[],
+    reply: Promise<unknown>,
+    confirm?: () => Promise<void>,
+  ): (index: number) => Promise<HoldState> {
+    const each = reply.then(
+      (states) =>
+        (states as readonly (number | string)[]).map(async (code) => {
+          const state = holdState(code);
+          // A hold that is gone is so on any server.
+          if (state === 'held') await confirm?.();
+          return state;
+        }),
+      (error: unknown) => {
+        // While a slot is on the move, one key that is gone makes the server refuse all keys of a command.
+        if (batch.length > 1 && replyCode(error) === 'TRYAGAIN') return this.renewOneByOne(batch);
+        throw translate(error, batch.length === 1 ? batch[0]?.name : undefined);
+      },
+    );
+    return async (index) => (await (await each)[index]) ?? 'deleted';
+  }
+
+  private renewOneByOne(batch: readonly RenewRequest[]): Promise<HoldState>[] {
+    return batch.flatMap((request) => this.renew([request]));
+  }
+
+  private async nodeHealths(): Promise<readonly NodeHealth[]> {
     try {
-      await replication.confirm();
-      // A new connection has written nothing, and so has nothing to wait for.
-      if (epoch !== this.connection.epoch) throw new Error('the connection was lost meanwhile');
+      const nodes = await this.connection.nodes();
+      return await Promise.all(nodes.map((node) => nodeHealth(node, this.subscriptions)));
     } catch (error) {
-      throw translate(error, name);
+      const reason = error instanceof Error ? error.message : String(error);
+      return [{ node: this.connection.node, status: 'down', latency: undefined, error: reason }];
     }
+  }
+
+  /** A grant counts when replicas have it, if they are to have it. */
+  private async confirmed<R extends { readonly granted: boolean }>(
+    name: string,
+    ask: () => Promise<R>,
+  ): Promise<R> {
+    if (this.options.replication === undefined) return await ask();
+    await this.learnSharding(name); // and with it which node has the lock
+    const confirm = this.confirmation(name);
+    const reply = await ask();
+    if (reply.granted) await confirm();
+    return reply;
+  }
+
+  /** To be made before something is written, and called after it: waits until replicas have that. */
+  private confirmation(name: string): () => Promise<void> {
+    const { replication } = this.options;
+    if (replication === undefined) return () => Promise.resolve();
+    const key = this.keys(name).lock;
+    const node = this.connection.nodeOf(key);
+    const epoch = this.connection.epochOf(key);
+    return async () => {
+      try {
+        if (node !== undefined) await replication.confirm(node);
+        // Another connection has written nothing, and so has nothing to wait for.
+        if (
+          node !== this.connection.nodeOf(key) ||
+          epoch !== this.connection.epochOf(key) ||
+          node === undefined
+        ) {
+          throw new Error('the connection was lost meanwhile');
+        }
+      } catch (error) {
+        throw translate(error, name);
+      }
+    };
   }
 
   /** An acquisition, which a release of the same owner takes back while it is still under way. */
@@ -247,7 +322,7 @@ export class RedisLockStore implements LockStore {
     owner: string,
     script: scripts.Script,
     keys: readonly string[],
-    args: readonly (string | number)[],
+    args: readonly Argument[],
     name: string,
   ): Promise<unknown> {
     const acquisition = { unwanted: false };
@@ -262,15 +337,56 @@ export class RedisLockStore implements LockStore {
   }
 
   private keys(name: string): LockKeys {
-    return keysOf(name, this.options.keyPrefix, this.clientPrefix);
+    return keysOf(name, this.options.keyPrefix, this.connection.keyPrefix);
+  }
+
+  /** How a release is told. */
+  private publishing({ channel, shardChannel }: LockKeys): [command: string, channel: string] {
+    return this.connection.sharded ? ['SPUBLISH', shardChannel] : ['PUBLISH', channel];
+  }
+
+  /** What the scripts of the queue end with. */
+  private queueArguments(): Argument[] {
+    return [QUEUE_CHANNEL, FENCE_TTL, this.connection.isCluster ? 'cluster' : ''];
+  }
+
+  private async learnSharding(name: string): Promise<void> {
+    try {
+      await this.connection.learnSharding();
+    } catch (error) {
+      throw translate(error, name);
+    }
+  }
+
+  private async hear(
+    channel: string,
+    name: string | undefined,
+    sharded: boolean,
+    listener: Listener,
+  ): Promise<Subscription> {
+    this.subscriptions ??= this.options.subscriptions();
+    try {
+      return await this.subscriptions.subscribe(channel, listener, sharded);
+    } catch (error) {
+      throw translate(error, name);
+    }
+  }
+
+  private async listenersEverywhere(channel: string): Promise<number> {
+    const count = async (node: RedisConnection) => {
+      const reply = await node.send((client) => client.call('PUBSUB', 'NUMSUB', channel));
+      return Number((reply as (number | string)[])[1]);
+    };
+    const counts = await Promise.allSettled((await this.connection.nodes()).map(count));
+    return counts.reduce((sum, node) => sum + (node.status === 'fulfilled' ? node.value : 0), 0);
   }
 
   private async run(
     script: scripts.Script,
     keys: readonly string[],
-    args: readonly (string | number)[],
+    args: readonly Argument[],
     name: string | undefined,
-    acquisition?: { readonly unwanted: boolean },
+    acquisition?: Acquisition,
   ): Promise<unknown> {
     try {
       return await this.connection.run(script, keys, args, acquisition);

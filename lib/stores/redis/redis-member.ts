@@ -20,7 +20,7 @@ export class RedisMember implements Member {
   }
 
   get epoch(): number {
-    return this.connection.epoch;
+    return this.connection.epochOf();
   }
 
   async identify(): Promise<Incarnation> {

@@ -3,36 +3,39 @@ import type { ReplicationOptions } from '../../lock.options.js';
 import type { RedisConnection } from './connection.js';
 import { TooFewReplicas } from './redis-errors.js';
 
+interface Line {
+  underway: Promise<unknown>;
+  following: Promise<void> | undefined;
+}
+
 /**
- * Makes certain that replicas have what was written over one connection. WAIT blocks that connection, so there is one
- * at a time: whoever asks meanwhile shares the next, and other commands get through between the two.
+ * Makes certain that replicas have what was written over a connection. WAIT blocks that connection, so there is one at
+ * a time: whoever asks meanwhile shares the next, and other commands get through between the two.
  */
 export class Replication {
-  private underway: Promise<unknown> = Promise.resolve();
-  private following: Promise<void> | undefined;
+  private readonly lines = new WeakMap<RedisConnection, Line>();
 
-  constructor(
-    private readonly connection: RedisConnection,
-    private readonly terms: Required<ReplicationOptions>,
-  ) {}
+  constructor(private readonly terms: Required<ReplicationOptions>) {}
 
   /**
    * Resolves when the replicas have the connection's last write, and with it all that came before, whoever wrote it.
    * @throws TooFewReplicas, also where none is connected
    */
-  confirm(): Promise<void> {
-    this.following ??= this.underway.then(() => {
-      this.following = undefined;
-      const confirmation = this.wait();
-      this.underway = confirmation.catch(() => undefined);
+  confirm(connection: RedisConnection): Promise<void> {
+    const line = this.lines.get(connection) ?? { underway: Promise.resolve(), following: undefined };
+    this.lines.set(connection, line);
+    line.following ??= line.underway.then(() => {
+      line.following = undefined;
+      const confirmation = this.wait(connection);
+      line.underway = confirmation.catch(() => undefined);
       return confirmation;
     });
-    return this.following;
+    return line.following;
   }
 
-  private async wait(): Promise<void> {
+  private async wait(connection: RedisConnection): Promise<void> {
     const { replicas, timeout } = this.terms;
-    const reply = await this.connection.send<number | string>((client) => client.wait(replicas, timeout));
+    const reply = await connection.send<number | string>((client) => client.wait(replicas, timeout));
     const confirmed = Number(reply);
     if (confirmed < replicas) throw new TooFewReplicas(confirmed, replicas, timeout);
   }

@@ -20,3 +20,17 @@ export class ServerClock {
     return Math.min(receivedAt, serverTime - this.offset);
   }
 }
+
+/** One for each server that has dated anything: those of a cluster differ. One that is not known yet dates nothing. */
+export class ServerClocks {
+  private readonly clocks = new Map<string, ServerClock>();
+
+  of(node: string): ServerClock {
+    let clock = this.clocks.get(node);
+    if (clock === undefined) {
+      clock = new ServerClock();
+      this.clocks.set(node, clock);
+    }
+    return clock;
+  }
+}

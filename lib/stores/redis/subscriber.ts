@@ -1,15 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Subscription } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
+import type { Listener, Subscriptions } from './deployment.js';
 import { replyCode } from './redis-errors.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;
 /** How often an idle connection is asked whether it is still one; a dead one would never deliver a message. */
 export const HEARTBEAT = 5_000;
-
-/** Hears each message; undefined where messages may have been missed. */
-type Listener = (message: string | undefined) => void;
 
 interface Channel {
   readonly name: string;
@@ -24,15 +22,19 @@ interface Channel {
  * Channel subscriptions of one process, over a connection of their own. Each channel is subscribed once, however
  * many listen. When the connection drops or comes back, everybody is woken: messages may have been missed.
  */
-export class Subscriber {
+export class Subscriber implements Subscriptions {
   private readonly channels = new Map<string, Channel>();
   private heartbeat: NodeJS.Timeout | undefined;
   /** The user may not hear messages: the last subscription was refused for good. */
   private refused = false;
 
-  constructor(private readonly connection: RedisConnection) {
+  constructor(
+    private readonly connection: RedisConnection,
+    /** Hears what goes only to the node that has the channel's slot. */
+    private readonly sharded = false,
+  ) {
     const { client } = connection;
-    client.on('message', (channel: string, message: string) => {
+    client.on(sharded ? 'smessage' : 'message', (channel: string, message: string) => {
       this.wake(this.channels.get(channel), message);
     });
     client.on('close', () => {
@@ -76,6 +78,16 @@ export class Subscriber {
     }
   }
 
+  /** Gives up the channels for which this is not the place any more; who listens there subscribes elsewhere. */
+  keep(belongs: (channel: string) => boolean): void {
+    for (const channel of [...this.channels.values()]) {
+      if (belongs(channel.name)) continue;
+      this.channels.delete(channel.name);
+      if (this.connection.client.status === 'ready') this.unsubscribe(channel.name);
+      this.deactivate(channel);
+    }
+  }
+
   async close(): Promise<void> {
     clearInterval(this.heartbeat);
     for (const channel of this.channels.values()) clearTimeout(channel.linger);
@@ -99,7 +111,9 @@ export class Subscriber {
   /** Subscribes, once for all who ask meanwhile. */
   private confirm(channel: Channel): Promise<void> {
     channel.confirmation ??= this.connection
-      .send((client: Redis) => client.subscribe(channel.name))
+      .send((client: Redis) =>
+        this.sharded ? client.ssubscribe(channel.name) : client.subscribe(channel.name),
+      )
       .then(() => {
         this.refused = false;
         // The connection may have dropped since the reply; its `close` has been heard by then.
@@ -137,14 +151,21 @@ export class Subscriber {
   private leave(channel: Channel): void {
     clearTimeout(channel.linger);
     channel.linger = setTimeout(() => {
+      // Dropped meanwhile, and perhaps opened anew by somebody else.
+      if (this.channels.get(channel.name) !== channel) return;
       this.channels.delete(channel.name);
       if (this.channels.size === 0) {
         clearInterval(this.heartbeat);
         this.heartbeat = undefined;
       }
       if (this.connection.client.status === 'ready') {
-        this.connection.client.unsubscribe(channel.name).catch(() => undefined);
+        this.unsubscribe(channel.name);
       }
     }, LINGER).unref();
+  }
+
+  private unsubscribe(name: string): void {
+    const { client } = this.connection;
+    (this.sharded ? client.sunsubscribe(name) : client.unsubscribe(name)).catch(() => undefined);
   }
 }

@@ -1,9 +1,11 @@
 -- Takes a lock of any kind away from whoever holds it, and lets in or wakes who waits.
 --
 -- KEYS     as in queue.include.lua
--- ARGV[1]  channel of the plain lock
--- ARGV[2]  prefix of the channels of waiting processes
--- ARGV[3]  how long the fence stays, ms
+-- ARGV[1]  PUBLISH, or SPUBLISH
+-- ARGV[2]  channel of the plain lock
+-- ARGV[3]  prefix of the channels of waiting processes
+-- ARGV[4]  how long the fence stays, ms
+-- ARGV[5]  as in queue.include.lua
 --
 -- Returns 1, or 0 when nobody held it. A key of another type is an error, and stays.
 
@@ -13,10 +15,10 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   local held = holders > 0
   redis.call('DEL', KEYS[1])
   holders = 0
-  advance('', 1, ARGV[2], ARGV[3])
+  advance('', 1, ARGV[3], ARGV[4])
   return held and 1 or 0
 end
 if redis.call('HLEN', KEYS[1]) == 0 then return 0 end
 redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', ARGV[1], '0')
+redis.call(ARGV[1], ARGV[2], '0')
 return 1

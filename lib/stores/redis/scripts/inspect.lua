@@ -3,7 +3,8 @@
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
 -- KEYS[3]  the queue
--- ARGV[1]  channel of the plain lock
+-- ARGV[1]  NUMSUB, or SHARDNUMSUB
+-- ARGV[2]  channel of the plain lock
 --
 -- Returns false when nobody holds it or waits in its queue, else
 -- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 where it has a queue }.
@@ -35,4 +36,4 @@ else
   end
 end
 if #holders == 0 and #queue == 0 then return false end
-return { redis.call('GET', KEYS[2]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], holders, queue, queued }
+return { redis.call('GET', KEYS[2]), redis.call('PUBSUB', ARGV[1], ARGV[2])[2], holders, queue, queued }

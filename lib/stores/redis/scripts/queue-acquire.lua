@@ -12,9 +12,10 @@
 -- ARGV[8]  the owner's own write hold, beside which it may read; '' when it has none
 -- ARGV[9]  prefix of the channels of waiting processes
 -- ARGV[10] how long the fence outlives the lease, ms
+-- ARGV[11] as in queue.include.lua
 --
--- Returns { 1, server ms, token } when it holds the lock now, { 0, server ms, ms until it should look again, arrival,
--- holder } when it does not, or { -1, kind, capacity } when the name is in use as another kind.
+-- Returns { 1, server ms, server, token } when it holds the lock now, { 0, server ms, server, ms until it should look
+-- again, arrival, holder } when it does not, or { -1, kind, capacity } when the name is in use as another kind.
 
 -- @include queue
 
@@ -36,11 +37,11 @@ local function enter(deadline)
   -- A claim has its token already, and it may be in use.
   if deadline and last_owner == owner then
     redis.call('PEXPIRE', KEYS[3], stay)
-    return { 1, now, last }
+    return { 1, now, server(), last }
   end
   local token = next_token()
   write_fence(token, owner, kind, capacity, stay)
-  return { 1, now, token }
+  return { 1, now, server(), token }
 end
 
 local function own_deadline() return redis.call('ZSCORE', KEYS[1], member) end
@@ -74,4 +75,5 @@ local ends_at, holder = in_the_way(mode)
 local rank = redis.call('ZRANK', KEYS[2], entry) or 0
 -- Whoever is further back is told when it becomes the head. It looks by itself when a claim of those ahead would be
 -- over: they may all be dead. Not all who wait at once, though.
-return { 0, now, math.max(ends_at - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0), tonumber(arrival), holder or false }
+local look = math.max(ends_at - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0)
+return { 0, now, server(), look, tonumber(arrival), holder or false }

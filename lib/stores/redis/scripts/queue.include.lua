@@ -5,7 +5,9 @@
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
 -- KEYS[2]  the queue: a sorted set of waiters, "<x or s> <owner>", by arrival in microseconds
 -- KEYS[3]  the fence: "<last token> <its owner> <kind> <capacity>"
+-- ARGV[#ARGV]  'cluster' on a cluster, where the message goes to nodes that PUBLISH does not count
 
+local in_cluster = ARGV[#ARGV] == 'cluster'
 local CLAIM = 1000
 local SPREAD = 10
 
@@ -79,9 +81,12 @@ local function in_the_way(mode)
   return tonumber(deadline or now), member and string.sub(member, 2)
 end
 
--- Tells one waiter's process; 0 when nobody listens there.
+-- Whose clock it is.
+local function server() return in_cluster and redis.call('CLUSTER', 'MYID') or '' end
+
+-- Tells one waiter's process. False when nobody listens there.
 local function tell(owner, message, channel)
-  return redis.call('PUBLISH', channel .. string.match(owner, '^(.*):'), message)
+  return redis.call('PUBLISH', channel .. string.match(owner, '^(.*):'), message) > 0 or in_cluster
 end
 
 -- Lets in those at the head of the queue who may enter now, each on a short claim which its process has to confirm,
@@ -97,12 +102,12 @@ local function advance(kind, capacity, channel, stay)
       if admits(mode, kind, capacity) then
         redis.call('ZREM', KEYS[2], entry)
         local token = next_token()
-        if tell(owner, 'granted ' .. owner .. ' ' .. digits(token) .. ' ' .. digits(now), channel) > 0 then
+        if tell(owner, table.concat({ 'granted', owner, digits(token), digits(now), server() }, ' '), channel) then
           write_fence(token, owner, kind, capacity, stay)
           hold(mode .. owner, now + CLAIM)
         end
       else
-        if tell(owner, 'next ' .. owner .. ' ' .. digits(in_the_way(mode) - now), channel) > 0 then return end
+        if tell(owner, 'next ' .. owner .. ' ' .. digits(in_the_way(mode) - now), channel) then return end
         redis.call('ZREM', KEYS[2], entry)
       end
     end

@@ -1,0 +1,311 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cluster } from 'ioredis';
+import type { ConnectionChange } from '../lock-store.js';
+import { within } from './bounded.js';
+import { ConnectionState } from './connection-state.js';
+import { RedisConnection } from './connection.js';
+import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
+import { NotConnected, replyCode } from './redis-errors.js';
+import type { Script } from './script.js';
+import { slotOf } from './slots.js';
+
+/** ms between looks at a cluster that is changing. */
+export const PAUSE = 50;
+
+/** Answers after which the node may not be the one to ask any more. */
+const OUTDATED = new Set(['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY']);
+
+/** Answers that send a command somewhere else, or once more. */
+const ELSEWHERE = new Set(['ASK', 'MOVED', 'NOSCRIPT', 'TRYAGAIN']);
+
+/**
+ * Runs commands on the masters of a cluster. The client knows which node has which slot and keeps a connection to
+ * each; what to send again, and where, is decided here. ioredis would do that without a bound in time, and would send
+ * again what may have arrived: an acquisition could come after its own release.
+ */
+export class ClusterConnection implements Deployment {
+  readonly isCluster = true;
+  private sharding: boolean | undefined;
+  private learning: Promise<void> | undefined;
+  private readonly connections = new Map<string, RedisConnection>();
+  private readonly states = new Map<string, ConnectionState>();
+  private readonly state: ConnectionState;
+  private readonly changeListeners: ((change: ConnectionChange) => void)[] = [];
+  private readonly handlers: Readonly<Record<string, (...details: unknown[]) => void>>;
+  private lookedAt = -Infinity;
+  /** The slots that a node has answered ASK for, and when. */
+  private readonly movedAt = new Map<number, number>();
+
+  constructor(
+    readonly client: Cluster,
+    readonly node: string,
+    private readonly commandTimeout: number,
+    /** Ours to close, and to hear the errors of. */
+    private readonly owned: boolean,
+  ) {
+    const state = new ConnectionState(node);
+    state.onChange((change) => {
+      this.changed(change);
+    });
+    this.state = state;
+    this.handlers = {
+      ready: () => {
+        state.set(true);
+      },
+      close: () => {
+        state.set(false);
+      },
+      // As for a single client.
+      ...(owned && {
+        error: (error: unknown) => {
+          state.failed(error);
+        },
+        'node error': (error: unknown, key: unknown) => {
+          this.stateOf(String(key)).failed(error);
+        },
+      }),
+    };
+    for (const [event, handler] of Object.entries(this.handlers)) client.on(event, handler);
+  }
+
+  get keyPrefix(): string {
+    return this.client.options.keyPrefix ?? '';
+  }
+
+  get sharded(): boolean {
+    return this.sharding === true;
+  }
+
+  onChange(listener: (change: ConnectionChange) => void): void {
+    this.changeListeners.push(listener);
+  }
+
+  groupOf(key: string): number {
+    return slotOf(this.keyPrefix + key);
+  }
+
+  nodeOf(key: string): RedisConnection | undefined {
+    const slot = this.groupOf(key);
+    const movedAt = this.movedAt.get(slot);
+    // A slot that is being moved is at two nodes, and only the commands find out which.
+    if (movedAt !== undefined && performance.now() - movedAt < 2 * this.commandTimeout) return undefined;
+    this.movedAt.delete(slot);
+    return this.ownerOf(slot);
+  }
+
+  epochOf(key: string): number {
+    return this.ownerOf(this.groupOf(key))?.epochOf() ?? 0;
+  }
+
+  async run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    acquisition?: Acquisition,
+  ): Promise<unknown> {
+    const until = performance.now() + this.commandTimeout;
+    if (this.client.status !== 'ready' || this.sharding === undefined) await this.learnSharding();
+    const slot = this.groupOf(keys[0] ?? '');
+    let asked: RedisConnection | undefined;
+    for (let tries = 0; ; tries++) {
+      const node = asked ?? this.ownerOf(slot);
+      try {
+        if (node === undefined) throw new NotConnected('no node has the slot', this.state.lastError);
+        const sending = { until, asking: asked !== undefined };
+        const sent = this.prefixed(keys, node);
+        const reply = await node.run(script, sent, args, acquisition, sending);
+        // Its release has been sent to where the lock lives now, and could not wait for this answer.
+        if (acquisition?.unwanted === true && node !== this.ownerOf(slot))
+          throw new Error('the slot has moved meanwhile');
+        return reply;
+      } catch (error) {
+        const again = acquisition?.unwanted !== true && performance.now() < until - PAUSE;
+        const code = replyCode(error);
+        asked = undefined;
+        // The slot is being moved, or has been: the nodes agree on that one after the other.
+        const elsewhere = code === 'MOVED' || code === 'ASK' || code === 'TRYAGAIN';
+        if (code === undefined || OUTDATED.has(code)) this.look();
+        // What has not been sent, or certainly not been carried out, may be sent again.
+        if (!again || !(elsewhere || error instanceof NotConnected)) throw error;
+        if (code === 'MOVED') await this.learnSlot(keys[0] ?? '', until);
+        if (code === 'ASK') this.movedAt.set(slot, performance.now());
+        if (code === 'ASK') asked = await this.named((error as Error).message, keys[0] ?? '', until);
+        if (tries > 0 || code === undefined) await sleep(PAUSE);
+      }
+    }
+  }
+
+  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
+    const shares = new Map<RedisConnection | undefined, Command[]>();
+    const places = commands.map((command) => {
+      const node = this.ownerOf(this.groupOf(command.keys[0] ?? ''));
+      const share = shares.get(node) ?? [];
+      shares.set(node, share);
+      return { node, index: share.push(command) - 1, command };
+    });
+    const replies = new Map(
+      [...shares].map(([node, share]) => {
+        const reply = node?.pipeline(
+          script,
+          share.map(({ keys, args }) => ({ keys: this.prefixed(keys, node), args })),
+        );
+        return [
+          node,
+          reply ?? Promise.reject(new NotConnected('no node has the slot', this.state.lastError)),
+        ];
+      }),
+    );
+    return places.map(async ({ node, index, command: { keys, args } }) => {
+      let reply: unknown;
+      try {
+        reply = (await replies.get(node))?.[index];
+      } catch (error) {
+        if (!(error instanceof NotConnected)) {
+          this.look();
+          throw error;
+        }
+        reply = error;
+      }
+      if (!(reply instanceof Error)) return reply;
+      // Certainly not carried out: the way of a single command leads to the right node.
+      if (reply instanceof NotConnected || ELSEWHERE.has(replyCode(reply) ?? '')) {
+        return await this.run(script, keys, args);
+      }
+      throw reply;
+    });
+  }
+
+  /** The connection to the master of a slot; undefined while nobody is known to be that. */
+  ownerOf(slot: number): RedisConnection | undefined {
+    const key = this.client.slots[slot]?.[0];
+    return key === undefined ? undefined : this.connectionTo(key);
+  }
+
+  async nodes(): Promise<readonly RedisConnection[]> {
+    await this.ready();
+    return [...this.masters()].flatMap((key) => this.connectionTo(key) ?? this.connections.get(key) ?? []);
+  }
+
+  /** Asks the client to look which node has which slot; it does so once at a time. */
+  look(): void {
+    if (this.client.status !== 'ready' || performance.now() - this.lookedAt < PAUSE) return;
+    this.lookedAt = performance.now();
+    this.client.refreshSlotsCache();
+  }
+
+  /** A node that can say nothing does not count: it has no messages to send either. */
+  learnSharding(): Promise<void> {
+    this.learning ??= this.askForSharding().finally(() => {
+      this.learning = undefined;
+    });
+    return this.learning;
+  }
+
+  async close(): Promise<void> {
+    for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    for (const connection of this.connections.values()) connection.detach();
+    if (!this.owned) return;
+    // A late error of a closing client has nobody to go to.
+    this.client.on('error', () => undefined);
+    await within(this.commandTimeout, () => this.client.quit()).catch(() => undefined);
+    this.client.disconnect();
+  }
+
+  private async askForSharding(): Promise<void> {
+    await this.ready();
+    if (this.sharding !== undefined) return;
+    const answers = await Promise.allSettled(
+      (await this.nodes()).map((node) => node.send((client) => client.call('SPUBLISH', 'lock_sharding', ''))),
+    );
+    const known = answers.flatMap((answer) => {
+      if (answer.status === 'fulfilled') return true;
+      const code = replyCode(answer.reason);
+      // A node that does not know the command says ERR. Who may not use it gets on without.
+      return code === undefined || OUTDATED.has(code) ? [] : code !== 'ERR' && code !== 'NOPERM';
+    });
+    if (known.length === 0) throw new NotConnected('no node answers', this.state.lastError);
+    this.sharding = known.every(Boolean);
+  }
+
+  private async ready(): Promise<void> {
+    const { client } = this;
+    if (client.status === 'ready') return;
+    if (client.status === 'wait') client.connect().catch(() => undefined);
+    const until = performance.now() + this.commandTimeout;
+    await new Promise<void>((resolve) => {
+      const settle = () => {
+        clearTimeout(timer);
+        client.off('ready', settle);
+        client.off('end', settle);
+        resolve();
+      };
+      const timer = setTimeout(settle, client.status === 'end' ? 0 : until - performance.now());
+      client.once('ready', settle);
+      client.once('end', settle);
+    });
+    // Set after the event by another listener.
+    if ((client.status as string) !== 'ready') throw new NotConnected(client.status, this.state.lastError);
+  }
+
+  private masters(): Set<string> {
+    return new Set(this.client.slots.flatMap(([master]) => master ?? []));
+  }
+
+  /** The client takes the place of a key in when it is redirected itself. */
+  private async learnSlot(key: string, until: number): Promise<void> {
+    const question = () => this.client.eval('return 0', 1, key);
+    await within(Math.max(1, until - performance.now()), question).catch(() => undefined);
+  }
+
+  /** The node to which a slot is on its way, which may have none yet. */
+  private async named(message: string, key: string, until: number): Promise<RedisConnection | undefined> {
+    const address = message.split(' ')[2] ?? '';
+    const { natMap } = this.client.options;
+    const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
+    const name = mapped == null ? address : `${mapped.host}:${String(mapped.port)}`;
+    const known = this.connectionTo(name);
+    if (known !== undefined) return known;
+    await this.learnSlot(key, until);
+    return this.connectionTo(name);
+  }
+
+  /** Of several connections to one node, the one that the client uses now. */
+  private connectionTo(key: string): RedisConnection | undefined {
+    const known = this.connections.get(key);
+    if (known !== undefined && isAlive(known.client.status)) return known;
+    const client = this.client
+      .nodes()
+      .find(
+        ({ options, status }) => `${String(options.host)}:${String(options.port)}` === key && isAlive(status),
+      );
+    if (client === undefined) return undefined;
+    known?.detach();
+    const connection = new RedisConnection(client, key, this.commandTimeout, false, this.stateOf(key));
+    this.connections.set(key, connection);
+    return connection;
+  }
+
+  private stateOf(key: string): ConnectionState {
+    let state = this.states.get(key);
+    if (state === undefined) {
+      state = new ConnectionState(key);
+      state.onChange((change) => {
+        // A node that has left the cluster is no outage.
+        if (change.connected || this.masters().has(key)) this.changed(change);
+      });
+      this.states.set(key, state);
+    }
+    return state;
+  }
+
+  private changed(change: ConnectionChange): void {
+    for (const listener of this.changeListeners) listener(change);
+  }
+
+  /** The client puts its prefix before the keys of its own commands, but not before those of a node. */
+  private prefixed(keys: readonly string[], { keyPrefix }: RedisConnection): readonly string[] {
+    return keyPrefix === this.keyPrefix ? keys : keys.map((key) => this.keyPrefix + key);
+  }
+}
+
+const isAlive = (status: string): boolean => !['disconnecting', 'close', 'end'].includes(status);

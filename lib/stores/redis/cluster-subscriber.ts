@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Subscription } from '../lock-store.js';
+import { PAUSE, type ClusterConnection } from './cluster-connection.js';
+import type { RedisConnection } from './connection.js';
+import type { Listener, Subscriptions } from './deployment.js';
+import { NotConnected, replyCode } from './redis-errors.js';
+import { slotOf } from './slots.js';
+import { Subscriber } from './subscriber.js';
+
+interface Post {
+  readonly subscriber: Subscriber;
+  readonly node: string;
+  readonly sharded: boolean;
+}
+
+/**
+ * Channel subscriptions on a cluster: sharded ones at the node that has the channel's slot, others at any one. A
+ * subscription does not move: when its slot goes elsewhere, or its node goes away, it ends, and who listens is woken
+ * and subscribes again at the right place.
+ */
+export class ClusterSubscriber implements Subscriptions {
+  /** ioredis takes the end of the last sharded subscription for the end of all, so the two have connections each. */
+  private readonly posts = new Map<string, Post>();
+
+  constructor(
+    private readonly cluster: ClusterConnection,
+    /** Another connection to the same node. */
+    private readonly connect: (node: RedisConnection) => RedisConnection,
+    private readonly commandTimeout: number,
+  ) {
+    cluster.client.on('refresh', this.onRefresh);
+  }
+
+  async subscribe(channel: string, listener: Listener, sharded = false): Promise<Subscription> {
+    const until = performance.now() + this.commandTimeout;
+    for (;;) {
+      const { subscriber } = sharded ? await this.postOf(channel) : await this.anyPost();
+      try {
+        return await subscriber.subscribe(channel, listener);
+      } catch (error) {
+        if (replyCode(error) !== 'MOVED' || performance.now() >= until) throw error;
+        this.cluster.look();
+        await sleep(PAUSE);
+      }
+    }
+  }
+
+  async alive(): Promise<boolean> {
+    const alive = await Promise.all([...this.posts.values()].map(({ subscriber }) => subscriber.alive()));
+    return alive.every(Boolean);
+  }
+
+  async close(): Promise<void> {
+    this.cluster.client.off('refresh', this.onRefresh);
+    const posts = [...this.posts.values()];
+    this.posts.clear();
+    await Promise.all(posts.map(({ subscriber }) => subscriber.close()));
+  }
+
+  private async postOf(channel: string): Promise<Post> {
+    await this.cluster.nodes();
+    const owner = this.cluster.ownerOf(slotOf(channel));
+    if (owner === undefined) {
+      this.cluster.look();
+      throw new NotConnected('no node has the slot', undefined);
+    }
+    return this.postAt(owner, true);
+  }
+
+  private async anyPost(): Promise<Post> {
+    for (const post of this.posts.values()) if (!post.sharded) return post;
+    const nodes = await this.cluster.nodes();
+    const connected = nodes.filter(({ client }) => client.status === 'ready');
+    // The processes of an application spread over the nodes.
+    const choice = connected.length > 0 ? connected : nodes;
+    const node = choice[Math.floor(Math.random() * choice.length)];
+    if (node === undefined) throw new NotConnected('no node', undefined);
+    return this.postAt(node, false);
+  }
+
+  private postAt(owner: RedisConnection, sharded: boolean): Post {
+    const name = `${owner.node} ${String(sharded)}`;
+    let post = this.posts.get(name);
+    if (post === undefined) {
+      const connection = this.connect(owner);
+      const { client } = connection;
+      const opened = { subscriber: new Subscriber(connection, sharded), node: owner.node, sharded };
+      // The server ends the subscriptions of a slot that moves away. ioredis 6 says so by an event, ioredis 5 by an
+      // error, because nobody has asked for it; neither says which, so all of them begin anew.
+      client.on('moved', () => {
+        client.disconnect();
+      });
+      client.on('error', (error: Error) => {
+        if (error.message.startsWith('Command queue state error')) client.disconnect();
+      });
+      client.once('end', () => {
+        if (this.posts.get(name) === opened) this.posts.delete(name);
+        void opened.subscriber.close();
+        this.cluster.look();
+      });
+      post = opened;
+      this.posts.set(name, post);
+    }
+    return post;
+  }
+
+  /** The slots have been looked at. */
+  private readonly onRefresh = () => {
+    for (const { subscriber, node, sharded } of this.posts.values()) {
+      if (sharded) subscriber.keep((channel) => this.cluster.ownerOf(slotOf(channel))?.node === node);
+    }
+  };
+}

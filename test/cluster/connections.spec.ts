@@ -1,0 +1,230 @@
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import { Cluster as OlderCluster } from 'ioredis-5';
+import {
+  LockUnavailableError,
+  type LockEvent,
+  type LockModuleOptions,
+  type LockService,
+  type RedisConnection,
+} from '../../lib/index.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+
+/** ms: far less than the 30 s of a lease, so whoever is that quick was woken. */
+const WELL_BEFORE_THE_TTL = 6_000;
+const PASSWORD = 'pass-4711-word';
+
+type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
+
+const cast = new Cast();
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+}, 60_000);
+
+afterEach(() => cast.end());
+afterAll(() => cluster.stop());
+
+const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>
+  cast.service({ connection, ...options });
+
+const owned = (options: LockModuleOptions = {}) => service({ cluster: cluster.addresses }, options);
+
+/** What the promise of exclusion needs, on all masters: a hand-over from each service to the other, of two kinds. */
+async function expectHandOvers(a: LockService, b: LockService): Promise<void> {
+  const names = Array.from({ length: 6 }, (_, n) => `hand-over:${String(n)}`);
+  await Promise.all(
+    names.map(async (name, n) => {
+      const [from, to] = n % 2 === 0 ? [a, b] : [b, a];
+      const lockIn = (locks: LockService) => (n < 3 ? locks.getLock(name) : locks.getFairLock(name));
+      const lease = await lockIn(from).acquire();
+      const waiting = lockIn(to).acquire();
+      await until(async () => {
+        const state = await to.inspect(name);
+        return (n < 3 ? state?.waiters.processes : state?.queue.length) === 1;
+      });
+      const released = performance.now();
+      await lease.release();
+      const next = await waiting;
+      expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+      await until(async () => (await to.inspect(name)) === null);
+    }),
+  );
+}
+
+describe("The user's own cluster client", () => {
+  const CLIENTS = {
+    'ioredis 6': (options: ClusterOptions) => new Cluster(cluster.addresses, options),
+    'ioredis 5': (options: ClusterOptions) =>
+      new OlderCluster(
+        cluster.addresses,
+        options as ConstructorParameters<typeof OlderCluster>[1],
+      ) as unknown as Cluster,
+  };
+
+  const VARIANTS: [string, ClusterOptions, keyPrefix?: string][] = [
+    ['with its defaults', {}],
+    ['with a keyPrefix', { keyPrefix: 'app:' }, 'app:lock:'],
+    ['with a keyPrefix that has braces', { keyPrefix: '{app}:' }, '{app}:lock:'],
+    ['with a keyPrefix that is half a brace', { keyPrefix: 'app{' }, 'app{lock:'],
+    ['with a keyPrefix of its nodes', { redisOptions: { keyPrefix: 'node:' } }, 'node:lock:'],
+    ['with automatic pipelining', { enableAutoPipelining: true, keyPrefix: 'p:' }, 'p:lock:'],
+    ['with automatic pipelining of its nodes', { redisOptions: { enableAutoPipelining: true } }],
+    ['that reads from replicas', { scaleReads: 'slave' }],
+    ['that connects when it is used', { lazyConnect: true }],
+    ['that does not queue', { enableOfflineQueue: false }],
+    ['with RESP2', { redisOptions: { protocol: 2 } as object }],
+    ['with sharded subscribers', { shardedSubscribers: true }],
+    ['that is given other addresses', { natMap: (address: string) => addressOf(address) }],
+  ];
+
+  const addressOf = (address: string) => ({ host: 'localhost', port: Number(address.split(':')[1]) });
+
+  describe.each(Object.entries(CLIENTS))('of %s', (_, make) => {
+    const client = (options: ClusterOptions): Cluster => {
+      const made = make(options);
+      made.on('error', () => undefined);
+      cast.add(() => {
+        made.disconnect();
+      });
+      return made;
+    };
+
+    it.each(VARIANTS)('%s: locks and wakes like any other', async (_title, options, keyPrefix = 'lock:') => {
+      const locks = service(client(options));
+      await expectHandOvers(locks, service(client(options)));
+      const lease = await locks.acquire('key');
+      expect(await owned({ keyPrefix }).tryAcquire('key')).toBeNull();
+      expect(await cluster.client().hgetall(`${keyPrefix}key`)).toEqual({ [lease.owner]: '1' });
+      await lease.release();
+      expect(await cluster.client().exists(`${keyPrefix}key`)).toBe(0);
+    });
+
+    it('is neither changed nor closed', async () => {
+      const own = client({ lazyConnect: true });
+      await own.connect();
+      const picture = () => ({
+        options: inspect(own.options),
+        properties: Object.getOwnPropertyNames(own).sort(),
+        listeners: own.eventNames().map((event) => [event, own.listenerCount(event)]),
+        status: own.status,
+      });
+      const before = picture();
+      const locks = service(own);
+      await expectHandOvers(locks, owned());
+      await locks.health();
+      await locks.onApplicationShutdown();
+      expect(picture()).toEqual(before);
+      for (const node of own.nodes()) expect(node.listenerCount('close')).toBeLessThanOrEqual(1);
+      expect(await own.set('key', 'value')).toBe('OK');
+      await own.del('key');
+    });
+  });
+
+  it('with two prefixes that differ, or one with an empty hash tag, is refused', () => {
+    const make = (options: ClusterOptions) => {
+      const made = new Cluster(cluster.addresses, { ...options, lazyConnect: true });
+      return () => service(made);
+    };
+    expect(make({ keyPrefix: 'a:', redisOptions: { keyPrefix: 'b:' } })).toThrow('keyPrefix');
+    expect(make({ keyPrefix: 'a{}' })).toThrow('keyPrefix');
+  });
+});
+
+describe('A cluster of our own', () => {
+  it('is found by one of its nodes, given as options, a port or a URL', async () => {
+    const [{ port } = { port: 0 }] = cluster.addresses;
+    const ways = [[{ host: '127.0.0.1', port }], [port], [`redis://127.0.0.1:${String(port)}`]];
+    for (const nodes of ways) await expectHandOvers(service({ cluster: nodes }), owned());
+  });
+
+  it('without a node is refused at boot', () => {
+    expect(() => service({ cluster: [] })).toThrow('at least one node');
+  });
+
+  it('takes any name, and frees all that it has taken', async () => {
+    const locks = owned();
+    for (const name of ['a}b', '{}', 'a{b', '}{', '{x}', '{{}', 'a b', 'ключ']) {
+      const lease = await locks.acquire(name);
+      const waiting = owned().acquire(name);
+      await until(async () => (await locks.inspect(name))?.waiters.processes === 1);
+      await lease.release();
+      await (await waiting).release();
+      expect(await locks.inspect(name)).toBeNull();
+    }
+  });
+
+  it('reports each master to health, by host and port', async () => {
+    const { status, nodes } = await owned().health();
+    const masters = (await cluster.masters()).map(({ port }) => `127.0.0.1:${String(port)}`);
+    expect(status).toBe('up');
+    expect(nodes.map(({ node }) => node).sort()).toEqual(masters.sort());
+  });
+
+  it('that is not there: an error in time, one line of news, and no password in it', async () => {
+    const events: LockEvent[] = [];
+    const nodes = [`redis://user:${PASSWORD}@127.0.0.1:1`, { host: '127.0.0.1', port: 2 }];
+    const options = { redisOptions: { password: PASSWORD } };
+    const locks = service({ cluster: nodes, options }, { leaseTime: 3_000 });
+    locks.events$.subscribe((event) => events.push(event));
+    const asked = performance.now();
+    const error = await locks.acquire('key', { waitTime: 1_500 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(performance.now() - asked).toBeLessThan(5_000);
+    const health = await locks.health();
+    expect(health).toMatchObject({ status: 'down', nodes: [{ node: 'cluster 127.0.0.1:1, 127.0.0.1:2' }] });
+    expect(events.filter(({ type }) => type === 'disconnected')).toHaveLength(1);
+    expect(inspect([error, events, health], { depth: Infinity })).not.toContain(PASSWORD);
+  });
+
+  it('that has forgotten the scripts goes on', async () => {
+    const locks = owned({ leaseTime: 3_000 });
+    const forget = async () => {
+      for (const master of await cluster.masters()) await master.client().script('FLUSH');
+    };
+    const lease = await locks.acquire('forgotten');
+    await forget();
+    await lease.extend(5_000);
+    await forget();
+    await lease.release();
+    expect(await locks.inspect('forgotten')).toBeNull();
+  });
+
+  it('tells of a lost connection to a node and of its return, and wakes who waits there', async () => {
+    const locks = owned();
+    const other = owned();
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    const lease = await locks.acquire('cut');
+    const master = await cluster.masterOf(await cluster.slotOf('lock:cut'));
+    const waiting = other.acquire('cut', { waitTime: Infinity });
+    await until(async () => (await locks.inspect('cut'))?.waiters.processes === 1);
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
+    const node = `127.0.0.1:${String(master.port)}`;
+    await until(() => events.some((event) => event.type === 'disconnected' && event.node === node));
+    const released = performance.now();
+    await lease.release();
+    await (await waiting).release();
+    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'reconnected', node }));
+  });
+
+  it('leaves no connection behind', async () => {
+    const [server] = cluster.servers;
+    const count = async () =>
+      Number(/connected_clients:(\d+)/.exec((await server?.client().info('clients')) ?? '')?.[1]);
+    await cluster.client().ping();
+    const before = await count();
+    const locks = service({ cluster: cluster.addresses });
+    await expectHandOvers(locks, owned());
+    await cast.end();
+    await until(async () => (await count()) <= before);
+  });
+});

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createStore } from '../../lib/stores/create-store.js';
+import type { LockStore } from '../../lib/stores/lock-store.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+
+const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
+
+let cluster: RedisCluster;
+let store: LockStore;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+  store = createStore(
+    { connection: { cluster: cluster.addresses } },
+    { keyPrefix: 'lock:', leaseTime: 30_000 },
+  );
+}, 60_000);
+
+afterAll(async () => {
+  await store.close();
+  await cluster.stop();
+});
+
+it.each([
+  ['plain', undefined],
+  ['fair', FAIR],
+])('an acquisition that is redirected does not come after its own release, %s', async (kind, queue) => {
+  const owner = 'a:1';
+  const name = `order:${kind}`;
+  const slot = await cluster.slotOf(`lock:${name}`);
+  await store.inspect(name); // connected, and certain of where the slot is
+  const from = await cluster.masterOf(slot);
+  const to = (await cluster.masters()).find((master) => master !== from) ?? from;
+  await cluster.moveSlot(slot, to);
+  const terms = queue && { ...queue, place: undefined, beside: undefined };
+  const acquired = store.acquire({ name, owner, leaseTime: 30_000, queue: terms });
+  const released = store.release({ name, owner, queue });
+  await expect(acquired).rejects.toMatchObject({ effect: 'refused' });
+  expect(await released).toBe(true); // sent to two nodes, so it cannot tell
+  expect(await store.inspect(name)).toBeNull();
+});
+
+it('nor does one that waits for a node that is away', async () => {
+  const owner = 'a:2';
+  const name = 'order:away';
+  const slot = await cluster.slotOf(`lock:${name}`);
+  const victim = await cluster.masterOf(slot);
+  await store.acquire({ name, owner: 'a:0', leaseTime: 10 });
+  await victim.kill();
+  const acquired = store.acquire({ name, owner, leaseTime: 30_000 });
+  const released = store.release({ name, owner }).catch(() => undefined);
+  await expect(acquired).rejects.toMatchObject({ effect: 'refused' });
+  await released;
+});
+
+it('a renewal of many asks each master for its own, and waits for none of the others', async () => {
+  await cluster.settled();
+  const names = Array.from({ length: 300 }, (_, n) => `order:${String(n)}`);
+  const held = await Promise.all(
+    names.map(async (name) => {
+      const slot = await cluster.slotOf(`lock:${name}`);
+      await store.acquire({ name, owner: 'a:3', leaseTime: 30_000 });
+      return { name, master: await cluster.masterOf(slot) };
+    }),
+  );
+  const [victim] = await cluster.masters();
+  if (victim === undefined) throw new Error('no master');
+  cluster.freeze(victim);
+  const before = performance.now();
+  const renewals = store.renew(held.map(({ name }) => ({ name, owner: 'a:3', leaseTime: 30_000 })));
+  const answers = renewals.map(async (renewal, n) => {
+    const state = await renewal.catch(() => 'unavailable');
+    return { state, took: performance.now() - before, frozen: held[n]?.master === victim };
+  });
+  const results = await Promise.all(answers);
+  cluster.thaw(victim);
+  const [own, others] = [results.filter(({ frozen }) => frozen), results.filter(({ frozen }) => !frozen)];
+  expect(new Set(others.map(({ state }) => state))).toEqual(new Set(['held']));
+  expect(new Set(own.map(({ state }) => state))).toEqual(new Set(['unavailable']));
+  // A command has two seconds; nobody but those on the frozen node has waited so long.
+  expect(Math.max(...others.map(({ took }) => took))).toBeLessThan(Math.min(...own.map(({ took }) => took)));
+});

@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Cluster } from 'ioredis';
+import { RedisServer } from './redis-server.js';
+
+/** ms until a node that does not answer is taken for dead: soon, but not at the first busy moment of the machine. */
+const NODE_TIMEOUT = 1_000;
+const PATIENCE = 30_000;
+
+export interface RedisClusterOptions {
+  /** Further arguments of each server. */
+  args?: string[];
+}
+
+/** Three masters with a replica each, made by redis-cli, whose nodes a test may freeze, kill and restart. */
+export class RedisCluster {
+  private assertions: Cluster | undefined;
+
+  private turn: Promise<unknown> = Promise.resolve();
+  private readonly frozen = new Set<RedisServer>();
+
+  private constructor(
+    readonly servers: RedisServer[],
+    private readonly args: readonly string[],
+  ) {}
+
+  static async start({ args = [] }: RedisClusterOptions = {}): Promise<RedisCluster> {
+    const settings = {
+      'cluster-enabled': 'yes',
+      'cluster-node-timeout': String(NODE_TIMEOUT),
+      'cluster-require-full-coverage': 'no',
+      'cluster-allow-replica-migration': 'no',
+      'repl-diskless-sync-delay': '0',
+    };
+    const given = [...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]), ...args];
+    const servers = await Promise.all(Array.from({ length: 6 }, () => startNode(given)));
+    const cluster = new RedisCluster(servers, given);
+    try {
+      const addresses = servers.map(({ port }) => `127.0.0.1:${String(port)}`);
+      const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
+      await promisify(execFile)('redis-cli', create, { timeout: PATIENCE });
+      await cluster.settled();
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** To begin with: all nodes, whatever their role. */
+  get addresses(): { host: string; port: number }[] {
+    return this.servers.map(({ port }) => ({ host: '127.0.0.1', port }));
+  }
+
+  /** For assertions: always the same client. */
+  client(): Cluster {
+    if (this.assertions === undefined) {
+      this.assertions = new Cluster(this.addresses, { redisOptions: { disconnectTimeout: 0 } });
+      this.assertions.on('error', () => undefined);
+    }
+    return this.assertions;
+  }
+
+  async slotOf(key: string): Promise<number> {
+    return await this.any().client().cluster('KEYSLOT', key);
+  }
+
+  /** The node that has the slot, as a node sees it that runs. */
+  async masterOf(slot: number): Promise<RedisServer> {
+    const range = (await this.ranges()).find(([from, to]) => from <= slot && slot <= to);
+    const server = this.servers.find(({ port }) => port === range?.[2][1]);
+    if (server === undefined) throw new Error(`No node has slot ${String(slot)}`);
+    return server;
+  }
+
+  /** Masters in the order of the servers. */
+  async masters(): Promise<RedisServer[]> {
+    const ports = new Set((await this.ranges()).map(([, , [, port]]) => port));
+    return this.servers.filter(({ port }) => ports.has(port));
+  }
+
+  /** Starts to move a slot: what has gone is asked for at the new node, what is there is served by the old one. */
+  async beginMove(slot: number, to: RedisServer): Promise<RedisServer> {
+    const from = await this.masterOf(slot);
+    const [source, target] = await Promise.all([from, to].map(idOf));
+    await to.client().cluster('SETSLOT', slot, 'IMPORTING', source ?? '');
+    await from.client().cluster('SETSLOT', slot, 'MIGRATING', target ?? '');
+    return from;
+  }
+
+  /** Moves keys, all of the slot's by default. */
+  async migrate(slot: number, from: RedisServer, to: RedisServer, keys?: string[]): Promise<void> {
+    const moved = keys ?? (await from.client().cluster('GETKEYSINSLOT', slot, 1_000));
+    if (moved.length === 0) return;
+    await this.inTurn(() =>
+      from.client().call('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', ...moved),
+    );
+  }
+
+  async endMove(slot: number, to: RedisServer): Promise<void> {
+    const id = await idOf(to);
+    await this.inTurn(async () => {
+      // The new node first, so that the slot is never without one.
+      for (const server of [to, ...(await this.masters()).filter((node) => node !== to)]) {
+        await server.client().cluster('SETSLOT', slot, 'NODE', id);
+      }
+    });
+  }
+
+  async moveSlot(slot: number, to: RedisServer): Promise<void> {
+    const from = await this.beginMove(slot, to);
+    await this.migrate(slot, from, to);
+    await this.endMove(slot, to);
+  }
+
+  freeze(server: RedisServer): void {
+    this.frozen.add(server);
+    server.freeze();
+  }
+
+  thaw(server: RedisServer): void {
+    this.frozen.delete(server);
+    server.thaw();
+  }
+
+  /** One more, without slots. */
+  async addMaster(): Promise<RedisServer> {
+    const server = await startNode([...this.args]);
+    await server.client().cluster('MEET', '127.0.0.1', this.any().port);
+    this.servers.push(server);
+    await this.settled();
+    return server;
+  }
+
+  /** Waits until all nodes that run agree that all is well. */
+  async settled(): Promise<void> {
+    const end = performance.now() + PATIENCE;
+    const known = `cluster_known_nodes:${String(this.servers.length)}`;
+    for (;;) {
+      const states = await Promise.all(this.running().map((server) => stateOf(server, known)));
+      if (states.every(Boolean)) return;
+      if (performance.now() > end) throw new Error('The cluster did not settle');
+      await sleep(20);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.assertions?.disconnect();
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+
+  /** Two nodes that send keys to each other at the same time wait for each other, and a cluster is made for one move. */
+  private async inTurn(step: () => Promise<unknown>): Promise<void> {
+    const done = this.turn.then(step);
+    this.turn = done.catch(() => undefined);
+    await done;
+  }
+
+  private running(): RedisServer[] {
+    return this.servers.filter((server) => server.pid !== undefined && !this.frozen.has(server));
+  }
+
+  private async ranges(): Promise<[number, number, [string, number]][]> {
+    return (await this.any().client().call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+  }
+
+  private any(): RedisServer {
+    const [server] = this.running();
+    if (server === undefined) throw new Error('No node is running');
+    return server;
+  }
+}
+
+/** The bus has the port 10,000 above, so both are below those that other servers and outgoing connections have. */
+async function startNode(args: string[]): Promise<RedisServer> {
+  for (;;) {
+    const port = 7_000 + Math.floor(Math.random() * 3_000);
+    try {
+      return await RedisServer.start({ port, args });
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes('Address already in use'))) throw error;
+    }
+  }
+}
+
+const idOf = async (server: RedisServer): Promise<string> => await server.client().cluster('MYID');
+
+async function stateOf(server: RedisServer, known: string): Promise<boolean> {
+  const [state, replication] = await Promise.all([
+    server.client().cluster('INFO'),
+    server.client().info('replication'),
+  ]);
+  const linked = replication.includes('role:master') || replication.includes('master_link_status:up');
+  return linked && state.includes('cluster_state:ok') && state.includes(known);
+}
