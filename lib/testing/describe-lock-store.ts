@@ -510,12 +510,12 @@ export function describeLockStore(
 
       it('passes over who does not listen, at once or after a claim', async () => {
         const name = freshName();
-        const client = await hearing('b');
+        const client = await hearing('c');
         const stand = (owner: string) =>
           other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
         await store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
         await stand('dead:1');
-        await stand('b:1');
+        await stand('c:1');
         await store.release({ name, owner: 'a:1', queue: FAIR });
         const news = () => client.heard.find(({ type }) => type !== 'missed');
         await until(() => news() !== undefined);
@@ -524,11 +524,11 @@ export function describeLockStore(
         if (first?.type === 'next') {
           assert.ok(first.within <= CLAIM, String(first.within));
           await sleep(first.within + 1);
-          assert.ok((await stand('b:1')).granted);
+          assert.ok((await stand('c:1')).granted);
         } else {
-          await client.granted('b:1');
+          await client.granted('c:1');
         }
-        await other.release({ name, owner: 'b:1', queue: FAIR });
+        await other.release({ name, owner: 'c:1', queue: FAIR });
         client.close();
       });
 

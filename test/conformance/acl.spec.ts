@@ -41,7 +41,7 @@ describe('The privileges that the README lists', () => {
     const [one, two] = [0, 1].map(() => cast.service({ connection, leaseTime: 3_000, waitTime: 1_500 }));
 
     // Names as odd as they come: with a hash tag of their own, too.
-    for (const name of ['plain', '{tag}:plain']) {
+    for (const name of ['plain', '{tag}:plain', 'odd}one']) {
       const lease = await one!.acquire(name);
       await lease.extend(5_000);
       const waiting = two!.acquire(name);
@@ -57,6 +57,12 @@ describe('The privileges that the README lists', () => {
     for (const lock of [one!.getFairLock('fair'), one!.getSemaphore('semaphore', 2)]) {
       await (await lock.acquire()).release();
     }
+    // One of two holders ends by itself.
+    const pool = one!.getSemaphore('pool', 2);
+    const long = await pool.acquire();
+    await pool.acquire({ leaseTime: 50 });
+    await (await pool.acquire()).release();
+    await long.release();
     const [fair, next] = [one!, two!].map((service) => service.getFairLock('queue'));
     const first = await fair!.acquire({ waitTime: 1_000 });
     await first.extend(5_000);
