@@ -1,0 +1,29 @@
+import { percentile, sum } from '../report/statistics.mjs';
+
+/** The figures of acquisitions, whatever their scenario: what the processes came back with, and the server's counts. */
+export function sampleOf({ acts, counts, steps }, { counted = true } = {}) {
+  const parts = acts.flat();
+  const waits = parts.flatMap((part) => part.waits);
+  const total = (figure) => sum(parts.map((part) => part[figure] ?? 0));
+  // Each act has a start and an end of its own; what lies between acts is the harness's.
+  const time = sum(
+    acts.map((act) => Math.max(...act.map((p) => p.ended)) - Math.min(...act.map((p) => p.began))),
+  );
+  const acquisitions = waits.length;
+  const served = parts.flatMap((part) => part.served ?? []);
+  return {
+    acquisitions,
+    throughput: (acquisitions / time) * 1000,
+    p50: percentile(waits, 0.5),
+    p99: percentile(waits, 0.99),
+    max: percentile(waits, 1),
+    commands: counts.commands / acquisitions,
+    subscribes: counts.calls.subscribe ?? 0,
+    clientCpu: (total('cpu') * 1000) / acquisitions,
+    serverCpu: (counts.serverCpu * 1000) / acquisitions,
+    violations: counted ? acquisitions - steps : undefined,
+    gaveUp: total('gaveUp'),
+    unserved: total('unserved'),
+    ...(served.length > 0 && { leastServed: Math.min(...served), mostServed: Math.max(...served) }),
+  };
+}

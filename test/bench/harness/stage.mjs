@@ -1,0 +1,95 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { contenderOf } from '../contenders.mjs';
+import { Counter } from './counter.mjs';
+import { Counts } from './counts.mjs';
+import { Fleet } from './fleet.mjs';
+import { Server } from './server.mjs';
+import { Wire } from './wire.mjs';
+
+/** Where contenders perform one after another: the same servers, the same processes. */
+export class Stage {
+  fleet = new Fleet();
+  servers = [];
+  wires = new Map();
+
+  static async open() {
+    const stage = new Stage();
+    stage.directory = await mkdtemp(join(tmpdir(), 'lock-bench-'));
+    stage.counterFile = join(stage.directory, 'counter');
+    await writeFile(stage.counterFile, Buffer.alloc(8));
+    stage.counter = new Counter(stage.counterFile);
+    await stage.serversFor(1);
+    return stage;
+  }
+
+  /** One contender in so many processes, from its connection to its end. */
+  async perform(id, { processes = 1, nodes = 1, ttl = 10_000, fresh = false } = {}, act) {
+    const { module, options } = contenderOf(id);
+    if (fresh) await this.fleet.stop();
+    const servers = await this.serversFor(nodes);
+    const crew = this.fleet.crew(processes);
+    await Promise.all(servers.map(({ control }) => control.flushall()));
+    const urls = servers.map(({ url }) => url);
+    const open = { module, options: { urls, ttl, ...options }, counterFile: this.counterFile };
+    let over = true;
+    try {
+      await Promise.all(crew.map((worker) => worker.call('open', open)));
+      const cast = new Cast(this, crew, servers, this.wireOf(id));
+      const sample = await act(cast);
+      over = fresh || sample.unserved > 0;
+      if (!over) await Promise.all(crew.map((worker) => worker.call('close')));
+      return sample;
+    } finally {
+      // Whoever still waits or holds would go on under the next contender.
+      if (over) await this.fleet.stop();
+    }
+  }
+
+  async close() {
+    await this.fleet.stop();
+    await Promise.all(this.servers.map((server) => server.stop()));
+    this.counter.close();
+    await rm(this.directory, { recursive: true });
+  }
+
+  async serversFor(count) {
+    while (this.servers.length < count) this.servers.push(await Server.start());
+    return this.servers.slice(0, count);
+  }
+
+  wireOf(id) {
+    if (!this.wires.has(id)) this.wires.set(id, new Wire());
+    return this.wires.get(id);
+  }
+}
+
+class Cast {
+  constructor(stage, crew, servers, wire) {
+    this.stage = stage;
+    this.crew = crew;
+    this.servers = servers;
+    this.wire = wire;
+    this.counts = new Counts(servers);
+  }
+
+  /** What every process came back with. */
+  async play(work, params) {
+    return await this.stage.fleet.play(this.crew, work, params);
+  }
+
+  /** Scripts loaded, code compiled, subscriptions standing; and it shows which commands are sent. */
+  async warmUp(work, params) {
+    await this.wire.learn(this.servers[0], () => this.play(work, params));
+  }
+
+  /** Plays once or several times, with the server's counts of all of it. */
+  async measure(play) {
+    const stepsBefore = this.stage.counter.read();
+    await this.counts.reset();
+    const acts = await play();
+    const counts = await this.counts.read(this.wire);
+    return { acts, counts, steps: this.stage.counter.read() - stepsBefore };
+  }
+}

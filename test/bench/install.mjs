@@ -1,0 +1,14 @@
+// Installs the peers when they are missing or not the ones of the lock file.
+import { execFileSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const [wanted, installed] = ['package-lock.json', 'node_modules/.package-lock.json'].map(here);
+if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(wanted).mtimeMs) {
+  console.log('Installing the peers to measure beside…');
+  execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: here('.'),
+    stdio: 'inherit',
+  });
+}

@@ -1,0 +1,78 @@
+import { Ratios } from './ratios.mjs';
+
+const atMost = (limit) => ({ limit, sign: '≤', holds: (value) => value <= limit });
+const atLeast = (limit) => ({ limit, sign: '≥', holds: (value) => value >= limit });
+
+/**
+ * What the package has set itself. Counts of commands are exact and asserted, and so is exclusion; times depend on the
+ * machine and its other work, and are reported.
+ */
+const budgets = (r) => {
+  /** One process's first wait subscribes, once. */
+  const commandsOfFair = (scenario) => {
+    const sample = r.samples(scenario, 'fair')[0];
+    return sample && r.most(scenario, 'fair', 'commands') - sample.subscribes / sample.acquisitions;
+  };
+  return [
+    exact(
+      'uncontended: commands per acquire and release',
+      r.most('uncontended', 'ours', 'commands'),
+      atMost(2),
+    ),
+    exact('64 loops: commands per acquire and release', r.most('parallel', 'ours', 'commands'), atMost(2)),
+    exact('re-entry: commands', r.most('re-entry', 'ours', 'commands'), atMost(0)),
+    exact('100 waiters: commands per acquisition', r.most('crowd', 'ours', 'commands'), atMost(1)),
+    exact('4 × 8, plain: commands per acquisition', r.most('4x8', 'ours', 'commands'), atMost(1)),
+    exact('4 × 8, fair: commands per acquisition', commandsOfFair('4x8'), atMost(2.1)),
+    exact('32 × 1, fair: commands per acquisition', commandsOfFair('32x1'), atMost(2.1)),
+    exact('10,000 held leases: commands per 10 s', r.median('held', 'ours', 'commands10s'), atMost(100)),
+    exact('times that two were in at once, this package', violations(r), atMost(0)),
+
+    timed('uncontended: time beside SET NX PX + EVALSHA', r.ratio('uncontended', 'raw', 'ours'), atMost(1.1)),
+    timed('64 loops: throughput beside it', r.ratio('parallel', 'ours', 'raw'), atLeast(0.9)),
+    timed('re-entry: µs', r.median('re-entry', 'ours', 'microseconds'), atMost(5)),
+    timed('100 waiters: throughput over the best peer', r.overBestPeer('crowd', 'ours'), atLeast(20)),
+    timed('4 × 8, plain: throughput over the best peer', r.overBestPeer('4x8', 'ours'), atLeast(10)),
+    timed(
+      '4 × 8, fair: throughput over waking one per process',
+      r.ratio('4x8', 'fair', 'no-handoff'),
+      atLeast(1.5),
+    ),
+    timed(
+      '32 × 1, fair: throughput over waking one per process',
+      r.ratio('32x1', 'fair', 'no-handoff'),
+      atLeast(1.5),
+    ),
+    timed('4 × 8, fair: least served below most served', r.gap('loop-4x8', 'fair'), atMost(0.05)),
+    timed('32 × 1, fair: least served below most served', r.gap('loop-32x1', 'fair'), atMost(0.05)),
+    timed('hand-over, fair: p50 in PINGs', r.median('hand-over', 'fair', 'pings'), atMost(1.5)),
+    timed('hand-over, plain: p50 in PINGs', r.median('hand-over', 'ours', 'pings'), atMost(3)),
+    timed('hand-over, plain: p99 over p50', tail(r), atMost(3)),
+    timed('10,000 held leases: % of a core', r.median('held', 'ours', 'core'), atMost(2)),
+    timed('bytes per held lease', r.median('lease-memory', 'ours', 'bytes'), atMost(1_500)),
+    timed('bytes per waiter', r.median('waiter-memory', 'ours', 'bytes'), atMost(1_000)),
+    timed('@DistributedLock above using: µs', r.median('decorator', 'ours', 'above'), atMost(5)),
+  ];
+};
+
+/** Those that have been measured, each with whether it is met. */
+export const check = ({ results }) =>
+  budgets(new Ratios(results))
+    .filter(({ value }) => value !== undefined)
+    .map(({ holds, ...budget }) => ({ ...budget, met: holds(budget.value) }));
+
+const exact = (title, value, limit) => ({ title, value, asserted: true, ...limit });
+const timed = (title, value, limit) => ({ title, value, asserted: false, ...limit });
+
+function violations(r) {
+  const counts = Object.keys(r.results).flatMap((scenario) =>
+    ['ours', 'fair', 'no-handoff'].map((contender) => r.most(scenario, contender, 'violations')),
+  );
+  const counted = counts.filter(Number.isFinite);
+  return counted.length === 0 ? undefined : Math.max(...counted);
+}
+
+function tail(r) {
+  const p50 = r.median('hand-over', 'ours', 'p50');
+  return p50 && r.median('hand-over', 'ours', 'p99') / p50;
+}

@@ -1,0 +1,35 @@
+/** Titles of the figures, and how many digits say something. */
+export const FIGURES = {
+  throughput: ['per s', 0],
+  p50: ['p50 ms', 2],
+  p99: ['p99 ms', 2],
+  max: ['max ms', 2],
+  ping: ['PING ms', 2],
+  pings: ['p50 in PINGs', 2],
+  commands: ['commands', 2],
+  clientCpu: ['client µs', 1],
+  serverCpu: ['server µs', 1],
+  gaveUp: ['gave up', 0],
+  unserved: ['unserved', 0],
+  violations: ['violations', 0],
+  leastServed: ['least served', 0],
+  mostServed: ['most served', 0],
+  commands10s: ['commands per 10 s', 0],
+  core: ['% of a core', 2],
+  serverCore: ['% of the server', 2],
+  bytes: ['bytes', 0],
+  microseconds: ['µs', 2],
+  using: ['using µs', 2],
+  decorated: ['decorated µs', 2],
+  above: ['above µs', 2],
+};
+
+export const number = (value, digits) =>
+  value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+/** The median, and how far the rounds lie apart where they do. */
+export function figure({ median, least, most }, digits) {
+  if (median === undefined || Number.isNaN(median)) return '–';
+  const [low, middle, high] = [least, median, most].map((value) => number(value, digits));
+  return low === high ? middle : `${middle} (${low}–${high})`;
+}

@@ -1,0 +1,62 @@
+import { SingleBar } from 'cli-progress';
+import { contenderOf } from './contenders.mjs';
+import { Stage } from './harness/stage.mjs';
+import { scenarios } from './scenarios/index.mjs';
+
+const ROUNDS = 5;
+
+/** All samples: by scenario, by contender, one per round. */
+export async function run({ quick, only, rounds = quick ? 1 : undefined, silent }) {
+  const chosen = scenarios
+    .map((scenario) => ({
+      ...scenario,
+      contenders: quick ? scenario.quick : scenario.contenders,
+      rounds: rounds ?? scenario.rounds ?? ROUNDS,
+    }))
+    .filter(
+      ({ id, contenders }) => contenders.length > 0 && (only?.some((part) => id.startsWith(part)) ?? true),
+    );
+  const bar = progressBar(chosen, silent);
+  const stage = await Stage.open();
+  const results = {};
+  try {
+    for (const scenario of chosen) results[scenario.id] = await perform(stage, scenario, { quick, bar });
+  } finally {
+    bar.stop();
+    await stage.close();
+  }
+  return results;
+}
+
+/** Contenders in turn, each round beginning with another one. */
+async function perform(stage, scenario, { quick, bar }) {
+  const { id, title, figures, growth = false, contenders } = scenario;
+  const samples = Object.fromEntries(contenders.map((contender) => [contender, []]));
+  const out = {};
+  for (let round = 0; round < scenario.rounds; round++) {
+    const turn = round % contenders.length;
+    for (const contender of [...contenders.slice(turn), ...contenders.slice(0, turn)]) {
+      bar.increment(1, { at: `${id}: ${contenderOf(contender).title}` });
+      if (contender in out) continue;
+      try {
+        const sample = await stage.perform(contender, scenario.stage, (cast) =>
+          scenario.measure(cast, { quick }),
+        );
+        samples[contender].push(sample);
+        // One stall shows what there is to show; more would only take time.
+        if (sample.unserved > 0) out[contender] = 'stalls';
+      } catch (error) {
+        out[contender] = error.message.split('\n')[0];
+      }
+    }
+  }
+  return { title, figures, growth, samples, out };
+}
+
+function progressBar(chosen, silent) {
+  const total = chosen.reduce((count, { contenders, rounds }) => count + contenders.length * rounds, 0);
+  if (silent || !process.stderr.isTTY) return { increment: () => undefined, stop: () => undefined };
+  const bar = new SingleBar({ format: '{bar} {percentage} % {at}', clearOnComplete: true, hideCursor: true });
+  bar.start(total, 0, { at: '' });
+  return bar;
+}

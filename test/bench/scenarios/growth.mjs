@@ -1,0 +1,79 @@
+import { now } from '../harness/clock.mjs';
+import { sampleOf } from '../harness/sample.mjs';
+
+/** ms; short, so that several renewals fall into a few seconds. */
+const LEASE = 6_000;
+
+const publishes = ({ calls }) => calls.publish ?? 0;
+
+/** More and more processes with one who waits, each once. */
+const processes = (count) => ({
+  id: `growth-processes-${count}`,
+  title: `${count} ${count === 1 ? 'process' : 'processes'} with one who waits`,
+  contenders: ['ours', 'fair'],
+  stage: { processes: count },
+  measure: growth(1),
+});
+
+/** More and more who wait in one process. */
+const waiters = (count) => ({
+  id: `growth-waiters-${count}`,
+  title: `${count} who wait in one process`,
+  contenders: ['ours', 'fair'],
+  measure: growth(count),
+});
+
+function growth(count) {
+  return async (cast, { quick }) => {
+    await cast.warmUp('burst', { name: 'warm', waiters: 3, limit: 10_000 });
+    const performance = await cast.measure(async () => {
+      const acts = [];
+      const until = now() + (quick ? 200 : 700);
+      do acts.push(await cast.play('burst', { name: 'growth', waiters: count, limit: 30_000 }));
+      while (acts.length < 20 && now() < until);
+      return acts;
+    });
+    const sample = sampleOf(performance);
+    const { counts } = performance;
+    return {
+      ...sample,
+      messages: publishes(counts) / sample.acquisitions,
+      bytes: (counts.received + counts.sent) / sample.acquisitions,
+    };
+  };
+}
+
+/** More and more leases that one process holds. */
+const leases = (count) => ({
+  id: `growth-leases-${count}`,
+  title: `${count} held leases`,
+  contenders: ['ours'],
+  stage: { fresh: true, ttl: LEASE },
+  async measure(cast) {
+    // Two rounds of renewals, and half of the pause between them.
+    const time = (LEASE / 3) * 2.5;
+    await cast.play('hold', { step: 'take', name: 'warm', leases: 500 });
+    await cast.play('hold', { step: 'leave' });
+    await cast.warmUp('hold', { step: 'take', name: 'warm', leases: 1 });
+    await cast.counts.reset();
+    const { memory } = await cast.counts.read(cast.wire);
+    const [{ bytes }] = await cast.play('hold', { step: 'take', name: 'held', leases: count });
+    const { acts, counts } = await cast.measure(() => cast.play('hold', { step: 'keep', time }));
+    await cast.play('hold', { step: 'leave' });
+    const renewals = time / (LEASE / 3);
+    return {
+      commandsPerRenewal: counts.commands / renewals,
+      traffic: (counts.received + counts.sent) / renewals,
+      clientCpu: acts[0].cpu / renewals,
+      serverCpu: counts.serverCpu / renewals,
+      clientBytes: bytes,
+      serverBytes: counts.memory - memory,
+    };
+  },
+});
+
+export const growths = [
+  ...[1, 2, 4, 8, 16, 32].map(processes),
+  ...[1, 10, 100, 1_000].map(waiters),
+  ...[1, 100, 1_000, 10_000, 100_000].map(leases),
+].map((scenario) => ({ figures: [], quick: [], rounds: 3, growth: true, ...scenario }));

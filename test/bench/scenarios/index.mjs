@@ -1,0 +1,29 @@
+import { crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
+import { growths } from './growth.mjs';
+import { handOver } from './hand-over.mjs';
+import { held } from './held.mjs';
+import { decorator, reEntry } from './local.mjs';
+import { loop32x1, loop4x8 } from './loops.mjs';
+import { leaseMemory, waiterMemory } from './memory.mjs';
+import { parallelScenario, uncontendedScenario } from './sequences.mjs';
+import { multis, redlocks } from './several.mjs';
+
+export const scenarios = [
+  uncontendedScenario,
+  parallelScenario,
+  reEntry,
+  crowd,
+  fleet4x8,
+  fleet32x1,
+  hold2ms,
+  loop4x8,
+  loop32x1,
+  handOver,
+  ...multis,
+  ...redlocks,
+  held,
+  leaseMemory,
+  waiterMemory,
+  decorator,
+  ...growths,
+];

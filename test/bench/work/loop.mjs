@@ -1,0 +1,30 @@
+import { now } from '../harness/clock.mjs';
+
+/** Waiters who come back as soon as they were served, for `time` ms: how often each of them is. */
+export async function play({ client, counter, params: { name, waiters, time } }) {
+  const began = now();
+  const until = began + time;
+  const waits = [];
+  const served = await Promise.all(
+    Array.from({ length: waiters }, async () => {
+      let count = 0;
+      for (;;) {
+        const asked = now();
+        if (asked >= until) return count;
+        let release;
+        try {
+          release = await client.lock(name);
+        } catch {
+          continue; // gave up, and comes back
+        }
+        const granted = now();
+        await counter.step(0);
+        await release();
+        waits.push(granted - asked);
+        // Who is served after the end was in the queue at the end: that is no turn of a full round.
+        if (granted < until) count++;
+      }
+    }),
+  );
+  return { began, ended: now(), waits, served };
+}

@@ -1,0 +1,15 @@
+import { now } from '../harness/clock.mjs';
+
+/** Several names as one lock, one after another. */
+export async function play({ client, params: { name, names, times } }) {
+  const all = Array.from({ length: names }, (_, n) => `${name}:${n}`);
+  const began = now();
+  const waits = [];
+  for (let time = 0; time < times; time++) {
+    const asked = now();
+    const release = await client.lockAll(all);
+    await release();
+    waits.push(now() - asked);
+  }
+  return { began, ended: now(), waits };
+}
