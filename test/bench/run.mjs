@@ -11,7 +11,7 @@ export async function run({ quick, only, rounds = quick ? 1 : undefined, silent 
     .map((scenario) => ({
       ...scenario,
       contenders: quick ? scenario.quick : scenario.contenders,
-      rounds: rounds ?? scenario.rounds ?? ROUNDS,
+      rounds: Math.min(rounds ?? Infinity, scenario.rounds ?? ROUNDS),
     }))
     .filter(
       ({ id, contenders }) => contenders.length > 0 && (only?.some((part) => id.startsWith(part)) ?? true),
@@ -39,6 +39,7 @@ async function perform(stage, scenario, { quick, bar }) {
       bar.increment(1, { at: `${id}: ${contenderOf(contender).title}` });
       if (contender in out) continue;
       try {
+        if (scenario.renews) await stage.rehearse(contender);
         const sample = await stage.perform(contender, scenario.stage, (cast) =>
           scenario.measure(cast, { quick }),
         );

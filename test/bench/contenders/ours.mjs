@@ -1,10 +1,18 @@
 import 'reflect-metadata';
+import { Logger } from '@nestjs/common';
 import { LockService } from '../../../dist/index.js';
+
+// Losses are counted, not told.
+Logger.overrideLogger(false);
 
 /** @param kind `lock` or `fair` */
 export function open({ urls, ttl, kind = 'lock', ...options }) {
   const where = urls.length > 1 ? { nodes: urls } : { connection: urls[0] };
   const service = new LockService({ ...where, leaseTime: ttl, ...options });
+  let lost = 0;
+  service.events$.subscribe(({ type }) => {
+    if (type === 'lost') lost++;
+  });
   const lockOf = (name) => (kind === 'fair' ? service.getFairLock(name) : service.getLock(name));
 
   const held = async (acquisition) => {
@@ -13,6 +21,7 @@ export function open({ urls, ttl, kind = 'lock', ...options }) {
   };
   return {
     service,
+    losses: () => lost,
     lock: (name) => held(lockOf(name).acquire()),
     hold: (name) => held(lockOf(name).acquire()),
     wait: (name) => held(lockOf(name).acquire({ waitTime: Infinity })),

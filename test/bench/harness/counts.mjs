@@ -33,8 +33,12 @@ export class Counts {
       serverCpu: infos.reduce((total, info) => total + cpu(info), 0) - this.cpuBefore,
       received: infos.reduce((total, info) => total + field(info, 'total_net_input_bytes'), 0),
       sent: infos.reduce((total, info) => total + field(info, 'total_net_output_bytes'), 0),
-      memory: infos.reduce((total, info) => total + field(info, 'used_memory'), 0),
     };
+  }
+
+  /** Bytes */
+  async memory() {
+    return await this.sum((info) => field(info, 'used_memory'));
   }
 
   async sum(of) {

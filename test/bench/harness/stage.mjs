@@ -13,6 +13,7 @@ export class Stage {
   fleet = new Fleet();
   servers = [];
   wires = new Map();
+  rehearsed = new Set();
 
   static async open() {
     const stage = new Stage();
@@ -45,6 +46,18 @@ export class Stage {
       // Whoever still waits or holds would go on under the next contender.
       if (over) await this.fleet.stop();
     }
+  }
+
+  /** Shows once which commands a contender's watchdog sends: with a lease so short that it renews at once. */
+  async rehearse(id) {
+    if (this.rehearsed.has(id)) return;
+    this.rehearsed.add(id);
+    await this.perform(id, { ttl: 1_500 }, async (cast) => {
+      await cast.play('hold', { step: 'take', name: 'rehearsal', leases: 1 });
+      await cast.warmUp('hold', { step: 'keep', time: 1_400 });
+      await cast.warmUp('hold', { step: 'leave' });
+      return {};
+    });
   }
 
   async close() {

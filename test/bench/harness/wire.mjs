@@ -5,6 +5,8 @@ import { createInterface } from 'node:readline';
 /** `+1795192936.746327 [0 lua] "SET" …` or `[0 127.0.0.1:35716]` */
 const LINE = /^\+[\d.]+ \[\d+ (\S+)\] "([^"]*)"/;
 const MARK = 'echo';
+/** What clients send now and then to keep their connections. */
+const UPKEEP = new Set(['ping', 'hello', 'client', 'subscribe', 'unsubscribe', 'auth', 'select']);
 
 /** Which commands a contender sends, and which its scripts run, as MONITOR sees it. */
 export class Wire {
@@ -39,10 +41,11 @@ export class Wire {
 
   /** The share of its calls that clients have sent: all or nothing but for a command that is used both ways. */
   shareSent(command) {
-    const inner = this.inner.get(command) ?? 0;
-    if (inner === 0) return 1;
     const sent = this.sent.get(command) ?? 0;
-    return sent / (sent + inner);
+    const inner = this.inner.get(command) ?? 0;
+    if (sent + inner > 0) return sent / (sent + inner);
+    if (UPKEEP.has(command)) return 1;
+    throw new Error(`${command} was not seen in the warm-up: nobody knows whether clients or scripts run it`);
   }
 }
 

@@ -17,6 +17,7 @@ export const FIGURES = {
   commands10s: ['commands per 10 s', 0],
   core: ['% of a core', 2],
   serverCore: ['% of the server', 2],
+  lost: ['lost', 0],
   bytes: ['bytes', 0],
   microseconds: ['µs', 2],
   using: ['using µs', 2],

@@ -7,7 +7,7 @@ const LIMIT = 10_000;
 
 const bursts = (waiters, hold) =>
   async function measure(cast, { quick }) {
-    const [most, time] = quick ? [5, 400] : [20, 1_000];
+    const [most, time] = quick ? [5, 400] : [15, 700];
     await cast.warmUp('burst', { name: 'warm', waiters: Math.min(waiters, 4), limit: LIMIT });
     const performance = await cast.measure(async () => {
       const acts = [];

@@ -12,9 +12,9 @@ export const handOver = {
   async measure(cast, { quick }) {
     const [{ url }] = cast.servers;
     const params = { name: 'hand-over', url };
-    await cast.warmUp('hand-over', { ...params, turns: 5 });
+    await cast.warmUp('hand-over', { ...params, time: 100 });
     const { acts, steps } = await cast.measure(async () => [
-      await cast.play('hand-over', { ...params, turns: quick ? 15 : 50 }),
+      await cast.play('hand-over', { ...params, time: quick ? 500 : 1_500 }),
     ]);
     const [one, other] = acts[0];
     const latencies = [

@@ -8,25 +8,25 @@ export const held = {
   title: '10,000 leases of 30 s, held under the watchdog',
   contenders: ['ours', 'redlock', 'redis-semaphore', 'redlock-universal', 'node-redisson'],
   stage: { ttl: 30_000, fresh: true },
+  renews: true,
   // Long, and the same each time.
   rounds: 1,
-  figures: ['commands10s', 'core', 'serverCore'],
+  figures: ['commands10s', 'core', 'serverCore', 'lost'],
   quick: ['ours'],
   async measure(cast, { quick }) {
     // Fewer in the quick form, so that they are taken at about the same time on a busy machine too.
     const [leases, periods] = quick ? [2_000, 1] : [10_000, 3];
     // A little less than whole periods of renewal: no renewal falls into it once too often.
     const time = periods * PERIOD - 100;
-    await cast.warmUp('hold', { step: 'take', name: 'warm', leases: 1 });
-    await cast.play('hold', { step: 'leave' });
     await cast.play('hold', { step: 'take', name: 'held', leases });
     const { acts, counts } = await cast.measure(() => cast.play('hold', { step: 'keep', time }));
-    await cast.play('hold', { step: 'leave' });
+    const [{ lost }] = await cast.play('hold', { step: 'leave' });
     const share = LEASES / leases;
     return {
       commands10s: (counts.commands / periods) * share,
       core: (acts[0].cpu / time) * 100 * share,
       serverCore: (counts.serverCpu / time) * 100 * share,
+      lost,
     };
   },
 };

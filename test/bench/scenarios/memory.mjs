@@ -13,7 +13,7 @@ export const leaseMemory = {
   title: 'Memory of the process per held lease',
   contenders: CONTENDERS.filter((id) => id !== 'simple-redis-mutex'),
   stage: { fresh: true, ttl: 30_000 },
-  rounds: 3,
+  rounds: 2,
   figures: ['bytes'],
   quick: [],
   async measure(cast) {
@@ -30,7 +30,7 @@ export const waiterMemory = {
   title: 'Memory of the process per waiter',
   contenders: CONTENDERS,
   stage: { fresh: true, ttl: 30_000 },
-  rounds: 3,
+  rounds: 2,
   figures: ['bytes'],
   quick: [],
   async measure(cast) {

@@ -4,7 +4,7 @@ import { sampleOf } from '../harness/sample.mjs';
 const FIGURES = ['throughput', 'p50', 'p99', 'max', 'commands', 'clientCpu', 'serverCpu', 'violations'];
 
 /** Many short ones: the ratios are close to 1, and other work on the machine should meet all alike. */
-const ROUNDS = 15;
+const ROUNDS = 9;
 
 const sequence = (loops) =>
   async function measure(cast, { quick }) {

@@ -6,21 +6,21 @@ import { now } from '../harness/clock.mjs';
 const IDLE = 8;
 
 /**
- * Two processes pass one lock to and fro, always from one that rests to one that waits. Before each release the holder
- * sends a PING, from the same rest.
+ * Two processes pass one lock to and fro for `time` ms, always from one that rests to one that waits. Before each
+ * release the holder sends a PING, from the same rest.
  */
-export async function play({ client, counter, peers, params: { name, index, turns, url } }) {
+export async function play({ client, counter, peers, params: { name, index, time, url } }) {
   const probe = new Redis(url, { lazyConnect: true });
   await probe.connect();
-  const grants = [];
-  const releases = [];
-  const pings = [];
-  const began = now();
-  if (index === 1) await peers.hear();
-  for (let turn = 0; turn < turns; turn++) {
+  const [grants, releases, pings] = [[], [], []];
+  const over = now() + time;
+  let news = index === 0 ? 'granted' : await peers.hear();
+  // Only when the other one has it, this one comes back to wait.
+  while (news === 'granted') {
     const release = await client.lock(name);
     grants.push(now());
-    peers.tell('granted');
+    const last = now() >= over;
+    peers.tell(last ? 'over' : 'granted');
     await counter.step(IDLE);
     const asked = now();
     await probe.ping();
@@ -28,9 +28,9 @@ export async function play({ client, counter, peers, params: { name, index, turn
     await sleep(IDLE);
     releases.push(now());
     await release();
-    // Only when the other one has it, this one comes back.
-    if (turn < turns - 1 || index === 0) await peers.hear();
+    if (last) break;
+    news = await peers.hear();
   }
   await probe.quit();
-  return { began, ended: now(), grants, releases, pings };
+  return { grants, releases, pings };
 }
