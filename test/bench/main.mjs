@@ -25,6 +25,9 @@ const { values: options } = parseArgs({
 // Servers of this run end with it, whatever ends it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
 
+/** More digits than four say nothing. */
+const rounded = (_key, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value);
+
 const { quick, only, ci, outputFile } = options;
 
 const results = await run({
@@ -41,7 +44,7 @@ if (outputFile !== undefined) await writeFile(outputFile, JSON.stringify(jestRep
 if (!quick || options.out !== undefined) {
   const out = options.out ?? fileURLToPath(new URL('results/latest.json', import.meta.url));
   await mkdir(dirname(out), { recursive: true });
-  await writeFile(out, `${JSON.stringify(record, null, 1)}\n`);
+  await writeFile(out, `${JSON.stringify(record, rounded)}\n`);
   await writeFile(out.replace(/\.json$/, '.svg'), chart(record));
   console.log(`\nAll figures: ${out}`);
 }

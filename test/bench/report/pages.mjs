@@ -1,0 +1,128 @@
+import { contenderOf } from '../contenders.mjs';
+import { check } from './budgets.mjs';
+import { number } from './figures.mjs';
+import { Ratios } from './ratios.mjs';
+import { scaling } from './scaling.mjs';
+import { markdown, rowsOf } from './table.mjs';
+
+const some = (value) => (value === undefined || Number.isNaN(value) ? '–' : rounded(value));
+/** To about three digits: more would be noise. */
+const rounded = (value) =>
+  number(value, Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : Math.abs(value) >= 10 ? 1 : 2);
+const times = (value) => `${some(value)} ×`;
+
+const machineOf = ({ machine: { cores, redis, node } }) =>
+  `${cores} cores, Redis ${redis}, Node ${node.split('.')[0]}`;
+const roundsOf = ({ results }) =>
+  Math.max(
+    ...Object.values(results).flatMap(({ samples }) => Object.values(samples).map(({ length }) => length)),
+  );
+
+/** docs/benchmarks.md: all tables, and the budgets. */
+export function benchmarksPage(record) {
+  const { results, machine } = record;
+  const shown = Object.values(results).filter(({ growth }) => !growth);
+  const libraries = Object.entries(machine.libraries).filter(([name]) => !['cli-progress'].includes(name));
+  return [
+    '# Benchmarks',
+    'Made by `npm run bench` and `npm run bench:docs`; change the benchmark, not this page.',
+    `${machineOf(record)}. Medians of the rounds, and in brackets the least and the most; libraries take turns in each round. ` +
+      'All run on one server and in the same processes, one connection per process, a TTL of 10 s, scripts loaded before. ' +
+      'Each is used as its README says, and where it polls once more with a poll of 10 ms. Commands, and µs of CPU of ' +
+      'the clients and the server, are per acquisition with its release; commands that scripts run are not counted.',
+    'Violations are steps lost by a counter that nothing guards but the lock. *Gave up* are those whose library stopped ' +
+      'trying; *unserved* are those who still waited after 10 s.',
+    `Versions: ${libraries.map(([name, version]) => `${name} ${version}`).join(', ')}.`,
+    '![Acquisitions per second](benchmark.svg)',
+    ...shown.flatMap((result) => [`## ${result.title}`, markdown(rowsOf(result))]),
+    '## Budgets',
+    'Numbers of commands are asserted, also in CI (`npm run bench -- --quick`). Times depend on the machine and on what ' +
+      'else it does.',
+    markdown([
+      ['budget', 'measured', 'limit', ''],
+      ...check(record).map(({ title, value, sign, limit, met }) => [
+        title,
+        some(value),
+        `${sign} ${number(limit, limit < 1 ? 2 : limit % 1 === 0 ? 0 : 1)}`,
+        met ? 'met' : '**missed**',
+      ]),
+    ]),
+    '',
+  ].join('\n\n');
+}
+
+/** Replaces `{{name}}` in a template; a name that nothing fills is an error. */
+export function fill(template, values) {
+  return template.replace(/\{\{(\w+)\}\}/g, (_, name) => {
+    if (!(name in values)) throw new Error(`Nothing to put for {{${name}}}`);
+    return values[name];
+  });
+}
+
+/** What the templates of README and docs/scaling.md may name. */
+export function values(record) {
+  const { results } = record;
+  const r = new Ratios(results);
+  const s = scaling(record);
+  const row = (kind, step, figures, contender) =>
+    figures.map((figure) => some(s.at(kind, step, contender, figure)));
+  const best = (scenario) => r.overBestPeer(scenario, 'ours');
+  return {
+    machine: machineOf(record),
+    rounds: String(roundsOf(record)),
+    crowdRatio: times(best('crowd')),
+    fleetRatio: times(best('4x8')),
+    fairRatio: times(r.overBestPeer('4x8', 'fair')),
+    fairGap: some((r.gap('loop-4x8', 'fair') ?? NaN) * 100),
+    crowdCommands: some(r.median('crowd', 'ours', 'commands')),
+    fairCommands: some(r.median('32x1', 'fair', 'commands')),
+    heldCommands: some(r.median('held', 'ours', 'commands10s')),
+    heldPeer: some(r.median('held', 'redis-semaphore', 'commands10s')),
+    heldPeerName: contenderOf('redis-semaphore').title,
+    uncontendedRatio: times(r.ratio('uncontended', 'raw', 'ours')),
+    processesTable: markdown([
+      ['processes', 'plain: commands', 'messages', 'bytes', 'fair: commands', 'messages', 'bytes'],
+      ...s.processes.map((step) => [
+        String(step),
+        ...row('processes', step, ['commands', 'messages', 'bytes'], 'ours'),
+        ...row('processes', step, ['commands', 'messages', 'bytes'], 'fair'),
+      ]),
+    ]),
+    waitersTable: markdown([
+      ['waiters', 'plain: commands', 'server µs', 'per s', 'fair: commands', 'server µs', 'per s'],
+      ...s.waiters.map((step) => [
+        number(step, 0),
+        ...row('waiters', step, ['commands', 'serverCpu', 'throughput'], 'ours'),
+        ...row('waiters', step, ['commands', 'serverCpu', 'throughput'], 'fair'),
+      ]),
+    ]),
+    leasesTable: markdown([
+      ['leases', 'commands', 'KB on the wire', 'server ms', 'client ms'],
+      ...s.leases.map((step) => [
+        number(step, 0),
+        ...row('leases', step, ['commandsPerRenewal'], 'ours'),
+        some(s.at('leases', step, 'ours', 'traffic') / 1000),
+        ...row('leases', step, ['serverCpu', 'clientCpu'], 'ours'),
+      ]),
+    ]),
+    plainSlope: some(s.plainCommandsPerProcess),
+    plainFleet: some(s.plainCommandsOfFleet),
+    fairMessages: some(s.fairMessages),
+    fairBytes: some(s.fairBytes),
+    leaseBytes: some(s.bytesPerRenewal),
+    leaseServer: some(s.serverMicroseconds),
+    leaseClient: some(s.clientMicroseconds),
+    leaseServerMemory: some(s.serverBytes),
+    leaseClientMemory: some(s.clientBytes),
+    fleetConnections: some(s.fleet.connections),
+    fleetCommands: some(s.fleet.commandsPerSecond),
+    fleetTraffic: some(s.fleet.megabytesPerSecond),
+    fleetCore: some(s.fleet.serverCore),
+    fleetMemory: some(s.fleet.serverMegabytes),
+    pair: some(s.serverPair),
+    pairs: some(Math.round(s.pairsPerSecond / 1000) * 1000),
+    pairsInHalf: some(Math.round(s.pairsInHalf / 1000) * 1000),
+    hotKey: some(s.hotKey),
+    hotKeyPlain: some(s.hotKeyPlain),
+  };
+}
