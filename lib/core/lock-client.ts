@@ -31,6 +31,17 @@ export class LockClient {
   private readonly places: QueuePlaces;
   private readonly context: LineContext;
   private sequence = 0;
+  // One for all, not one for each of ten thousand locks.
+  private readonly onIdle = (line: WaitingLine): void => {
+    if (this.lines.get(line.name) === line) this.lines.delete(line.name);
+  };
+  private readonly onEnd = (tenure: Tenure): void => {
+    const keeper = this.tenures.get(tenure);
+    this.tenures.delete(tenure);
+    this.watchdog.forget(tenure);
+    keeper?.ended(tenure);
+    if (tenure.loss !== undefined) this.lost(tenure);
+  };
   private closed = false;
 
   constructor(
@@ -179,9 +190,7 @@ export class LockClient {
   private lineOf(name: string): WaitingLine {
     let line = this.lines.get(name);
     if (line === undefined) {
-      line = new WaitingLine(name, this.context, (idle) => {
-        if (this.lines.get(name) === idle) this.lines.delete(name);
-      });
+      line = new WaitingLine(name, this.context, this.onIdle);
       this.lines.set(name, line);
     }
     return line;
@@ -194,12 +203,7 @@ export class LockClient {
   }
 
   private open(keeper: TenureKeeper, name: string, terms: Terms, origin: TenureOrigin): Tenure {
-    const tenure = new Tenure(name, terms, origin, (ended) => {
-      this.tenures.delete(ended);
-      this.watchdog.forget(ended);
-      keeper.ended(ended);
-      if (ended.loss !== undefined) this.lost(ended);
-    });
+    const tenure = new Tenure(name, terms, origin, this.onEnd);
     this.tenures.set(tenure, keeper);
     const { grantedAt, leaseTime } = origin;
     const claimed = leaseTime < terms.leaseTime;

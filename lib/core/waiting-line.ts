@@ -1,12 +1,8 @@
-import {
-  isLockUnavailableError,
-  LockAbortedError,
-  LockClosedError,
-  type LockUnavailableError,
-} from '../lock.errors.js';
+import { isLockUnavailableError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
 import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
+import { type Line, Waiter } from './waiter.js';
 import {
   backoff,
   type Busy,
@@ -18,18 +14,10 @@ import {
   type TenureKeeper,
   type WaitingContext,
   type WaitRequest,
-  WaitTimer,
 } from './waiting.js';
 
 /** How long a release's own message may take to come round before this process tries again without it, ms. */
 const MESSAGE_ROUND = 100;
-
-interface Waiter extends WaitRequest {
-  readonly arrivedAt: number;
-  readonly timer: WaitTimer;
-  grant(tenure: Tenure): void;
-  refuse(answer: Busy | Error): void;
-}
 
 interface Attempt {
   readonly owner: string;
@@ -59,10 +47,9 @@ export interface LineContext extends WaitingContext {
  * The line tries, subscribes, tries again (the release may have come in between), then sleeps until a message, the
  * end of the holder's lease, or somebody who wants an answer now.
  */
-export class WaitingLine implements TenureKeeper {
-  private readonly waiters = new Set<Waiter>();
-  /** Those among them whose next answer is their last: they do not wait, or their wait time is over. */
-  private readonly impatient = new Set<Waiter>();
+export class WaitingLine implements TenureKeeper, Line {
+  /** In the order of their arrival. Made when somebody comes: most lines of many hold a lock and nobody waits. */
+  private waiters: Set<Waiter> | undefined;
   /** The hold of this process, if it has one. */
   private tenure: Tenure | undefined;
   private attempt: Attempt | undefined;
@@ -85,7 +72,7 @@ export class WaitingLine implements TenureKeeper {
   ) {}
 
   get length(): number {
-    return this.waiters.size;
+    return this.waiters?.size ?? 0;
   }
 
   /**
@@ -97,35 +84,11 @@ export class WaitingLine implements TenureKeeper {
       return Promise.resolve({ busy: true, holder: this.tenure.owner });
     }
     return new Promise((resolve, reject) => {
-      const { signal } = request;
-      const onAbort = () => {
-        this.leave(waiter);
-        waiter.refuse(new LockAbortedError(this.name, signal?.reason));
-      };
-      const settled = () => {
-        waiter.timer.clear();
-        signal?.removeEventListener('abort', onAbort);
-        this.waiters.delete(waiter);
-        this.impatient.delete(waiter);
-      };
-      const waiter: Waiter = {
-        ...request,
-        arrivedAt: now(),
-        timer: new WaitTimer(),
-        grant: (tenure) => {
-          settled();
-          resolve(tenure);
-        },
-        refuse: (answer) => {
-          settled();
-          if (answer instanceof Error) reject(answer);
-          else resolve(answer);
-        },
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
-      this.waiters.add(waiter);
-      if (request.waitTime === 0) this.impatient.add(waiter);
-      else if (request.waitTime < Infinity) this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
+      const waiter = new Waiter(this, request, resolve, reject);
+      (this.waiters ??= new Set()).add(waiter);
+      if (request.waitTime > 0 && request.waitTime < Infinity) {
+        this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
+      }
       if (!this.contending) void this.contend();
       // Whoever does not wait wants an answer that was given after they asked.
       else if (request.waitTime === 0) this.wake();
@@ -139,7 +102,7 @@ export class WaitingLine implements TenureKeeper {
    */
   async release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
     if (keepFor === undefined && this.tenure === tenure && this.handOff(tenure)) return true;
-    this.yielding = this.waiters.size > 0;
+    this.yielding = this.length > 0;
     this.woken = false;
     return await this.context.giveBack(tenure, keepFor);
   }
@@ -158,7 +121,7 @@ export class WaitingLine implements TenureKeeper {
   }
 
   close(): void {
-    for (const waiter of this.waiters) {
+    for (const waiter of this.waiters ?? []) {
       this.leave(waiter);
       waiter.refuse(new LockClosedError(this.name));
     }
@@ -187,7 +150,7 @@ export class WaitingLine implements TenureKeeper {
   }
 
   private get head(): Waiter | undefined {
-    for (const waiter of this.waiters) return waiter;
+    for (const waiter of this.waiters ?? []) return waiter;
     return undefined;
   }
 
@@ -260,7 +223,7 @@ export class WaitingLine implements TenureKeeper {
         await this.takeBack(attempt, leaseTime);
         return 0;
       }
-      this.answered();
+      this.storeAnswered();
       const { fencingToken } = reply;
       const { owner, terms, sentAt } = attempt;
       this.tenure = this.context.open(this, terms, { owner, fencingToken, grantedAt: sentAt, leaseTime });
@@ -270,10 +233,10 @@ export class WaitingLine implements TenureKeeper {
   }
 
   private busy(attempt: Attempt, retryAfter: number, holder: string | undefined): number {
-    this.answered();
+    this.storeAnswered();
     this.lastHolder = holder;
     this.refuseImpatient(attempt.sentAt, { busy: true, holder });
-    if (this.waiters.size === 0 || this.woken) return 0;
+    if (this.length === 0 || this.woken) return 0;
     if (!attempt.listening) {
       // The release may have come between the request and the subscription: try once more as soon as that stands.
       void this.listen().then((heard) => {
@@ -289,7 +252,7 @@ export class WaitingLine implements TenureKeeper {
 
   private failed(attempt: Attempt, error: Error): number {
     if (!isLockUnavailableError(error) || error.permanent) {
-      for (const waiter of this.waiters) {
+      for (const waiter of this.waiters ?? []) {
         if (waiter.arrivedAt <= attempt.sentAt) waiter.refuse(error);
       }
       return 0;
@@ -299,7 +262,7 @@ export class WaitingLine implements TenureKeeper {
     return now() + backoff(this.failuresInRow++);
   }
 
-  private answered(): void {
+  private storeAnswered(): void {
     this.lastFailure = undefined;
     this.failuresInRow = 0;
   }
@@ -310,8 +273,8 @@ export class WaitingLine implements TenureKeeper {
 
   /** Answers those who asked before `since` and do not wait any longer. */
   private refuseImpatient(since: number, answer: Busy | Error): void {
-    for (const waiter of this.impatient) {
-      if (waiter.arrivedAt <= since) waiter.refuse(answer);
+    for (const waiter of this.waiters ?? []) {
+      if (waiter.impatient && waiter.arrivedAt <= since) waiter.refuse(answer);
     }
   }
 
@@ -324,7 +287,7 @@ export class WaitingLine implements TenureKeeper {
   private expire(waiter: Waiter): void {
     const lastCall = (this.attempt?.sentAt ?? -Infinity) + GRACE;
     if (now() < lastCall) {
-      this.impatient.add(waiter);
+      waiter.impatient = true;
       this.expireAt(waiter, lastCall);
       return;
     }
@@ -335,14 +298,23 @@ export class WaitingLine implements TenureKeeper {
   }
 
   /** Whoever leaves takes nothing along: the line goes on for the next, and the last one takes its request back. */
-  private leave(waiter: Waiter): void {
-    this.waiters.delete(waiter);
-    if (this.waiters.size > 0) return;
+  leave(waiter: Waiter): void {
+    this.remove(waiter);
+    if (this.length > 0) return;
     if (this.attempt !== undefined) {
       this.attempt.abandoned = true;
       void this.takeBack(this.attempt, this.attempt.terms.leaseTime);
     }
     this.wake();
+  }
+
+  answered(waiter: Waiter): void {
+    this.remove(waiter);
+  }
+
+  private remove(waiter: Waiter): void {
+    this.waiters?.delete(waiter);
+    if (this.waiters?.size === 0) this.waiters = undefined;
   }
 
   /** @returns whether messages can be heard now. */
@@ -358,7 +330,9 @@ export class WaitingLine implements TenureKeeper {
     this.subscription?.close();
     this.subscription = undefined;
     try {
-      const subscription = await this.context.store.subscribe(this.name, this.wake);
+      const subscription = await this.context.store.subscribe(this.name, () => {
+        this.wake();
+      });
       if (this.contending) this.subscription = subscription;
       else subscription.close();
       return subscription.active;
@@ -368,10 +342,10 @@ export class WaitingLine implements TenureKeeper {
     }
   }
 
-  private readonly wake = (): void => {
+  private wake(): void {
     this.woken = true;
     this.resume?.();
-  };
+  }
 
   private sleepUntil(moment: number): Promise<void> {
     if (this.woken) return Promise.resolve();
@@ -386,7 +360,7 @@ export class WaitingLine implements TenureKeeper {
   }
 
   private rest(): void {
-    if (this.contending || this.tenure !== undefined || this.waiters.size > 0) return;
+    if (this.contending || this.tenure !== undefined || this.length > 0) return;
     this.subscription?.close();
     this.subscription = undefined;
     this.onIdle(this);

@@ -13,7 +13,7 @@ export class HeldLease implements Lease {
     private readonly hold: Hold,
     private readonly client: LockClient,
   ) {
-    hold.leases.add(this);
+    hold.leases = [...hold.leases, this];
   }
 
   get name(): string {
@@ -66,7 +66,7 @@ export class HeldLease implements Lease {
   }
 
   private leave(keepFor: number): Promise<void> {
-    this.hold.leases.delete(this);
+    this.hold.leases = this.hold.leases.filter((lease) => lease !== this);
     return this.hold.leave(keepFor > 0 ? keepFor : undefined);
   }
 }

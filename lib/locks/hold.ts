@@ -12,7 +12,7 @@ import type { Lease } from './lock.js';
 export class Hold implements TenureHolder, ScopedHold {
   count = 1;
   /** Those that share it and have not been released. */
-  readonly leases = new Set<Lease>();
+  leases: readonly Lease[] = [];
   /** Grows at every hand-off of the tenure, but not for this owner. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;

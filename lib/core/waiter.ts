@@ -1,0 +1,59 @@
+import { LockAbortedError } from '../lock.errors.js';
+import { now } from './deadline.js';
+import type { Tenure, Terms } from './tenure.js';
+import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
+
+/** Where a waiter stands. */
+export interface Line {
+  readonly name: string;
+  /** Gives up the place. */
+  leave(waiter: Waiter): void;
+  /** The waiter has its answer. */
+  answered(waiter: Waiter): void;
+}
+
+/** One who stands in a line, from its request to its answer. A class, because thousands of them share one shape. */
+export class Waiter {
+  readonly arrivedAt = now();
+  readonly timer = new WaitTimer();
+  /** The next answer is the last: it does not wait, or its wait time is over. */
+  impatient: boolean;
+  private readonly onAbort: (() => void) | undefined;
+
+  constructor(
+    private readonly line: Line,
+    private readonly request: WaitRequest,
+    private readonly resolve: (answer: Tenure | Busy) => void,
+    private readonly reject: (error: Error) => void,
+  ) {
+    const { signal, waitTime } = request;
+    this.impatient = waitTime === 0;
+    if (signal === undefined) return;
+    this.onAbort = () => {
+      line.leave(this);
+      this.refuse(new LockAbortedError(line.name, signal.reason));
+    };
+    signal.addEventListener('abort', this.onAbort, { once: true });
+  }
+
+  get terms(): Terms {
+    return this.request.terms;
+  }
+
+  grant(tenure: Tenure): void {
+    this.settle();
+    this.resolve(tenure);
+  }
+
+  refuse(answer: Busy | Error): void {
+    this.settle();
+    if (answer instanceof Error) this.reject(answer);
+    else this.resolve(answer);
+  }
+
+  private settle(): void {
+    this.timer.clear();
+    if (this.onAbort !== undefined) this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.line.answered(this);
+  }
+}
