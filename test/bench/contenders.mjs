@@ -2,6 +2,7 @@
 const POLL = 10;
 
 const contenders = {
+  none: { title: 'no lock', module: 'none' },
   raw: { title: 'SET NX PX + EVALSHA', module: 'raw' },
   ours: { title: 'this package', module: 'ours' },
   fair: { title: 'this package, fair lock', module: 'ours', options: { kind: 'fair' } },

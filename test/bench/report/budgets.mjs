@@ -28,6 +28,8 @@ const budgets = (r) => {
     exact('10,000 held leases: commands per 10 s', r.median('held', 'ours', 'commands10s'), atMost(100)),
     exact('times that two were in at once, this package', violations(r), atMost(0)),
 
+    exact('the same without a lock', r.median('control', 'none', 'violations'), atLeast(1)),
+
     timed('uncontended: time beside SET NX PX + EVALSHA', r.ratio('uncontended', 'raw', 'ours'), atMost(1.1)),
     timed('64 loops: throughput beside it', r.ratio('parallel', 'ours', 'raw'), atLeast(0.9)),
     timed('re-entry: µs', r.median('re-entry', 'ours', 'microseconds'), atMost(5)),

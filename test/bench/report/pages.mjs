@@ -5,7 +5,8 @@ import { Ratios } from './ratios.mjs';
 import { scaling } from './scaling.mjs';
 import { markdown, rowsOf } from './table.mjs';
 
-const some = (value) => (value === undefined || Number.isNaN(value) ? '–' : rounded(value));
+const NONE = '–';
+const some = (value) => (value === undefined || Number.isNaN(value) ? NONE : rounded(value));
 /** To about three digits: more would be noise. */
 const rounded = (value) =>
   number(value, Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : Math.abs(value) >= 10 ? 1 : 2);
@@ -51,11 +52,14 @@ export function benchmarksPage(record) {
   ].join('\n\n');
 }
 
-/** Replaces `{{name}}` in a template; a name that nothing fills is an error. */
+/** Replaces `{{name}}` in a template; what was not measured is an error. */
 export function fill(template, values) {
   return template.replace(/\{\{(\w+)\}\}/g, (_, name) => {
-    if (!(name in values)) throw new Error(`Nothing to put for {{${name}}}`);
-    return values[name];
+    const value = values[name];
+    if (value === undefined) throw new Error(`Nothing is called {{${name}}}`);
+    if (value.startsWith(NONE))
+      throw new Error(`{{${name}}} was not measured: it takes all of npm run bench`);
+    return value;
   });
 }
 

@@ -50,3 +50,11 @@ export const hold2ms = burstScenario(
   8,
   2,
 );
+/** What the counter has to catch. */
+export const control = {
+  ...burstScenario('control', 'The same without a lock: the counter has to notice', 4, 8, 2),
+  contenders: ['none'],
+  figures: ['violations'],
+  quick: ['none'],
+  rounds: 1,
+};

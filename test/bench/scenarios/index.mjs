@@ -1,4 +1,4 @@
-import { crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
+import { control, crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
 import { growths } from './growth.mjs';
 import { handOver } from './hand-over.mjs';
 import { held } from './held.mjs';
@@ -16,6 +16,7 @@ export const scenarios = [
   fleet4x8,
   fleet32x1,
   hold2ms,
+  control,
   loop4x8,
   loop32x1,
   handOver,
