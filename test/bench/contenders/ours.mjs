@@ -6,13 +6,15 @@ import { LockService } from '../../../dist/index.js';
 Logger.overrideLogger(false);
 
 /** @param kind `lock` or `fair` */
-export function open({ urls, ttl, kind = 'lock', ...options }) {
+export async function open({ urls, ttl, kind = 'lock', ...options }) {
   const where = urls.length > 1 ? { nodes: urls } : { connection: urls[0] };
   const service = new LockService({ ...where, leaseTime: ttl, ...options });
   let lost = 0;
   service.events$.subscribe(({ type }) => {
     if (type === 'lost') lost++;
   });
+  // Connected, and done with what it asks of a server at first.
+  await service.health();
   const lockOf = (name) => (kind === 'fair' ? service.getFairLock(name) : service.getLock(name));
 
   const held = async (acquisition) => {

@@ -83,7 +83,7 @@ export function values(record) {
     heldCommands: some(r.median('held', 'ours', 'commands10s')),
     heldPeer: some(r.median('held', 'redis-semaphore', 'commands10s')),
     heldPeerName: contenderOf('redis-semaphore').title,
-    uncontendedRatio: times(r.ratio('uncontended', 'raw', 'ours')),
+    uncontendedRatio: times(r.ratio('uncontended', 'ours', 'raw', 'p50')),
     processesTable: markdown([
       ['processes', 'plain: commands', 'messages', 'bytes', 'fair: commands', 'messages', 'bytes'],
       ...s.processes.map((step) => [

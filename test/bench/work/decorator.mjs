@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DistributedLock, LockModule, LockService } from '../../../dist/index.js';
-import { now } from '../harness/clock.mjs';
+import { slices } from './slices.mjs';
 
 class Orders {
   async pay() {
@@ -21,20 +21,11 @@ export async function play({ params: { times } }) {
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const [orders, locks] = [app.get(Orders), app.get(LockService)];
   const plain = async () => undefined;
-  const slices = { decorated: [], using: [] };
-  const slice = times / 20;
-  // Slices of both in turn, and the first of each to warm up.
-  for (let n = 0; n <= 20; n++) {
-    slices.decorated.push(await timeOf(slice, () => orders.pay(7)));
-    slices.using.push(await timeOf(slice, () => locks.using('order:7', plain)));
-  }
+  const [decorated, using] = await slices(
+    times,
+    () => orders.pay(7),
+    () => locks.using('order:7', plain),
+  );
   await app.close();
-  return slices;
-}
-
-/** µs per call */
-async function timeOf(times, call) {
-  const began = now();
-  for (let time = 0; time < times; time++) await call();
-  return ((now() - began) * 1000) / times;
+  return { decorated, using };
 }

@@ -1,0 +1,16 @@
+import { now } from '../harness/clock.mjs';
+
+/** µs per call, in short slices: other work on the machine spoils some of them, not their median. */
+export async function slices(times, ...calls) {
+  const SLICE = 200;
+  const results = calls.map(() => []);
+  for (let done = 0; done < times; done += SLICE) {
+    for (const [n, call] of calls.entries()) {
+      const began = now();
+      for (let time = 0; time < SLICE; time++) await call();
+      results[n].push(((now() - began) * 1000) / SLICE);
+    }
+  }
+  // The first tenth is there to warm up.
+  return results.map((result) => result.slice(Math.ceil(result.length / 10)));
+}
