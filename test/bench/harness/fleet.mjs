@@ -14,6 +14,7 @@ export class Fleet {
 
   /** The first `count` of them, as many as it takes. */
   crew(count) {
+    this.workers = this.workers.filter(({ ended }) => !ended);
     while (this.workers.length < count) this.workers.push(new Worker(this));
     return this.workers.slice(0, count);
   }
@@ -38,6 +39,7 @@ export class Fleet {
 
 class Worker {
   calls = new Map();
+  ended = false;
 
   constructor(fleet) {
     this.child = fork(WORKER, { execArgv: ['--expose-gc', '--no-warnings'] });
@@ -52,6 +54,7 @@ class Worker {
       else reject(new Error(error));
     });
     this.child.on('exit', () => {
+      this.ended = true;
       for (const { reject } of this.calls.values()) reject(new Error('The worker has ended'));
     });
   }
@@ -65,11 +68,12 @@ class Worker {
   }
 
   send(message) {
-    this.child.send(message);
+    // Somebody who has ended has no answer either; their exit says so.
+    this.child.send(message, () => undefined);
   }
 
   async stop() {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (this.ended) return;
     const exit = once(this.child, 'exit');
     this.child.kill('SIGKILL');
     await exit;

@@ -52,3 +52,5 @@ process.on('message', async ({ id, call, args, news }) => {
   }
 });
 process.on('disconnect', () => process.exit());
+// What a contender leaves behind when it has been closed is not to end the process under the next one.
+process.on('unhandledRejection', () => undefined);
