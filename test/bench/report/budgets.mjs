@@ -61,11 +61,14 @@ const budgets = (r) => {
   ];
 };
 
-/** Those that have been measured, each with whether it is met. */
-export const check = ({ results }) =>
+/**
+ * Those that have been measured, each with whether it is met.
+ * @param complete everything was to be measured: an asserted one that is missing has failed
+ */
+export const check = ({ results }, complete = false) =>
   budgets(new Ratios(results))
-    .filter(({ value }) => value !== undefined)
-    .map(({ holds, ...budget }) => ({ ...budget, met: holds(budget.value) }));
+    .filter(({ value, asserted }) => value !== undefined || (asserted && complete))
+    .map(({ holds, value = NaN, ...budget }) => ({ ...budget, value, met: holds(value) }));
 
 const exact = (title, value, limit) => ({ title, value, asserted: true, ...limit });
 const timed = (title, value, limit) => ({ title, value, asserted: false, ...limit });
