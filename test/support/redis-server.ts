@@ -24,6 +24,8 @@ export const CURE =
 export interface RedisServerOptions {
   /** Further arguments of the server program. */
   args?: string[];
+  /** Added to the environment of the server program. */
+  env?: Record<string, string>;
   /** @default a free one */
   port?: number;
 }
@@ -41,14 +43,15 @@ export class RedisServer implements TestRedis {
     readonly port: number,
     private readonly directory: string,
     private readonly args: readonly string[],
+    private readonly env: Readonly<Record<string, string>>,
   ) {
     this.url = `redis://127.0.0.1:${String(port)}`;
   }
 
-  static async start({ args = [], port }: RedisServerOptions = {}): Promise<RedisServer> {
+  static async start({ args = [], env = {}, port }: RedisServerOptions = {}): Promise<RedisServer> {
     const directory = await mkdtemp(join(tmpdir(), 'lock-redis-'));
     for (;;) {
-      const server = new RedisServer(port ?? randomPort(), directory, args);
+      const server = new RedisServer(port ?? randomPort(), directory, args, env);
       try {
         await server.launch();
         return server;
@@ -130,6 +133,7 @@ export class RedisServer implements TestRedis {
     const fixed = ['--bind', '127.0.0.1', '--port', String(this.port), '--save', '', '--appendonly', 'no'];
     const child = spawn(program, [...fixed, ...this.args], {
       cwd: this.directory,
+      env: { ...process.env, ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child = child;

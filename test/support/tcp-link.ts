@@ -4,11 +4,14 @@ import { isMessage, replyEnd } from './resp.js';
 
 export type Direction = 'requests' | 'replies';
 
+/** Of the messages of subscriptions; reordered ones swap places in pairs. */
+export type MessageFate = 'delivered' | 'dropped' | 'duplicated' | 'reordered';
+
 /** What happens to the bytes of all connections of a proxy at present. */
 export interface Weather {
   readonly delay: Record<Direction, number>;
   readonly drop: Record<Direction, boolean>;
-  dropMessages: boolean;
+  messages: MessageFate;
   /** Bytes of replies until the next cut. */
   replyBudget: number;
 }
@@ -23,6 +26,8 @@ export class TcpLink {
     replies: Promise.resolve(),
   };
   private partialReply = Buffer.alloc(0);
+  /** A message that the next one overtakes. */
+  private overtaken: Buffer | undefined;
 
   constructor(
     readonly client: Socket,
@@ -69,8 +74,30 @@ export class TcpLink {
   }
 
   private deliver(reply: Buffer): void {
+    if (!isMessage(reply)) this.write(reply);
+    else for (const message of this.fateOf(reply)) this.write(message);
+  }
+
+  private fateOf(message: Buffer): Buffer[] {
+    const { overtaken } = this;
+    this.overtaken = undefined;
+    const late = overtaken === undefined ? [] : [overtaken];
+    switch (this.weather.messages) {
+      case 'dropped':
+        return late;
+      case 'duplicated':
+        return [...late, message, message];
+      case 'reordered':
+        if (overtaken === undefined) this.overtaken = message;
+        return overtaken === undefined ? [] : [message, overtaken];
+      case 'delivered':
+        return [...late, message];
+    }
+  }
+
+  private write(reply: Buffer): void {
     const { client, weather } = this;
-    if (!client.writable || (weather.dropMessages && isMessage(reply))) return;
+    if (!client.writable) return;
     const bytes = reply.subarray(0, weather.replyBudget);
     weather.replyBudget -= bytes.length;
     if (weather.replyBudget > 0) {

@@ -167,6 +167,24 @@ describe('TcpProxy', () => {
     expect(received).toEqual(['plain arrives', 'sharded arrives']);
   });
 
+  it('can deliver messages twice, or in another order', async () => {
+    const subscriber = await connect();
+    const received: string[] = [];
+    subscriber.on('message', (_, message: string) => received.push(message));
+    await subscriber.subscribe('channel');
+    const publish = async (...messages: string[]) => {
+      for (const message of messages) await server.client().publish('channel', message);
+      await subscriber.ping();
+      return received.splice(0);
+    };
+    proxy.messages('duplicated');
+    expect(await publish('a', 'b')).toEqual(['a', 'a', 'b', 'b']);
+    proxy.messages('reordered');
+    expect(await publish('a', 'b', 'c')).toEqual(['b', 'a']);
+    proxy.messages('delivered');
+    expect(await publish('d')).toEqual(['c', 'd']);
+  });
+
   it.each(['*', '>'])('knows a message of type %s wherever it is split', async (type) => {
     const reply = '$4\r\nPONG\r\n';
     const message = `${type}3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n0\r\n`;

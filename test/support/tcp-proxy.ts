@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { TcpLink, type Direction, type Weather } from './tcp-link.js';
+import { TcpLink, type Direction, type MessageFate, type Weather } from './tcp-link.js';
 
 /** A stretch of network between clients and a Redis server, on which a test can break things. */
 export class TcpProxy {
@@ -10,7 +10,7 @@ export class TcpProxy {
   private readonly weather: Weather = {
     delay: { requests: 0, replies: 0 },
     drop: { requests: false, replies: false },
-    dropMessages: false,
+    messages: 'delivered',
     replyBudget: Infinity,
   };
   private refusing = false;
@@ -70,7 +70,12 @@ export class TcpProxy {
 
   /** Swallows the messages of subscriptions, and lets everything else through. */
   dropMessages(on: boolean): void {
-    this.weather.dropMessages = on;
+    this.messages(on ? 'dropped' : 'delivered');
+  }
+
+  /** What becomes of the messages of subscriptions from now on. Everything else goes through. */
+  messages(fate: MessageFate): void {
+    this.weather.messages = fate;
   }
 
   /** Ends all present connections. */
