@@ -1,0 +1,72 @@
+import { describe, expect, it } from '@jest/globals';
+import { history, hold, lossOfData, refused } from './histories.js';
+import { linearizability } from './linearizability.js';
+
+const shared = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
+const extended = (from: number, to: number, outcome: 'ok' | 'lost' | 'unknown') => [
+  { from, to, outcome, leaseTime: 100 },
+];
+const holds = (...attempts: Parameters<typeof history>[0]) => linearizability(history(attempts)).length === 0;
+
+describe('linearizability', () => {
+  it('explains holds in turn, and not two at once', () => {
+    expect(holds(hold(0), hold(20), hold(40))).toBe(true);
+    expect(holds(hold(0, { releaseFrom: 50 }), hold(20))).toBe(false);
+  });
+
+  it('takes a release for carried out at any time between its start and its end', () => {
+    expect(holds(hold(0, { releaseFrom: 10, releaseTo: 30 }), hold(12))).toBe(true);
+    expect(holds(hold(0, { releaseFrom: 10, releaseTo: 30 }), refused(20, 25))).toBe(true);
+  });
+
+  it('knows that a hold ends by itself at its deadline, and not before', () => {
+    expect(holds(hold(0, { releaseFrom: undefined }), hold(98))).toBe(true);
+    expect(holds(hold(0, { releaseFrom: undefined }), hold(90))).toBe(false);
+  });
+
+  it('wants a reason for "taken"', () => {
+    expect(holds(hold(0), refused(2, 4))).toBe(true);
+    expect(holds(hold(0), refused(20, 30))).toBe(false);
+  });
+
+  it('leaves open what became of an attempt without an answer', () => {
+    expect(holds(refused(0, 5, { refusal: 'LOCK_UNAVAILABLE' }), refused(20, 30))).toBe(true);
+    expect(holds(refused(0, 5, { refusal: 'LOCK_UNAVAILABLE' }), refused(3_000, 3_010))).toBe(false);
+  });
+
+  it('wants tokens in the order of the grants', () => {
+    expect(holds(hold(0, { token: 2 }), hold(20, { token: 1 }))).toBe(false);
+    // Both asked at the same time, so either may have been first.
+    const one = hold(5, { ...shared, token: 2, invoked: 0 });
+    expect(holds(one, hold(6, { ...shared, token: 1, invoked: 0 }))).toBe(true);
+  });
+
+  it('counts permits and how often a scope has entered', () => {
+    expect(holds(hold(0, shared), hold(1, shared))).toBe(true);
+    expect(holds(hold(0, shared), hold(1, shared), hold(2, shared))).toBe(false);
+    const outer = hold(0, { releaseFrom: 50 });
+    const inner = hold(10, { outer: outer.op, call: 'nested', token: outer.token! });
+    expect(holds(outer, inner, hold(60))).toBe(true);
+    expect(holds(outer, inner, hold(30))).toBe(false);
+    expect(holds(outer, { ...inner, invoked: 69, granted: 70, releaseFrom: 72, releaseTo: 73 })).toBe(false);
+  });
+
+  it('lets only the holder extend', () => {
+    const late = { releaseFrom: undefined, deadlines: [{ at: 0, until: 97 }] };
+    expect(holds(hold(0, { releaseFrom: 60, extensions: extended(50, 55, 'ok') }))).toBe(true);
+    expect(
+      holds(hold(0, { ...late, extensions: extended(150, 160, 'ok') }), hold(110, { releaseFrom: 190 })),
+    ).toBe(false);
+    expect(
+      holds(hold(0, { ...late, extensions: extended(150, 160, 'lost') }), hold(110, { releaseFrom: 190 })),
+    ).toBe(true);
+    expect(holds(hold(0, { releaseFrom: 60, extensions: extended(50, 55, 'lost') }))).toBe(false);
+  });
+
+  it('does not judge what the store has forgotten', () => {
+    const faults = [lossOfData(10, 11)];
+    const attempts = [hold(0, { releaseFrom: 50 }), hold(20), refused(60, 70)];
+    expect(linearizability(history(attempts, { faults }))).toEqual([]);
+    expect(linearizability(history(attempts))).toHaveLength(1);
+  });
+});

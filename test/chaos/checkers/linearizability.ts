@@ -1,0 +1,102 @@
+import {
+  type Attempt,
+  byLock,
+  deadlineOf,
+  type FaultInterval,
+  type History,
+  holdsOf,
+  type Violation,
+} from '../history.js';
+import { Losses } from './losses.js';
+import { busy, extension, FREE, grant, keyOf, type LockOperation, reenter, release } from './model.js';
+import { unexplained } from './search.js';
+
+/** ms for which an attempt of unknown outcome may hold the lock after its lease: the part that is not promised. */
+const SLACK = 1_000;
+
+/**
+ * (d) What acquire, tryAcquire, release and extend returned could have been returned by a lock that carries out one
+ * operation at a time. An attempt whose outcome nobody knows may have taken the lock, and so explains that another
+ * found it taken; so may a hold that the store has forgotten, and for the kinds with a queue whoever stands in it.
+ */
+export function linearizability(history: History): Violation[] {
+  const losses = new Losses(history);
+  const found: Violation[] = [];
+  for (const [lock, attempts] of byLock(history.attempts)) {
+    const operations = operationsOf(attempts, history, losses);
+    const culprit = unexplained(operations, FREE, keyOf);
+    if (culprit === undefined) continue;
+    const { attempt, what, returned } = culprit;
+    const message = `${lock}: ${attempt.process}#${String(attempt.op)} ${what}, which no order of the operations explains`;
+    found.push({ checker: 'linearizability', at: returned, message });
+  }
+  return found;
+}
+
+function operationsOf(attempts: readonly Attempt[], history: History, losses: Losses): LockOperation[] {
+  const operations: LockOperation[] = [];
+  const open = attempts.filter((attempt) => isOpen(attempt) || losses.of(attempt) !== undefined).map(spanOf);
+  const mayBeTaken = (attempt: Attempt, from: number, to: number) =>
+    open.some((span) => span.from < to && span.to > from) ||
+    losses.unclear(attempt.lock, to, attempt.leaseTime) ||
+    (attempt.kind !== 'lock' &&
+      attempts.some(
+        (other) => other !== attempt && other.invoked < to && (other.answered ?? Infinity) > from,
+      ));
+  const ids = new Map(attempts.map((attempt, index) => [`${attempt.process} ${String(attempt.op)}`, index]));
+  for (const attempt of attempts) {
+    const { process, op, outer, granted, answered, refusal, releaseFrom } = attempt;
+    // The store knows less of it than its holder.
+    if (losses.of(attempt) !== undefined || (outer !== undefined && attempt.kind === 'read-write')) continue;
+    const outerId = outer === undefined ? undefined : ids.get(`${process} ${String(outer)}`);
+    const outerHold = attempts[outerId ?? -1];
+    if (outerHold !== undefined && losses.of(outerHold) !== undefined) continue;
+    const id = outerId ?? ids.get(`${process} ${String(op)}`) ?? -1;
+    if (granted !== undefined) {
+      const [hold] = holdsOf([attempt]);
+      const end = releaseOf(attempt, history.faults);
+      // One of unknown outcome may have been carried out at any time since, or never.
+      const until = Math.min(deadlineOf(attempt), releaseFrom ?? Infinity);
+      operations.push(
+        outerId === undefined
+          ? grant(id, hold!, end === undefined ? until : deadlineOf(attempt))
+          : reenter(id, { ...attempt, granted }),
+      );
+      if (end !== undefined) operations.push(release(id, attempt, end));
+    } else if (refusal === 'busy' && answered !== undefined) {
+      operations.push(busy({ ...attempt, answered }, mayBeTaken(attempt, attempt.invoked, answered)));
+    }
+    for (const { from, to, outcome } of attempt.extensions) {
+      if (to !== undefined && outcome !== 'unknown' && outcome !== undefined)
+        operations.push(extension(id, attempt, { from, to, held: outcome === 'ok' }));
+    }
+  }
+  return operations;
+}
+
+/**
+ * The release, if the store has certainly been told of it when it returned. It may keep what was lost here until the
+ * lease is over there.
+ */
+function releaseOf(
+  { process, call, lost, releaseFrom, releaseTo }: Attempt,
+  faults: readonly FaultInterval[],
+) {
+  if (releaseFrom === undefined || releaseTo === undefined || lost !== undefined) return undefined;
+  const hidden = faults.some(
+    (fault) =>
+      fault.severity !== 'harmless' &&
+      (fault.process ?? process) === process &&
+      fault.from < releaseTo &&
+      fault.to + SLACK > releaseFrom,
+  );
+  return hidden && call !== 'nested' ? undefined : { from: releaseFrom, to: releaseTo };
+}
+
+/** Nobody knows whether the store has granted it: it was never answered, or with an error. */
+const isOpen = ({ granted, refusal }: Attempt) => granted === undefined && refusal !== 'busy';
+
+const spanOf = (attempt: Attempt) => ({
+  from: attempt.invoked,
+  to: Math.max(attempt.answered ?? attempt.invoked, deadlineOf(attempt)) + attempt.leaseTime + SLACK,
+});

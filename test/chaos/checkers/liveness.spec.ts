@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { history, hold, lagging, lossOfData, refused } from './histories.js';
+import { liveness } from './liveness.js';
+
+const bounds = { recovery: 3_000, prompt: 300 };
+
+describe('liveness', () => {
+  it('finds a lock that is free while somebody waits', () => {
+    expect(liveness(history([hold(0), hold(300, { invoked: 5 })]), bounds)).toEqual([]);
+    expect(liveness(history([hold(0), hold(400, { invoked: 5 })]), bounds)).toHaveLength(1);
+    // Nobody waited.
+    expect(liveness(history([hold(0), hold(400)]), bounds)).toEqual([]);
+  });
+
+  it('finds who waits until the end', () => {
+    const unanswered = refused(20, 0);
+    delete unanswered.answered;
+    expect(liveness(history([hold(0), unanswered]), bounds)).toHaveLength(1);
+  });
+
+  it('counts from the end of the last fault, and allows a lease then', () => {
+    const faults = [lossOfData(0, 1_000)];
+    const holds = (granted: number) => [hold(0), hold(granted, { invoked: 5 })];
+    expect(liveness(history(holds(3_900), { faults, healed: 1_000 }), bounds)).toEqual([]);
+    expect(liveness(history(holds(4_100), { faults, healed: 1_000 }), bounds)).toHaveLength(1);
+  });
+
+  it('allows for the time in which a process did not run', () => {
+    const holds = [hold(0), hold(400, { invoked: 5 })];
+    expect(liveness(history(holds, { processes: lagging('A', 50, 250) }), bounds)).toEqual([]);
+  });
+
+  it('finds what is left when all have gone', () => {
+    const clean = { keys: [{ key: '{lock}:fence', ttl: 1_000 }], channels: [], clients: 0, hanging: [] };
+    const found = (left: object) => liveness(history([], { residue: { ...clean, ...left } }), bounds).length;
+    expect(found({})).toBe(0);
+    expect(found({ keys: [{ key: '{lock}:fence', ttl: -1 }] })).toBe(1);
+    expect(found({ keys: [{ key: '{lock}:queue', ttl: 1_000 }] })).toBe(1);
+    expect(found({ channels: ['lock'] })).toBe(1);
+    expect(found({ clients: 2 })).toBe(1);
+    expect(found({ hanging: ['1.1'] })).toBe(1);
+  });
+});

@@ -1,0 +1,85 @@
+import { type Attempt, byLock, endOf, type History, holdsOf, lagWithin, type Violation } from '../history.js';
+
+export interface LivenessBounds {
+  /** ms that a lock may be free after the last fault while somebody waits: lease, failover, claim. */
+  readonly recovery: number;
+  /** The same where nothing has gone wrong at all. */
+  readonly prompt: number;
+}
+
+/**
+ * (e) After the last fault nobody waits for a lock that nobody holds, longer than a forgotten hold lasts in the store;
+ * without faults not longer than a hand-over takes. And when all have gone, nothing is left of them.
+ */
+export function liveness(history: History, bounds: LivenessBounds): Violation[] {
+  return [...stalls(history, bounds), ...leftovers(history)];
+}
+
+function stalls(
+  { attempts, processes, faults, healed, drained }: History,
+  { recovery, prompt }: LivenessBounds,
+): Violation[] {
+  const calm = faults.every(({ severity }) => severity === 'harmless');
+  const since = calm ? -Infinity : healed;
+  const found: Violation[] = [];
+  for (const [lock, all] of byLock(attempts)) {
+    const waits = all.filter(({ call }) => call === 'acquire');
+    const waitEnd = ({ answered, process }: Attempt) =>
+      answered ?? processes.get(process)?.lastSeen ?? drained;
+    for (const { from, to } of freeWhileWaitedFor(all, waits, waitEnd, since, drained)) {
+      const lag = Math.max(
+        0,
+        ...[...processes.values()].map((process) => lagWithin(process, from - 100, to)),
+      );
+      const bound = (calm ? prompt : recovery) + lag;
+      if (to - from > bound)
+        found.push({
+          checker: 'liveness',
+          at: from,
+          message: `${lock}: was free for ${(to - from).toFixed(0)} ms while somebody waited`,
+        });
+    }
+  }
+  return found;
+}
+
+/** The times in which nobody held the lock and the next who got it, or somebody who never did, waited already. */
+function* freeWhileWaitedFor(
+  all: readonly Attempt[],
+  waits: readonly Attempt[],
+  waitEnd: (attempt: Attempt) => number,
+  since: number,
+  end: number,
+): Generator<{ from: number; to: number }> {
+  const holds = holdsOf(all).filter(({ call }) => call !== 'nested');
+  let free = since;
+  const events = [...holds, undefined];
+  for (const hold of events) {
+    const to = hold?.granted ?? end;
+    if (to > free && to > since) {
+      // Everyone who waited at the end of the gap; the one who had waited longest tells how long it was.
+      const waiting = waits.filter((wait) => wait.invoked < to && waitEnd(wait) >= to);
+      const first = Math.min(...waiting.map(({ invoked }) => invoked));
+      const from = Math.max(free, first, since);
+      if (waiting.length > 0 && to > from) yield { from, to };
+    }
+    if (hold !== undefined) free = Math.max(free, hold.releaseTo ?? endOf(hold), endOf(hold));
+  }
+}
+
+function leftovers({ residue, processes, drained }: History): Violation[] {
+  const say = (message: string) => ({ checker: 'liveness', at: drained, message });
+  const errors = [...processes.values()].flatMap(({ name, errors }) =>
+    errors.map((error) => say(`${name}: ${error}`)),
+  );
+  if (residue === undefined) return errors;
+  const { keys, channels, clients, hanging } = residue;
+  return [
+    ...errors,
+    ...keys.filter(({ ttl }) => ttl < 0).map(({ key }) => say(`${key} was left without an end`)),
+    ...keys.filter(({ key }) => !key.endsWith(':fence')).map(({ key }) => say(`${key} was left`)),
+    ...channels.map((channel) => say(`somebody still listens to ${channel}`)),
+    ...(clients > 0 ? [say(`${String(clients)} connections were left`)] : []),
+    ...hanging.map((name) => say(`${name} did not end by itself`)),
+  ];
+}

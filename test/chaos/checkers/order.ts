@@ -1,0 +1,60 @@
+import {
+  type Attempt,
+  byLock,
+  type FaultInterval,
+  type History,
+  holdsOf,
+  lagWithin,
+  type Violation,
+} from '../history.js';
+
+/** What a request may take to the server when nothing is wrong, ms. */
+const PATIENCE = 500;
+/** What a client may take after a fault until it is connected again and has asked again, ms. */
+const RECOVERY = 2_000;
+
+/**
+ * (f) In the kinds with a queue nobody gets a token before somebody who came earlier, as long as that one's process
+ * runs and reaches the store. Grants that come together are told apart by their tokens, which are in the store's order.
+ */
+export function order({ attempts, faults, processes }: History): Violation[] {
+  const found: Violation[] = [];
+  for (const [lock, all] of byLock(attempts)) {
+    const waits = holdsOf(all).filter(
+      ({ kind, call, outer }) => kind !== 'lock' && call === 'acquire' && outer === undefined,
+    );
+    const byToken = waits.toSorted((a, b) => a.token - b.token);
+    // Of those that were served later, who came first?
+    let first: (typeof waits)[number] | undefined;
+    for (const hold of byToken.toReversed()) {
+      if (first !== undefined && first.invoked + PATIENCE < hold.invoked) {
+        // Its own pauses, and those of the whole machine, in which its request or its message may have been late.
+        const slow = [first.process, 'canary'].reduce(
+          (sum, name) => sum + lagWithin(processes.get(name), first!.invoked, first!.granted),
+          0,
+        );
+        if (first.invoked + PATIENCE + slow < hold.invoked && !disturbed(first, faults)) {
+          const ahead = (hold.invoked - first.invoked).toFixed(0);
+          const message = `${lock}: ${hold.process}#${String(hold.op)} was served before ${first.process}#${String(first.op)}, who came ${ahead} ms earlier`;
+          found.push({ checker: 'order', at: hold.granted, message });
+        }
+      }
+      if ((first === undefined || hold.invoked < first.invoked) && !disturbed(hold, faults)) first = hold;
+    }
+  }
+  return found;
+}
+
+/** Whether its place may have been lost, or its request late, through no fault of the queue. */
+const disturbed = (
+  { process, lock, invoked, granted = Infinity }: Attempt,
+  faults: readonly FaultInterval[],
+) =>
+  faults.some(
+    (fault) =>
+      fault.severity !== 'harmless' &&
+      (fault.process ?? process) === process &&
+      (fault.lock ?? lock) === lock &&
+      fault.to >= invoked - RECOVERY &&
+      fault.from <= granted,
+  );

@@ -1,0 +1,84 @@
+/** One operation of a concurrent history. Whether it was carried out before or after another only its times tell. */
+export interface Operation<S> {
+  readonly invoked: number;
+  /** Infinity when nobody knows whether it was carried out: it may be, at any time from `invoked` on. */
+  readonly returned: number;
+  /** It changes nothing, so that the first moment at which it is possible is as good as any other. */
+  readonly observes?: boolean;
+  /**
+   * The state after it, or undefined if what it returned is impossible in this state.
+   * @param at a moment by which it is carried out
+   */
+  apply(state: S, at: number): S | undefined;
+}
+
+/**
+ * Searches for an order of the operations that a sequential object could have carried out and that agrees with their
+ * times, as Wing and Gong do, operation by operation as they return (Lowe's just-in-time linearization), with a memory
+ * of what has been tried. Nothing is decided before an operation returns that needs it.
+ * @param keyOf tells states apart
+ * @returns the first operation that no order explains; undefined when there is an order
+ */
+export function unexplained<S, O extends Operation<S>>(
+  operations: readonly O[],
+  initial: S,
+  keyOf: (state: S) => string,
+): O | undefined {
+  const invocations = operations.toSorted((a, b) => a.invoked - b.invoked);
+  const returns = operations
+    .filter(({ returned }) => returned < Infinity)
+    .sort((a, b) => a.returned - b.returned);
+  const numbers = new Map(invocations.map((operation, index) => [operation, index]));
+  const pending = new Set<O>();
+  let next = 0;
+  let candidates: Candidate<S, O>[] = [{ state: initial, done: new Set() }];
+  for (const operation of returns) {
+    const at = operation.returned;
+    for (; next < invocations.length && invocations[next]!.invoked <= at; next++)
+      pending.add(invocations[next]!);
+    const seen = new Set<string>();
+    const explained: Candidate<S, O>[] = [];
+    const visit = (from: Candidate<S, O>) => {
+      const candidate = observe(from, pending, at);
+      const key = `${keyOf(candidate.state)}|${[...candidate.done]
+        .map((one) => numbers.get(one))
+        .sort()
+        .join()}`;
+      if (seen.has(key)) return;
+      seen.add(key);
+      if (candidate.done.has(operation)) {
+        explained.push(candidate);
+        return;
+      }
+      for (const one of pending) {
+        if (candidate.done.has(one)) continue;
+        const state = one.apply(candidate.state, at);
+        if (state !== undefined) visit({ state, done: new Set(candidate.done).add(one) });
+      }
+    };
+    for (const candidate of candidates) visit(candidate);
+    if (explained.length === 0) return operation;
+    pending.delete(operation);
+    for (const { done } of explained) done.delete(operation);
+    candidates = explained;
+  }
+  return undefined;
+}
+
+interface Candidate<S, O> {
+  readonly state: S;
+  /** Those of the pending operations that have been carried out. */
+  readonly done: Set<O>;
+}
+
+function observe<S, O extends Operation<S>>(
+  { state, done }: Candidate<S, O>,
+  pending: Iterable<O>,
+  at: number,
+) {
+  const seen = new Set(done);
+  for (const one of pending) {
+    if (one.observes === true && !seen.has(one) && one.apply(state, at) !== undefined) seen.add(one);
+  }
+  return { state, done: seen };
+}
