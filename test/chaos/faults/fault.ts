@@ -1,0 +1,27 @@
+import type { Severity } from '../history.js';
+import type { Random } from '../random.js';
+
+/** What a strike concerns, where it is not everybody. */
+export interface Concern {
+  process?: string;
+  lock?: string;
+}
+
+export interface Strike {
+  readonly random: Random;
+  readonly concern: Concern;
+  /** The locks of this round. */
+  readonly locks: readonly string[];
+}
+
+/** Something that goes wrong for a while. */
+export interface Fault {
+  readonly name: string;
+  readonly severity: Severity;
+  /** ms, from and to; 0 where it is over at once. */
+  readonly lasts: readonly [number, number];
+  /** Steps of the server's clock go together only with pauses and with what is harmless: see docs/guarantees.md. */
+  readonly apart?: 'clock' | 'pause';
+  /** @returns what ends it */
+  strike(strike: Strike): Promise<() => unknown>;
+}

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { RedisServer } from '../../support/redis-server.js';
+import type { Fault, Strike } from './fault.js';
+
+/** Further arguments of a server that these faults can strike. */
+export const SERVER_ARGS = ['--busy-reply-threshold', '50'];
+
+/** What happens to a server of its own accord or through others. */
+export function serverFaults(
+  server: RedisServer,
+  { durable, prefix }: { durable: boolean; prefix: string },
+): Fault[] {
+  const admin = () => server.client();
+  const setting = (name: string, key: string, value: string, normal: string): Fault => ({
+    name,
+    severity: 'outage',
+    lasts: [100, 1_500],
+    strike: async () => {
+      await admin().config('SET', key, value);
+      return () => admin().config('SET', key, normal);
+    },
+  });
+  const once = (
+    name: string,
+    severity: Fault['severity'],
+    run: (strike: Strike) => Promise<unknown>,
+  ): Fault => ({
+    name,
+    severity,
+    lasts: [0, 0],
+    strike: async (strike) => {
+      await run(strike);
+      return () => undefined;
+    },
+  });
+  return [
+    {
+      name: 'server stopped',
+      severity: 'outage',
+      lasts: [100, 2_500],
+      strike: async () => {
+        server.freeze();
+        return () => {
+          server.thaw();
+        };
+      },
+    },
+    {
+      name: durable ? 'server killed, restarted with its data' : 'server killed, restarted empty',
+      severity: durable ? 'outage' : 'loss',
+      lasts: [20, 1_500],
+      strike: async () => {
+        await server.kill();
+        return () => server.restart();
+      },
+    },
+    once('SCRIPT FLUSH', 'harmless', () => admin().script('FLUSH')),
+    once('FLUSHALL', 'loss', () => admin().flushall()),
+    once('DEL of a lock', 'loss', async ({ random, locks, concern }) => {
+      concern.lock = random.pick(locks);
+      await admin().del(prefix + concern.lock);
+    }),
+    once('message connections killed', 'outage', () => admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub')),
+    setting('OOM', 'maxmemory', '1', '0'),
+    {
+      name: 'too many clients',
+      severity: 'outage',
+      lasts: [100, 1_500],
+      strike: async () => {
+        await admin().config('SET', 'maxclients', '1');
+        await admin().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        return () => admin().config('SET', 'maxclients', '10000');
+      },
+    },
+    {
+      name: 'READONLY',
+      severity: 'outage',
+      lasts: [100, 1_500],
+      strike: async () => {
+        await admin().call('REPLICAOF', '127.0.0.1', '1');
+        return () => admin().call('REPLICAOF', 'NO', 'ONE');
+      },
+    },
+    {
+      name: 'BUSY',
+      severity: 'outage',
+      lasts: [100, 1_500],
+      strike: async () => {
+        const loop = new Redis(server.url, {
+          retryStrategy: () => null,
+          maxRetriesPerRequest: 0,
+          disconnectTimeout: 0,
+        });
+        loop.on('error', () => undefined);
+        await loop.ping();
+        let running = true;
+        const over = () => (running = false);
+        loop.eval('while true do end', 0).then(over, over);
+        return async () => {
+          while (running) {
+            // It may not have begun yet.
+            await Promise.race([admin().script('KILL'), sleep(200)]).catch(() => undefined);
+            await sleep(10);
+          }
+          loop.disconnect();
+        };
+      },
+    },
+  ];
+}

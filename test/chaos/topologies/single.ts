@@ -1,0 +1,50 @@
+import { RedisServer } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { WallClock } from '../faults/clock.js';
+import { networkFaults } from '../faults/network.js';
+import { SERVER_ARGS, serverFaults } from '../faults/server.js';
+import { lockCommands, residueOf } from './residue.js';
+import type { Stage, Topology } from './topology.js';
+
+const PREFIX = 'chaos:';
+
+/** One server. Durable, it writes every command down before it answers, so that a crash forgets nothing. */
+const single = (name: string, durable: boolean): Topology => ({
+  name,
+  start: async (workers): Promise<Stage> => {
+    const clock = WallClock.make();
+    const data = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : [];
+    const server = await RedisServer.start({ args: [...SERVER_ARGS, ...data], env: clock?.env ?? {} });
+    const proxies = await Promise.all(Array.from({ length: workers }, () => TcpProxy.start(server.port)));
+    // After a restart the counts are those of another process.
+    const { pid } = server;
+    return {
+      optionsFor: (worker) => ({ connection: proxies[worker]!.url, keyPrefix: PREFIX }),
+      faults: [
+        ...serverFaults(server, { durable, prefix: PREFIX }),
+        ...networkFaults(proxies),
+        ...(clock?.faults(server.url, PREFIX) ?? []),
+      ],
+      failover: 1_000,
+      queues: true,
+      commands: async () => (server.pid === pid ? lockCommands(await server.commandCalls()) : undefined),
+      heal: async () => {
+        server.thaw();
+        clock?.step(0);
+        const client = server.client();
+        await client.config('SET', 'maxmemory', '0');
+        await client.config('SET', 'maxclients', '10000');
+        await client.call('REPLICAOF', 'NO', 'ONE');
+      },
+      residue: () => residueOf([server.client()]),
+      stop: async () => {
+        await Promise.all(proxies.map((proxy) => proxy.stop()));
+        await server.stop();
+        clock?.remove();
+      },
+    };
+  },
+});
+
+export const singleServer = single('single', false);
+export const durableServer = single('durable', true);

@@ -1,0 +1,161 @@
+import type { LockSpec } from '../round.js';
+import type { Patch } from './variant.js';
+
+/** A lock that is broken on purpose, and what brings it to light. */
+export interface Control {
+  readonly name: string;
+  readonly patches: readonly Patch[];
+  /** Names of faults, which strike in turn. */
+  readonly faults: readonly string[];
+  readonly habits?: Readonly<Record<string, number>>;
+  readonly loops?: number;
+  readonly locks?: readonly LockSpec[];
+  /** @default the single server */
+  readonly topology?: string;
+}
+
+const SCRIPTS = 'stores/redis/scripts.generated.js';
+const LINE = 'core/waiting-line.js';
+const TENURE = 'core/tenure.js';
+const DEADLINE = 'core/deadline.js';
+const WATCHDOG = 'core/watchdog.js';
+const LOSS_TIMER = 'if (this.held)\n                this.lossTimer = this.armLossTimer();';
+const CLIENT = 'core/lock-client.js';
+
+/** Anybody may be late with a release whose lease another has got meanwhile. */
+const LATE = ['worker stopped', 'event loop blocked', 'replies lost after the command was carried out'];
+
+export const broken: readonly Control[] = [
+  {
+    name: 'acquisition without the check that it is free',
+    patches: [
+      {
+        file: SCRIPTS,
+        find: "redis.call('HEXISTS', lock, owner) == 1 or redis.call('EXISTS', lock) == 0",
+        replace: 'true',
+      },
+    ],
+    faults: [],
+  },
+  {
+    name: 'release without the check of the owner',
+    patches: [
+      {
+        file: SCRIPTS,
+        find: "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end\\n\\n-- The lock comes first",
+        replace: '-- The lock comes first',
+      },
+    ],
+    faults: LATE,
+  },
+  {
+    name: 'lease counted from the reply, validity unchecked',
+    patches: [
+      {
+        file: DEADLINE,
+        find: 'sentAt + leaseTime - driftOf(leaseTime)',
+        replace: 'performance.now() + leaseTime',
+      },
+    ],
+    faults: ['replies delayed', 'worker stopped'],
+  },
+  {
+    name: 'wall clock instead of the monotonic one',
+    patches: [{ file: DEADLINE, find: 'performance.now();', replace: 'Date.now();' }],
+    faults: ['client clock stepped', 'server stopped', 'client clock stepped'],
+    habits: { long: 0.3 },
+  },
+  {
+    name: 'no timer for the loss',
+    patches: [
+      {
+        file: TENURE,
+        find: LOSS_TIMER,
+        replace: '',
+      },
+    ],
+    faults: [],
+    habits: { fixedShare: 0.5, long: 0.3, longest: 1_500 },
+  },
+  {
+    name: 'watchdog outlives the release',
+    patches: [
+      { file: WATCHDOG, find: 'tenure.renewing || !tenure.held', replace: 'tenure.renewing' },
+      { file: CLIENT, find: 'this.watchdog.forget(ended);', replace: '' },
+    ],
+    faults: [],
+  },
+  {
+    name: 'no second try after the subscription',
+    patches: [
+      { file: LINE, find: 'if (heard)\n                    this.wake();', replace: '' },
+      { file: LINE, find: 'attempt.listening ? this.context.leaseTime : POLL', replace: 'Infinity' },
+    ],
+    faults: ['network slow'],
+    // A release that is missed is made good by the next one, so there must be few of them.
+    habits: { fixedShare: 0, pause: 1_500, long: 0 },
+    loops: 8,
+    locks: Array.from({ length: 12 }, (_, index) => ({
+      name: `quiet ${String(index)}`,
+      kind: 'lock' as const,
+    })),
+  },
+  {
+    name: 'messages wake nobody',
+    patches: [
+      { file: LINE, find: 'this.woken = true;\n        this.resume?.();', replace: 'this.woken = true;' },
+    ],
+    faults: [],
+    habits: { fixedShare: 0 },
+  },
+  {
+    name: 'fence as a plain counter',
+    patches: [
+      {
+        file: SCRIPTS,
+        find: 'math.max(time[1] * 1000000 + time[2], least_token)',
+        replace: '1',
+      },
+    ],
+    faults: ['FLUSHALL'],
+  },
+  {
+    name: 'hand-off without a look at the lease',
+    patches: [
+      { file: LINE, find: 'tenure.remainingTime < terms.leaseTime / 2', replace: 'false' },
+      {
+        file: TENURE,
+        find: 'this.announceIfOver();\n        return !this.ended;',
+        replace: 'return !this.ended;',
+      },
+      { file: TENURE, find: LOSS_TIMER, replace: '' },
+    ],
+    faults: ['worker stopped', 'event loop blocked'],
+    habits: { fixedShare: 0, long: 0.2, patient: 1 },
+  },
+  {
+    name: 'what the store says to a renewal is not heard',
+    patches: [
+      {
+        file: WATCHDOG,
+        find: "if (state === 'held')\n                    tenure.prolong",
+        replace: 'tenure.prolong',
+      },
+      { file: WATCHDOG, find: 'else\n                    tenure.lose(state);', replace: '' },
+    ],
+    faults: ['FLUSHALL', 'DEL of a lock'],
+    habits: { long: 0.4, longest: 3_000, fixedShare: 0 },
+  },
+  {
+    name: 'queue served from its end',
+    patches: [
+      {
+        file: SCRIPTS,
+        find: "redis.call('ZRANGE', KEYS[2], 0, 1)",
+        replace: "redis.call('ZRANGE', KEYS[2], -1, -1)",
+      },
+    ],
+    faults: [],
+    habits: { fixedShare: 0, patient: 1 },
+  },
+];

@@ -1,0 +1,244 @@
+// One process of a chaos run: takes and releases locks by a seeded plan through the public API of the built package,
+// and writes down what happens, in lines that survive a kill -9. See history.ts for the lines.
+import 'reflect-metadata';
+import { openSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+
+const TICK = 10;
+const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+const [plan] = await new Promise((resolve) => process.once('message', (...given) => resolve(given)));
+const { LockService } = await import(plan.package);
+const journal = openSync(plan.journal, 'a');
+const note = (type, op, rest) => {
+  writeSync(journal, `${JSON.stringify({ at: now(), type, op, ...rest })}\n`);
+};
+
+Logger.overrideLogger(false);
+const service = new LockService(plan.options);
+const resource = new Redis(plan.resource, { disconnectTimeout: 0 });
+let ops = 0;
+let draining = false;
+let finished = false;
+
+// What this process cannot do while it does not run must not be held against it.
+let ticked = now();
+let alive = 0;
+const ticker = setInterval(() => {
+  const late = now() - ticked - TICK;
+  if (late > TICK) note('lag', undefined, { from: ticked + TICK });
+  else if (++alive % 10 === 0) note('alive');
+  ticked = now();
+}, TICK);
+
+let state = plan.seed;
+/** Mulberry32, from 0 to 1. */
+function random() {
+  state = (state + 0x6d2b79f5) | 0;
+  let t = Math.imul(state ^ (state >>> 15), 1 | state);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+}
+const between = (least, most) => Math.round(least + random() * (most - least));
+const chance = (share) => random() < share;
+const pick = (list) => list[Math.floor(random() * list.length)];
+
+function lockOf({ name, kind, permits }, side) {
+  if (kind === 'fair') return service.getFairLock(name);
+  if (kind === 'semaphore') return service.getSemaphore(name, permits);
+  if (kind === 'read-write') return service.getReadWriteLock(name)[side];
+  return service.getLock(name);
+}
+
+function describe({ name, kind, permits }, side) {
+  const shared = kind === 'semaphore' || side === 'read';
+  const capacity = kind === 'semaphore' ? permits : kind === 'read-write' ? 1e9 : 1;
+  return { lock: name, kind, mode: shared ? 'shared' : 'exclusive', capacity };
+}
+
+/** The options of one acquisition, some of which give up, are aborted, or have a short lease of their own. */
+function terms() {
+  const { fixedShare = 0.15, patient = 0.5 } = plan.habits;
+  const fixed = chance(fixedShare);
+  const options = { waitTime: chance(patient) ? Infinity : between(100, 3_000) };
+  if (fixed) options.leaseTime = between(300, 800);
+  if (chance(0.05)) options.signal = AbortSignal.timeout(between(1, 600));
+  return options;
+}
+
+/** The deadline as the holder sees it, on the clock of the journal. */
+const deadlineOf = (lease) => now() + lease.remainingTime();
+
+function granted(op, lease) {
+  const { owner, fencingToken: token, signal } = lease;
+  note('grant', op, { owner, token, deadline: deadlineOf(lease) });
+  const lost = () => note('loss', op, { reason: signal.reason?.reason });
+  if (signal.aborted) lost();
+  else signal.addEventListener('abort', lost, { once: true });
+}
+
+/** Reads, thinks and writes, each with the token: the resource refuses whoever comes after a successor. */
+async function update(op, lock, lease) {
+  if (!assertHeld(op, lease)) return;
+  const read = await resource.read(lock, lease.fencingToken).catch(() => null);
+  if (read === null || read < 0) return;
+  await hold(op, lease, chance(0.8) ? 0 : between(1, 20));
+  if (!assertHeld(op, lease)) return;
+  await resource.write(lock, lease.fencingToken, read + 1, read).catch(() => null);
+}
+
+function assertHeld(op, lease) {
+  const before = now();
+  try {
+    lease.assertHeld();
+  } catch {
+    return false;
+  }
+  note('write', op, { before, deadline: deadlineOf(lease) });
+  return true;
+}
+
+/** Whoever has a fixed lease does not look at it: nobody but the package's own timer can tell of the loss. */
+async function hold(op, lease, ms, fixed = false) {
+  if (fixed) return await sleep(ms);
+  const until = now() + ms;
+  while (now() < until) {
+    await sleep(Math.min(TICK * 2, until - now()));
+    if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
+  }
+}
+
+async function extend(op, lease) {
+  const ms = between(300, 1_500);
+  note('extend', op, { leaseTime: ms });
+  try {
+    await lease.extend(ms);
+    note('extended', op, { outcome: 'ok', deadline: deadlineOf(lease) });
+  } catch (error) {
+    note('extended', op, { outcome: error.code === 'LOCK_LOST' ? 'lost' : 'unknown' });
+  }
+}
+
+async function work(op, spec, side, lease, fixed) {
+  const { long = 0.012 } = plan.habits;
+  if (spec.kind !== 'semaphore' && side !== 'read') await update(op, spec.name, lease);
+  if (chance(0.05)) await extend(op, lease);
+  const duration = random();
+  if (duration < long) await hold(op, lease, between(300, plan.habits.longest ?? 1_000), fixed);
+  else if (duration < 0.15) await hold(op, lease, between(1, 30), fixed);
+}
+
+/** A nested acquisition of what the scope holds: the same lock, or the read side of what it writes. */
+async function nested(outer, spec, side) {
+  const inner = spec.kind === 'read-write' ? 'read' : side;
+  const op = ++ops;
+  note('invoke', op, {
+    ...describe(spec, inner),
+    call: 'nested',
+    outer,
+    leaseTime: plan.lease,
+    renewed: true,
+  });
+  const lease = await attempt(op, () => lockOf(spec, inner).acquire({ waitTime: 2_000 }));
+  if (lease === null) return;
+  await hold(op, lease, between(0, 10));
+  await release(op, lease);
+}
+
+async function attempt(op, ask) {
+  try {
+    const lease = await ask();
+    if (lease === null) note('refuse', op, { code: 'busy' });
+    else granted(op, lease);
+    return lease;
+  } catch (error) {
+    note('refuse', op, { code: error.code === 'LOCK_TIMEOUT' ? 'busy' : (error.code ?? String(error)) });
+    return null;
+  }
+}
+
+async function release(op, lease) {
+  if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
+  note('release', op);
+  await lease.release();
+  note('released', op);
+}
+
+/** `using`, whose callback may enter again. Its own release begins when the callback ends. */
+async function enter(op, spec, side, options) {
+  let entered = false;
+  try {
+    await lockOf(spec, side).using(options, async (lease) => {
+      entered = true;
+      granted(op, lease);
+      await work(op, spec, side, lease, options.leaseTime !== undefined);
+      if (lease.held && side !== 'read') await nested(op, spec, side);
+      if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
+      note('release', op);
+    });
+    note('released', op);
+  } catch (error) {
+    if (entered) note('fault', op, { error: String(error) });
+    else note('refuse', op, { code: error.code === 'LOCK_TIMEOUT' ? 'busy' : (error.code ?? String(error)) });
+  }
+}
+
+async function once() {
+  const spec = pick(plan.locks);
+  const side = spec.kind === 'read-write' ? pick(['read', 'read', 'write']) : undefined;
+  const options = terms();
+  const { leaseTime = plan.lease, waitTime } = options;
+  const trying = chance(0.15);
+  const op = ++ops;
+  const call = trying ? 'try' : 'acquire';
+  const renewed = options.leaseTime === undefined;
+  note('invoke', op, { ...describe(spec, side), call, leaseTime, renewed, waitTime: trying ? 0 : waitTime });
+  if (!trying && spec.kind !== 'semaphore' && chance(0.2)) return await enter(op, spec, side, options);
+  const lock = lockOf(spec, side);
+  const lease = await attempt(op, () =>
+    trying ? lock.tryAcquire({ ...options, waitTime: 0 }) : lock.acquire(options),
+  );
+  if (lease === null) return;
+  await work(op, spec, side, lease, !renewed);
+  await release(op, lease);
+}
+
+async function loop() {
+  const { pause = 15 } = plan.habits;
+  while (!draining) {
+    await once();
+    // Not in step: sometimes at once, sometimes after a while.
+    await sleep(chance(0.5) ? 0 : between(0, pause));
+  }
+}
+
+const realNow = Date.now;
+const methods = {
+  block: ({ ms }) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
+  clock: ({ offset }) => (Date.now = () => realNow() + offset),
+  drain: () => (draining = true),
+};
+process.on('message', (message) => methods[message.method](message));
+process.on('disconnect', () => {
+  if (!finished) process.exit(1);
+});
+
+resource.defineCommand('read', { numberOfKeys: 1, lua: plan.scripts.read });
+resource.defineCommand('write', { numberOfKeys: 1, lua: plan.scripts.write });
+await resource.ping();
+note('start', undefined, { pid: process.pid });
+process.send({ ready: true });
+
+await Promise.all(Array.from({ length: plan.loops }, loop));
+note('drained');
+process.send({ drained: true });
+clearInterval(ticker);
+resource.disconnect();
+service.beforeApplicationShutdown();
+await service.onApplicationShutdown();
+note('end');
+finished = true;
+// From here on nothing may keep this process alive.
+process.disconnect();
