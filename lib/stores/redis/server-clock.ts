@@ -15,9 +15,15 @@ export class ServerClock {
     this.measuredAt = sentAt;
   }
 
-  /** The moment of a date; the present at the latest, should the server's clock have been set. */
+  /**
+   * The moment of a date; -Infinity when it is not known. A date in the future means that the server's clock has been
+   * set since it was last read, so that nothing tells how long the message took.
+   */
   momentOf(serverTime: number, receivedAt: number): number {
-    return Math.min(receivedAt, serverTime - this.offset);
+    const moment = serverTime - this.offset;
+    if (moment <= receivedAt) return moment;
+    this.offset = Infinity;
+    return -Infinity;
   }
 }
 
