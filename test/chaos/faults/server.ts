@@ -98,14 +98,30 @@ export function serverFaults(
         const over = () => (running = false);
         loop.eval('while true do end', 0).then(over, over);
         return async () => {
-          while (running) {
-            // It may not have begun yet.
-            await Promise.race([admin().script('KILL'), sleep(200)]).catch(() => undefined);
-            await sleep(10);
-          }
+          // It may not have begun yet, and it outlives its connection.
+          while ((await killScript(server.url)) !== 'NOTBUSY' || running) await sleep(10);
           loop.disconnect();
         };
       },
     },
   ];
+}
+
+/** Over a connection of its own: one that asks first whether the server is ready is told that it is busy. */
+async function killScript(url: string): Promise<'NOTBUSY' | undefined> {
+  const client = new Redis(url, {
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    disconnectTimeout: 0,
+  });
+  client.on('error', () => undefined);
+  try {
+    await Promise.race([client.script('KILL'), sleep(200)]);
+  } catch (error) {
+    if (String(error).includes('NOTBUSY')) return 'NOTBUSY';
+  } finally {
+    client.disconnect();
+  }
+  return undefined;
 }
