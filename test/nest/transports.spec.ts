@@ -37,16 +37,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, Observable, timer } from 'rxjs';
 import { map } from 'rxjs/operators';
 import { DistributedLock, LockModule, LockService, MemoryLockStore } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { Entries } from '../doubles/entries.js';
+import { until } from '../scenarios/until.js';
 
 let store: MemoryLockStore;
 let entries: Entries;
 let apps: INestApplication[];
+let slowWork: ReturnType<typeof deferred>;
 
 beforeEach(() => {
   store = new MemoryLockStore();
   entries = new Entries();
   apps = [];
+  slowWork = deferred();
 });
 
 afterEach(async () => {
@@ -157,7 +161,8 @@ describe('HTTP', () => {
     @DistributedLock('slow')
     @Get('slow')
     async slow() {
-      return entries.visit('slow', '', 150);
+      await slowWork.promise;
+      return 'slow';
     }
 
     @DistributedLock('busy', {
@@ -236,10 +241,11 @@ describe('HTTP', () => {
   it('finishes a request in flight with its lock during app.close()', async () => {
     const { app, request } = await boot([ShopController]);
     const inFlight = request('/shop/slow');
-    await sleep(60);
+    await until(async () => (await store.inspect('slow')) !== null);
     const closing = app.close();
     await sleep(20);
     expect(await store.inspect('slow')).not.toBeNull();
+    slowWork.resolve();
     expect((await inFlight).body).toBe('slow');
     await closing;
     expect(await store.inspect('slow')).toBeNull();

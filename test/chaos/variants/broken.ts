@@ -81,7 +81,7 @@ export const broken: readonly Control[] = [
     name: 'watchdog outlives the release',
     patches: [
       { file: WATCHDOG, find: 'tenure.renewing || !tenure.held', replace: 'tenure.renewing' },
-      { file: CLIENT, find: 'this.watchdog.forget(ended);', replace: '' },
+      { file: CLIENT, find: 'this.watchdog.forget(tenure);', replace: '' },
     ],
     faults: [],
   },
