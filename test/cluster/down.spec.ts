@@ -1,0 +1,49 @@
+import { afterAll, expect, it } from '@jest/globals';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+
+const cast = new Cast();
+let cluster: RedisCluster | undefined;
+
+afterAll(async () => {
+  await cast.end();
+  await cluster?.stop();
+});
+
+it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is held is lost at its deadline', async () => {
+  // Without one part of the slots the others are not served either: what Redis does by default.
+  cluster = await RedisCluster.start({ args: ['--cluster-require-full-coverage', 'yes'] });
+  const locks = cast.service({
+    connection: { cluster: cluster.addresses },
+    leaseTime: 3_000,
+    waitTime: 1_500,
+  });
+  const slot = await cluster.slotOf('lock:a');
+  const victim = await cluster.masterOf(slot);
+  // One lock on the part that goes, and one that could still be served.
+  const other = (await cluster.masters()).find((master) => master !== victim);
+  const there: string[] = [];
+  for (let n = 0; there.length < 2; n++) {
+    const name = `b${String(n)}`;
+    if ((await cluster.masterOf(await cluster.slotOf(`lock:${name}`))) === other) there.push(name);
+  }
+  const [held = '', free = ''] = there;
+  const leases = await Promise.all([locks.acquire('a'), locks.acquire(held)]);
+
+  for (const server of cluster.servers) {
+    const role = await server.client().info('replication');
+    if (server !== victim && role.includes(`master_port:${String(victim.port)}`)) await server.kill();
+  }
+  await victim.kill();
+  await until(async () => (await other!.client().cluster('INFO')).includes('cluster_state:fail'));
+
+  for (const wanted of ['c', free]) {
+    await expect(locks.tryAcquire(wanted)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    await expect(locks.acquire(wanted)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
+  }
+  await until(() => leases.every(({ held }) => !held));
+  for (const { signal } of leases)
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'unreachable' });
+  expect((await locks.health()).status).not.toBe('up');
+}, 90_000);
