@@ -52,7 +52,7 @@ export class Acquisition {
     }
     this.takeBack(votes);
     if (result.outcome === 'taken') return await this.refuse(result.refusals, result.grants);
-    throw this.failure(result.outcome === 'undecided' ? result.nodes : []);
+    throw this.failure(result.outcome === 'undecided' ? result.nodes : this.untold(result.grants));
   }
 
   private async poll(member: Member, index: number): Promise<Vote<Grant, Refusal>> {
@@ -94,7 +94,8 @@ export class Acquisition {
     const behind = [...grants].filter(([, { fencingTokens }]) =>
       fencingTokens.some((token, n) => token < (tokens[n] ?? 0) - margin),
     );
-    if (behind.length === 0) return tokens;
+    // What has been given up is not to be asked for again.
+    if (behind.length === 0 || this.holding.released.size > 0) return tokens;
     const told = behind.map(async ([index]) => {
       const member = this.members[index];
       return member !== undefined && (await this.ask(member.store, Math.max(...tokens))).granted;
@@ -105,6 +106,13 @@ export class Acquisition {
       return cast.includes(undefined) ? undefined : { enough: false };
     });
     return agreed.enough ? tokens : undefined;
+  }
+
+  private untold(grants: ReadonlyMap<number, Grant>): NodeOutcome[] {
+    return this.members.map(({ node }, index) => ({
+      node,
+      outcome: grants.has(index) ? 'granted' : 'timeout',
+    }));
   }
 
   /** Sent at once, behind the requests that are still under way. */

@@ -6,8 +6,8 @@ interface Standing {
   /** The connection over which it was learned. */
   readonly epoch: number;
   readonly runId: string | undefined;
-  /** The latest moment at which it may have started, on this process's monotonic clock. */
-  readonly startedAt: number;
+  /** When every lease that it may have forgotten has ended, on this process's monotonic clock. */
+  readonly votesFrom: number;
   readonly noted: boolean;
   /** Its present run is its first in this quorum, so that there is nothing it could have forgotten. */
   founder: boolean;
@@ -27,8 +27,8 @@ const HEARING = 250;
  *
  * Those of a new quorum are young, too, and have nothing to forget. They are known by this: none that answers, and a
  * majority has to, is old or bears the note which the first process leaves on all of them. What this cannot tell from
- * a new quorum is one whose majority has restarted empty while the others are out of reach, seen by a process that has
- * not known it before.
+ * a new quorum is one whose majority has restarted empty while the others are out of reach or have restarted too, seen by
+ * a process that has not known it before.
  */
 export class Electorate {
   private readonly standings: (Standing | undefined)[];
@@ -37,29 +37,38 @@ export class Electorate {
   private founding: Promise<void> | undefined;
   /** Locks have been given out by this quorum before. */
   private inService = false;
+  /** The leases that this process has asked for beyond the usual: since when there are any, and until when. */
+  private readonly longLeases = { since: Infinity, until: -Infinity };
 
   constructor(
     private readonly members: readonly Member[],
-    /** The longest lease that may have been forgotten, ms. */
-    private longestLease: number,
+    /** What every process asks for, ms. */
+    private readonly leaseTime: number,
   ) {
     this.standings = members.map(() => undefined);
     this.nextLook = members.map(() => 0);
   }
 
-  /** A lease of this length is about to be asked for. */
+  /** A lease of this length is about to be asked for. Who starts after that may forget it; who is there will not. */
   learn(leaseTime: number): void {
-    this.longestLease = Math.max(this.longestLease, leaseTime);
+    if (leaseTime <= this.leaseTime) return;
+    const now = performance.now();
+    const { longLeases } = this;
+    if (longLeases.until < now) longLeases.since = now;
+    longLeases.until = Math.max(longLeases.until, now + leaseTime);
   }
 
   /** Whether the vote of a member counts that answers over its present connection. */
   async mayVote(index: number): Promise<boolean> {
     if (this.current(index) === undefined) await this.look(index);
+    if (this.current(index) === undefined) return false;
     if (this.quarantineOf(index) === 0) return true;
-    this.founding ??= this.found().finally(() => {
-      this.founding = undefined;
-    });
-    await this.founding;
+    if (!this.inService) {
+      this.founding ??= this.found().finally(() => {
+        this.founding = undefined;
+      });
+      await this.founding;
+    }
     for (let looks = 0; looks < LOOKS && performance.now() >= (this.nextLook[index] ?? 0); looks++) {
       if (this.quarantineOf(index) === 0) return true;
       await sleep(PAUSE);
@@ -74,7 +83,7 @@ export class Electorate {
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
     if (standing === undefined) return undefined;
-    const quarantine = Math.max(0, standing.startedAt + this.longestLease - performance.now());
+    const quarantine = Math.max(0, standing.votesFrom - performance.now());
     if (quarantine > 0 && !standing.founder) return quarantine;
     this.inService = true;
     return 0;
@@ -104,16 +113,26 @@ export class Electorate {
     } catch {
       return; // not known, so it does not vote
     }
+    const { runId, noted } = told;
     const before = this.standings[index];
-    const same = before !== undefined && before.runId === told.runId;
+    const same = before !== undefined && runId !== undefined && before.runId === runId;
     if (before !== undefined && !same) this.inService = true;
     this.standings[index] = {
       epoch,
-      runId: told.runId,
-      startedAt: told.uptime === undefined ? Infinity : performance.now() - told.uptime,
-      noted: told.noted !== undefined,
-      founder: told.runId !== undefined && (told.noted === told.runId || (same && before.founder)),
+      runId,
+      votesFrom: same ? before.votesFrom : this.votesFrom(told, before?.runId),
+      noted: noted !== undefined,
+      founder: runId !== undefined && (noted === runId || (same && before.founder)),
     };
+  }
+
+  private votesFrom({ runId, uptime }: Incarnation, before: string | undefined): number {
+    const now = performance.now();
+    // Another server than before may be an old one, which was a replica and has missed the last writes.
+    const replaced = runId !== undefined && before !== undefined;
+    const startedAt = uptime === undefined ? Infinity : replaced ? now : now - uptime;
+    const { since, until } = this.longLeases;
+    return Math.max(startedAt + this.leaseTime, startedAt > since ? until : 0);
   }
 
   /** Where nothing speaks against it, all that answer become founders. */
@@ -133,7 +152,7 @@ export class Electorate {
         const { runId } = standing;
         if (runId === undefined) return;
         try {
-          await member.note(runId, 2 * this.longestLease);
+          await member.note(runId, 2 * this.leaseTime);
           standing.founder = true;
         } catch {
           // It stays in quarantine.

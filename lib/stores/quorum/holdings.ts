@@ -1,11 +1,11 @@
 /** What a quorum store remembers of one owner's locks. */
 export class Holding {
-  /** The last fencing token of each name that has not been released. */
+  /** The last fencing token of each name. */
   readonly fencingTokens = new Map<string, number>();
+  /** The names that the owner has given up, so that nothing is to be taken for it any more. */
+  readonly released = new Set<string>();
   /** The members of which it is not certain what a request has done: their releases are repeated. */
   readonly unsure: Set<number>;
-  /** The owner has given it up, so that nothing is to be taken for it any more. */
-  released = false;
   /** After which the members have forgotten it all, ms on the monotonic clock. */
   until: number;
 

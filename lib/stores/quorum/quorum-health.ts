@@ -17,7 +17,9 @@ export function quorumHealth(
       if (quarantine === undefined || quarantine === 0 || node.status === 'down')
         return { ...node, quarantine };
       const error =
-        'it has restarted, and does not vote before every lease that it may have forgotten has ended';
+        quarantine === Infinity
+          ? 'it withholds since when it runs (INFO), so it never votes: it may have restarted and forgotten locks'
+          : 'it has restarted, and does not vote before every lease that it may have forgotten has ended';
       return { ...node, status: 'degraded' as const, error, quarantine };
     }),
   );

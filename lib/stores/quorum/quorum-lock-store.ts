@@ -27,6 +27,9 @@ const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +
   'of queues is not a queue. Use connection for these';
 
+/** Beyond the token that the nodes know, those that local hand-offs have given out: one has to take a µs at least. */
+const HANDED_ON = 1_000_000;
+
 /**
  * Redlock: plain locks on several independent masters, held by whoever a majority of them has granted it to. Each
  * member is a store of its own; all are asked at once, and each answers in a time of its own.
@@ -66,6 +69,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    for (const { leaseTime } of requests) this.electorate.learn(leaseTime);
     const answers = this.members.map(({ store }) => store.renew(requests));
     return requests.map(async (request, n) => {
       const states = answers.map((ofMember) => ofMember[n] ?? Promise.resolve<HoldState>('deleted'));
@@ -74,6 +78,7 @@ export class QuorumLockStore implements LockStore {
         throw noMajority(request.name, this.outcomesOf(decision.cast), { effect: 'unknown' });
       }
       if (decision.state === 'held') this.topUp(request, states);
+      else this.giveUpRest(request);
       return decision.state;
     });
   }
@@ -83,11 +88,8 @@ export class QuorumLockStore implements LockStore {
     const holding = this.holdings.get(owner);
     const fencingToken = request.fencingToken ?? holding?.fencingTokens.get(name);
     const release = { ...request, fencingToken };
-    const until = performance.now() + (holding?.leaseTime ?? this.leaseTime);
-    if (holding !== undefined) {
-      holding.fencingTokens.delete(name);
-      if (holding.fencingTokens.size === 0) this.holdings.delete(owner);
-    }
+    const until = Math.max(performance.now() + this.leaseTime, holding?.until ?? 0);
+    holding?.released.add(name);
     const answers = this.members.map(({ store }) => store.release(release));
     const decision = await decide(answers, (cast) => {
       if (tally(cast, (held) => held) >= this.needed) return { held: true };
@@ -97,6 +99,7 @@ export class QuorumLockStore implements LockStore {
     if (decision.cast !== undefined) {
       throw noMajority(name, this.outcomesOf(decision.cast), { effect: 'unknown' });
     }
+    if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
     // It is free. Who has not heard of that, or may hear of an older request yet, is told until the lease has run out.
     answers.forEach((answer, index) => {
       const repeat = () => {
@@ -159,7 +162,12 @@ export class QuorumLockStore implements LockStore {
   }
 
   async health(): Promise<StoreHealth> {
-    const reports = await Promise.all(this.members.map(({ store }) => store.health()));
+    const reports = await Promise.all(
+      this.members.map(async ({ store }, index) => {
+        const [report] = await Promise.all([store.health(), this.electorate.mayVote(index)]);
+        return report;
+      }),
+    );
     return quorumHealth(reports, (index) => this.electorate.quarantineOf(index));
   }
 
@@ -188,10 +196,7 @@ export class QuorumLockStore implements LockStore {
     try {
       const reply = await new Acquisition(this.members, this.electorate, request, holding, ask, giveUp).run();
       if (reply.granted) {
-        names.forEach((name, n) => {
-          // Unless it has been given up meanwhile.
-          if (holding.fencingTokens.has(name)) holding.fencingTokens.set(name, reply.fencingTokens[n] ?? 0);
-        });
+        names.forEach((name, n) => holding.fencingTokens.set(name, reply.fencingTokens[n] ?? 0));
       } else {
         this.holdings.delete(owner);
       }
@@ -221,8 +226,8 @@ export class QuorumLockStore implements LockStore {
     states.forEach((answer, index) => {
       answer.then(
         async (state) => {
+          if (state !== 'deleted' || holding.released.has(name)) return;
           const leastToken = holding.fencingTokens.get(name);
-          if (state !== 'deleted' || leastToken === undefined) return;
           holding.unsure.add(index);
           const reply = this.members[index]?.store.acquire({ name, owner, leaseTime, leastToken });
           await reply?.then(
@@ -235,11 +240,21 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
+  /** It is lost, because too few still hold it. Those who do would keep it for a whole lease, and for nobody. */
+  private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
+    const holding = this.holdings.get(owner);
+    holding?.released.add(name);
+    const fencingToken = holding?.fencingTokens.get(name);
+    const until = performance.now() + leaseTime;
+    this.releasers.forEach((releaser) => void releaser.release({ name, owner, fencingToken }, until));
+  }
+
   /** Before a lock is taken away: every member that has it learns the last token, so that the next one is greater. */
   private async tellToken(name: string): Promise<void> {
     const states = await this.askAll(name, (store) => store.inspect(name));
-    const last = majorityState(states)?.fencingToken;
-    if (last === undefined) return;
+    const known = majorityState(states)?.fencingToken;
+    if (known === undefined) return;
+    const last = known + HANDED_ON;
     const telling = states.map(async (answer, index) => {
       const [holder] = answer !== undefined && 'value' in answer ? (answer.value?.holders ?? []) : [];
       if (holder === undefined || holder.remainingTime === Infinity) return;
@@ -266,7 +281,10 @@ export class QuorumLockStore implements LockStore {
     return this.members.map(({ node }, index) => {
       const answer = cast[index];
       if (answer === undefined) return { node, outcome: 'timeout' };
-      if ('value' in answer) return { node, outcome: answer.value === 'taken' ? 'taken' : 'granted' };
+      // Who does not hold it for the owner says so with one of these.
+      const refused =
+        'value' in answer && ['taken', 'deleted', false].includes(answer.value as string | boolean);
+      if ('value' in answer) return { node, outcome: refused ? 'taken' : 'granted' };
       return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };
     });
   }

@@ -28,7 +28,13 @@ export class RedisMember implements Member {
       serverInfo(this.connection),
       this.connection.send((client) => client.get(this.noteKey)),
     ]);
-    return { runId, uptime, noted: noted ?? undefined };
+    return {
+      // Behind zeros, some managed services hide it.
+      runId: /^0*$/.test(runId ?? '') ? undefined : runId,
+      // The server takes the difference of two whole seconds, which may be almost one too many.
+      uptime: uptime === undefined ? undefined : Math.max(0, uptime - 1_000),
+      noted: noted ?? undefined,
+    };
   }
 
   async note(runId: string, time: number): Promise<void> {
