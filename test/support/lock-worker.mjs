@@ -1,15 +1,16 @@
 // One process that takes locks with the built package, at the word of its parent; see worker.ts.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockService } from 'nestjs-distributed-lock';
 
 /** ms on a clock that all processes of this machine share, and that nobody sets. */
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
-const [{ url, options }] = await new Promise((resolve) =>
+const [{ url, options, build = 'nestjs-distributed-lock' }] = await new Promise((resolve) =>
   process.once('message', (...given) => resolve(given)),
 );
-const service = new LockService({ connection: url, ...options });
+const { LockService } = await import(build);
+const place = Array.isArray(url) ? { nodes: url } : { connection: url };
+const service = new LockService({ ...place, ...options });
 const leases = new Map();
 let closed = false;
 

@@ -9,11 +9,14 @@ import { guard } from './guard.js';
 const PROGRAM = fileURLToPath(new URL('./lock-worker.mjs', import.meta.url));
 
 export interface WorkerOptions {
-  url: string | RedisOptions;
+  /** One server, or the nodes of a quorum. */
+  url: string | RedisOptions | string[];
   /** Of the worker's LockService, besides the connection. */
   service?: Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'>;
   /** A module that runs in the worker before anything else. */
   preload?: string;
+  /** @default the built package: the URL of another build of it */
+  build?: string;
 }
 
 /** What a worker says of one hold, in ms on a clock that all processes of a machine share. */
@@ -61,13 +64,13 @@ export class Worker {
     });
   }
 
-  static async start({ url, service = {}, preload }: WorkerOptions): Promise<Worker> {
+  static async start({ url, service = {}, preload, build }: WorkerOptions): Promise<Worker> {
     // `advanced` carries Infinity. Jest's own flags are not for the worker.
     const execArgv =
       preload === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
     const child = fork(PROGRAM, { serialization: 'advanced', execArgv, silent: true });
     const worker = new Worker(child);
-    child.send({ url, options: service });
+    child.send({ url, options: service, build });
     // Closed, and not just gone: then all of its output has been read.
     await Promise.race([once(child, 'message'), once(child, 'close')]);
     if (worker.ended) throw new Error(`The worker did not start:\n${worker.output}`);

@@ -63,7 +63,7 @@ export function count<G, R>(
   cast: readonly (Answer<Vote<G, R>> | undefined)[],
 ): Result<G, R> | undefined {
   const needed = quorumOf(nodes.length);
-  const votes = cast.map((answer) => (answer !== undefined && 'value' in answer ? answer.value : undefined));
+  const votes = cast.map(voteOf);
   const grants = new Map<number, G>();
   const refusals: R[] = [];
   votes.forEach((vote, index) => {
@@ -79,6 +79,11 @@ export function count<G, R>(
   // It cannot be granted, but whether because somebody has it is still open.
   if (refusals.length + grants.size + pending >= needed && pending > 0) return undefined;
   return { outcome: 'undecided', nodes: nodes.map((node, index) => outcomeOf(node, votes[index])) };
+}
+
+function voteOf<G, R>(answer: Answer<Vote<G, R>> | undefined): Vote<G, R> | undefined {
+  if (answer === undefined || 'value' in answer) return answer?.value;
+  return { outcome: 'error', error: answer.error };
 }
 
 function outcomeOf(node: string, vote: Vote<unknown, unknown> | undefined): NodeOutcome {

@@ -5,6 +5,7 @@ import { type Incarnation, type Member, quorumOf } from './member.js';
 interface Standing {
   /** The connection over which it was learned. */
   readonly epoch: number;
+  readonly seenAt: number;
   readonly runId: string | undefined;
   /** When every lease that it may have forgotten has ended, on this process's monotonic clock. */
   readonly votesFrom: number;
@@ -119,20 +120,21 @@ export class Electorate {
     if (before !== undefined && !same) this.inService = true;
     this.standings[index] = {
       epoch,
+      seenAt: performance.now(),
       runId,
-      votesFrom: same ? before.votesFrom : this.votesFrom(told, before?.runId),
+      votesFrom: same ? before.votesFrom : this.votesFrom(told, before?.seenAt ?? -Infinity),
       noted: noted !== undefined,
       founder: runId !== undefined && (noted === runId || (same && before.founder)),
     };
   }
 
-  private votesFrom({ runId, uptime }: Incarnation, before: string | undefined): number {
+  private votesFrom({ uptime = -Infinity }: Incarnation, predecessorSeenAt: number): number {
     const now = performance.now();
-    // Another server than before may be an old one, which was a replica and has missed the last writes.
-    const replaced = runId !== undefined && before !== undefined;
-    const startedAt = uptime === undefined ? Infinity : replaced ? now : now - uptime;
+    const startedAt = now - uptime;
+    // One that ran beside its predecessor was a replica of it, and may have missed its last writes.
+    const bornAt = startedAt < predecessorSeenAt ? now : startedAt;
     const { since, until } = this.longLeases;
-    return Math.max(startedAt + this.leaseTime, startedAt > since ? until : 0);
+    return Math.max(bornAt + this.leaseTime, bornAt > since ? until : 0);
   }
 
   /** Where nothing speaks against it, all that answer become founders. */

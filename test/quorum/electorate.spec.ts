@@ -1,0 +1,232 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { Electorate } from '../../lib/stores/quorum/electorate.js';
+import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+
+const LEASE = 30_000;
+/** ms: far beyond any lease of these tests. */
+const OLD = 10_000_000;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const settle = async <T>(promise: Promise<T>): Promise<T> => {
+  await jest.advanceTimersByTimeAsync(2_000);
+  return await promise;
+};
+const voters = (electorate: Electorate, members: readonly ScriptedMember[]) =>
+  settle(Promise.all(members.map((_, index) => electorate.mayVote(index))));
+const all = (members: readonly unknown[], vote: boolean) => members.map(() => vote);
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+
+describe('a new quorum', () => {
+  it('works at once, for every process', async () => {
+    const members = scriptedMembers(5);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual(all(members, true));
+    await pass(5_000);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual(all(members, true));
+  });
+
+  it('is founded by two processes at the same time', async () => {
+    const members = scriptedMembers(5);
+    const both = [new Electorate(members, LEASE), new Electorate(members, LEASE)];
+    const votes = await Promise.all(both.map((electorate) => voters(electorate, members)));
+    expect(votes).toEqual([all(members, true), all(members, true)]);
+  });
+
+  it('is not founded by a minority', async () => {
+    const members = scriptedMembers(5);
+    for (const member of members.slice(0, 3)) member.reachable = false;
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual(all(members, false));
+    expect(members.map(({ noted }) => noted)).toEqual(all(members, false).map(() => undefined));
+  });
+
+  it('is founded without those who are out of reach, who vote only when they are old enough', async () => {
+    const members = scriptedMembers(5);
+    const [late] = members as [ScriptedMember];
+    late.reachable = false;
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual([false, true, true, true, true]);
+    late.reachable = true;
+    await pass(5_000);
+    expect(await voters(electorate, members)).toEqual([false, true, true, true, true]);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([false, true, true, true, true]);
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('is none where an old server answers', async () => {
+    const members = [...scriptedMembers(1, OLD), ...scriptedMembers(2)];
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([true, false, false]);
+  });
+});
+
+describe('a node that has restarted', () => {
+  it('does not vote before the longest lease ago, and then it does', async () => {
+    const members = scriptedMembers(5, OLD);
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+    members[2]?.restart();
+    expect(await voters(electorate, members)).toEqual([true, true, false, true, true]);
+    expect(electorate.quarantineOf(2)).toBeGreaterThan(LEASE - 5_000);
+    await pass(LEASE - 3_000);
+    expect(await electorate.mayVote(0)).toBe(true);
+    expect(electorate.quarantineOf(2)).toBeGreaterThan(0);
+    await pass(3_000);
+    expect(electorate.quarantineOf(2)).toBe(0);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('does not pass for a founder of the quorum that it was in, for those who know it and those who do not', async () => {
+    const members = scriptedMembers(3);
+    const electorate = new Electorate(members, LEASE);
+    await voters(electorate, members);
+    members[0]?.restart();
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([false, true, true]);
+  });
+
+  it('does not bring a note of before along, which it had saved', async () => {
+    const members = scriptedMembers(3);
+    await voters(new Electorate(members, LEASE), members);
+    const [saved] = members as [ScriptedMember];
+    const { noted } = saved;
+    saved.restart();
+    saved.noted = noted;
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([false, true, true]);
+  });
+
+  it('is no reason to found it anew when all have restarted, for a process that knew them', async () => {
+    const members = scriptedMembers(3, OLD);
+    const electorate = new Electorate(members, LEASE);
+    await voters(electorate, members);
+    for (const member of members) member.restart();
+    expect(await voters(electorate, members)).toEqual(all(members, false));
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('is another server where an old replica has taken its place', async () => {
+    const members = scriptedMembers(3, OLD);
+    const electorate = new Electorate(members, LEASE);
+    await voters(electorate, members);
+    const [promoted] = scriptedMembers(1, OLD) as [ScriptedMember];
+    members[0]!.epoch++;
+    members[0]!.identify = () => promoted.identify();
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('is waited for as long as the longest lease that was asked for before', async () => {
+    const members = scriptedMembers(3, OLD);
+    const electorate = new Electorate(members, LEASE);
+    await voters(electorate, members);
+    electorate.learn(10 * LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+    members[0]?.restart();
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(9 * LEASE);
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+    // That one has ended long ago.
+    members[0]?.restart();
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('is none where only the connection was lost', async () => {
+    const members = scriptedMembers(3);
+    const electorate = new Electorate(members, LEASE);
+    await voters(electorate, members);
+    for (const member of members) {
+      member.noted = undefined;
+      member.reconnect();
+    }
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+});
+
+describe('a lease longer than the usual one', () => {
+  it('puts no node into quarantine that was there when it was asked for', async () => {
+    const members = scriptedMembers(3, 2 * LEASE);
+    const electorate = new Electorate(members, LEASE);
+    electorate.learn(100 * LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+    electorate.learn(1_000 * LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+    for (const member of members) member.reconnect();
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+});
+
+describe('a server that does not tell', () => {
+  it('since when it runs never votes', async () => {
+    const members = scriptedMembers(3, OLD);
+    members[0]!.tellsUptime = false;
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    expect(electorate.quarantineOf(0)).toBe(Infinity);
+  });
+
+  it('which run it is votes when it is old enough, after every restart', async () => {
+    const members = scriptedMembers(3, OLD);
+    for (const member of members) member.run = { runId: undefined, uptime: undefined };
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+    members[0]?.restart();
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+});
+
+describe('whatever happens to the nodes', () => {
+  const event = fc.record({
+    member: fc.integer({ min: 0, max: 4 }),
+    what: fc.constantFrom('restart', 'reconnect', 'away', 'back', 'new process'),
+    after: fc.integer({ min: 0, max: LEASE }),
+  });
+
+  it('none votes that has restarted less than a lease ago', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 12 }), async (events) => {
+        const members = scriptedMembers(5, OLD);
+        const processes = [new Electorate(members, LEASE)];
+        await voters(processes[0]!, members);
+        const restartedAt = members.map(() => -Infinity);
+        for (const { member: index, what, after } of events) {
+          const member = members[index]!;
+          if (what === 'restart') {
+            // With more of them the quorum has forgotten what it was, and passes for a new one.
+            const young = restartedAt.filter((moment) => moment > performance.now() - LEASE - 10_000);
+            if (young.length < 2) {
+              member.restart();
+              restartedAt[index] = performance.now();
+            }
+          }
+          if (what === 'reconnect') member.reconnect();
+          if (what === 'away' || what === 'back') member.reachable = what === 'back' || index > 1;
+          if (what === 'new process') processes.push(new Electorate(members, LEASE));
+          await pass(after);
+          for (const electorate of processes) {
+            const asked = performance.now();
+            const votes = await voters(electorate, members);
+            votes.forEach((vote, n) => {
+              if (asked + 2_000 < restartedAt[n]! + LEASE) expect(vote).toBe(false);
+            });
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

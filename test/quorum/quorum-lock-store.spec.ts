@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockStore, LockUnavailableError } from '../../lib/index.js';
+import { QuorumLockStore } from '../../lib/stores/quorum/quorum-lock-store.js';
+import { deferred } from '../doubles/deferred.js';
+import { until } from '../scenarios/until.js';
+import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+
+const LEASE = 30_000;
+const request = { name: 'a', owner: 'me', leaseTime: LEASE };
+
+/** What is about the order of answers only; real servers are in the other specs. */
+describe('QuorumLockStore', () => {
+  let members: ScriptedMember[];
+  let store: LockStore;
+
+  beforeEach(() => {
+    members = scriptedMembers(5, 10 * LEASE);
+    store = new QuorumLockStore(members, LEASE);
+  });
+
+  afterEach(() => store.close());
+
+  const unanswered = () => new LockUnavailableError('a', { cause: new Error('silent') });
+  const holders = () =>
+    Promise.all(members.map(async (member) => (await member.store.inspect('a'))?.holders[0]?.owner));
+  const tokenOf = async () => {
+    const reply = await store.acquire(request);
+    return reply.granted ? reply.fencingToken : 0;
+  };
+
+  it('sends the token along with a release that has to be repeated', async () => {
+    const token = await tokenOf();
+    for (const member of members) member.store.onRelease = () => Promise.reject(unanswered());
+    await expect(store.release(request)).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      effect: 'unknown',
+    });
+    for (const member of members) member.store.onRelease = () => undefined;
+    expect(await store.release(request)).toBe(true);
+    for (const member of members) {
+      expect(member.store.released.map(({ fencingToken }) => fencingToken)).toEqual([token, token]);
+    }
+  });
+
+  it('repeats a release on the nodes that have not answered it', async () => {
+    await store.acquire(request);
+    members[4]!.store.onRelease = () => Promise.reject(unanswered());
+    expect(await store.release(request)).toBe(true);
+    members[4]!.store.onRelease = () => undefined;
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+  });
+
+  it('repeats a release behind a request that may arrive after it', async () => {
+    const gate = deferred();
+    members[4]!.store.beforeAcquire = () => gate.promise;
+    await store.acquire(request);
+    expect(await store.release(request)).toBe(true);
+    gate.resolve();
+    await sleep(10);
+    expect(await holders()).toEqual([undefined, undefined, undefined, undefined, 'me']);
+    await until(async () => (await holders())[4] === undefined);
+  });
+
+  it('frees what a lost lease still holds on a minority', async () => {
+    await store.acquire(request);
+    for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
+    expect(await store.renew([request])[0]).toBe('deleted');
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+  });
+
+  it('takes nothing for an owner any more that has given up while it was still asking', async () => {
+    // One clock is far ahead, so that the others have to be told the token in a second request.
+    const ahead = (Date.now() + 3_600_000) * 1_000;
+    await members[0]!.store.acquire({ ...request, owner: 'former', leastToken: ahead });
+    await members[0]!.store.release({ name: 'a', owner: 'former' });
+    for (const member of members) member.store.calls.acquire = 0;
+    const gate = deferred();
+    for (const member of members.slice(2)) member.store.afterAcquire = () => gate.promise;
+    const acquiring = store.acquire(request);
+    await sleep(5);
+    await store.release(request);
+    gate.resolve();
+    await acquiring.catch(() => undefined);
+    await sleep(5);
+    expect(members.map(({ store: { calls } }) => calls.acquire)).toEqual([1, 1, 1, 1, 1]);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  it('tops up the nodes that do not hold what a majority does, with its token', async () => {
+    for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+    const token = await tokenOf();
+    expect((await holders()).slice(3)).toEqual([undefined, undefined]);
+    for (const member of members.slice(3)) member.store.beforeAcquire = () => undefined;
+    expect(await store.renew([request])[0]).toBe('held');
+    await until(async () => (await holders()).every((owner) => owner === 'me'));
+    for (const member of members.slice(3)) {
+      expect((await member.store.inspect('a'))?.fencingToken).toBeGreaterThanOrEqual(token);
+    }
+    expect(await store.release(request)).toBe(true);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  it('tops up nothing that has been released meanwhile', async () => {
+    members[4]!.store.beforeAcquire = () => Promise.reject(unanswered());
+    await store.acquire(request);
+    members[4]!.store.beforeAcquire = () => undefined;
+    const gate = deferred();
+    members[4]!.store.onRenew = () => gate.promise;
+    expect(await store.renew([request])[0]).toBe('held');
+    await store.release(request);
+    gate.resolve();
+    await sleep(10);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  describe('an extension', () => {
+    it('counts those who still held it, and nobody else', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 2)) await member.store.forceRelease('a');
+      expect(await store.renew([request])[0]).toBe('held');
+      await until(async () => (await holders()).every((owner) => owner === 'me'));
+      for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
+      expect(await store.renew([request])[0]).toBe('deleted');
+    });
+
+    it('is taken where another has got it', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 3)) {
+        await member.store.forceRelease('a');
+        await member.store.acquire({ ...request, owner: 'other' });
+      }
+      expect(await store.renew([request])[0]).toBe('taken');
+      await until(async () => (await holders()).every((owner) => owner !== 'me'));
+      expect((await holders()).slice(0, 3)).toEqual(['other', 'other', 'other']);
+    });
+
+    it('is neither where the silent could decide it, and says what each has said', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 2)) member.store.onRenew = () => Promise.reject(unanswered());
+      await members[2]!.store.forceRelease('a');
+      const error: unknown = await store.renew([request])[0]?.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error).toMatchObject({ effect: 'unknown' });
+      const { outcomes } = error as LockUnavailableError;
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual([
+        'error',
+        'error',
+        'taken',
+        'granted',
+        'granted',
+      ]);
+      // Nothing has been given up.
+      expect((await holders()).slice(3)).toEqual(['me', 'me']);
+    });
+
+    it('does not wait for those who cannot change it', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(3)) member.store.onRenew = () => new Promise(() => undefined);
+      expect(await store.renew([request])[0]).toBe('held');
+    });
+
+    it('for longer than the usual lease keeps nodes that restart from voting for so long', async () => {
+      const short = new QuorumLockStore(members, 100);
+      await short.acquire({ ...request, leaseTime: 100 });
+      await Promise.all(short.renew([{ ...request, leaseTime: 60_000 }]));
+      for (const member of members.slice(2)) {
+        member.restart();
+        await member.store.forceRelease('a');
+      }
+      await sleep(150);
+      // Three are free, and have been up for longer than the usual lease.
+      await expect(short.acquire({ ...request, owner: 'other', leaseTime: 100 })).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+      });
+    });
+  });
+
+  it('keeps nothing in mind of what has been released, or was never granted', async () => {
+    for (let n = 0; n < 20; n++) {
+      await store.acquire({ ...request, owner: `owner-${String(n)}` });
+      await store.acquire({ ...request, owner: `late-${String(n)}` });
+      await store.release({ ...request, owner: `owner-${String(n)}` });
+    }
+    const { holdings } = store as unknown as { holdings: { holdings: Map<string, unknown> } };
+    expect(holdings.holdings.size).toBe(0);
+  });
+});

@@ -1,0 +1,57 @@
+import type { LockStore } from '../../lib/index.js';
+import type { Incarnation, Member } from '../../lib/stores/quorum/member.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+let runs = 0;
+
+/** A server of a quorum in this process's memory, with a clock and a fate of its own. */
+export class ScriptedMember implements Member {
+  readonly store: LockStore & ScriptedStore;
+  epoch = 0;
+  reachable = true;
+  /** What it withholds is undefined. */
+  run: Omit<Incarnation, 'noted'>;
+  noted: string | undefined;
+  identified = 0;
+  private startedAt: number;
+
+  constructor(
+    readonly node: string,
+    uptime = 0,
+  ) {
+    this.store = new ScriptedStore();
+    this.startedAt = performance.now() - uptime;
+    this.run = { runId: `run-${String(++runs)}`, uptime: undefined };
+  }
+
+  tellsUptime = true;
+
+  restart(): void {
+    this.epoch++;
+    this.startedAt = performance.now();
+    this.noted = undefined;
+    this.run = { ...this.run, runId: this.run.runId === undefined ? undefined : `run-${String(++runs)}` };
+  }
+
+  /** The connection is lost and comes back; the server has gone on. */
+  reconnect(): void {
+    this.epoch++;
+  }
+
+  identify(): Promise<Incarnation> {
+    this.identified++;
+    if (!this.reachable) return Promise.reject(new Error('out of reach'));
+    const uptime = this.tellsUptime ? performance.now() - this.startedAt : undefined;
+    return Promise.resolve({ runId: this.run.runId, uptime, noted: this.noted });
+  }
+
+  note(runId: string): Promise<void> {
+    if (!this.reachable) return Promise.reject(new Error('out of reach'));
+    this.noted = runId;
+    return Promise.resolve();
+  }
+}
+
+/** @param uptime of each, ms */
+export const scriptedMembers = (count: number, uptime = 0): ScriptedMember[] =>
+  Array.from({ length: count }, (_, n) => new ScriptedMember(`node-${String(n)}`, uptime));
