@@ -113,7 +113,7 @@ function assertNodes(nodes: unknown): void {
     // One that is named twice votes twice.
     if (nodes.indexOf(node) !== index)
       throw new LockConfigError(option, 'is the same connection as another node');
-    if (isObject(node) && ('cluster' in node || (node as { isCluster?: unknown }).isCluster === true)) {
+    if (isObject(node) && isCluster(node)) {
       throw new LockConfigError(option, 'must be a single server or Sentinel: a cluster is no single vote');
     }
   });
@@ -154,6 +154,10 @@ function assertConnection(option: string, connection: unknown): void {
     throw new LockConfigError(option, `the given client is in ${mode} mode and takes no commands; ${cure}`);
   }
 }
+
+/** A client of a single server has a member of that name, too: the command. */
+const isCluster = (connection: { isCluster?: unknown; cluster?: unknown }): boolean =>
+  connection.isCluster === true || Array.isArray(connection.cluster);
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 

@@ -6,7 +6,7 @@ import {
   type NodeOutcome,
 } from '../../lock.errors.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../lock-store.js';
-import { count, decide, tally, type Vote } from './ballot.js';
+import { count, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import type { Electorate } from './electorate.js';
 import type { Holding } from './holdings.js';
 import { type Member, quorumOf } from './member.js';
@@ -16,6 +16,8 @@ type Refusal = Extract<AcquireAllReply, { granted: false }>;
 
 /** After a split vote everybody retreats for a time of their own, up to so many ms. */
 const RETREAT = 50;
+/** How long an attempt that has failed waits for the other answers, so as to report them, ms. */
+const LAST_WORD = 50;
 /** When a lock is looked at again of which no majority knows a holder, ms at the latest. */
 const SPLIT_POLL = 500;
 
@@ -43,16 +45,15 @@ export class Acquisition {
    * @throws LockKindMismatchError when a node holds something else under the name
    */
   async run(): Promise<AcquireAllReply> {
-    const nodes = this.members.map(({ node }) => node);
     const votes = this.members.map((member, index) => this.poll(member, index));
-    const result = await decide(votes, (cast) => count(nodes, cast));
+    const result = await decide(votes, count);
     if (result.outcome === 'granted') {
       const fencingTokens = await this.agree(result.grants);
       if (fencingTokens !== undefined) return { granted: true, fencingTokens };
     }
     this.takeBack(votes);
     if (result.outcome === 'taken') return await this.refuse(result.refusals, result.grants);
-    throw this.failure(result.outcome === 'undecided' ? result.nodes : this.untold(result.grants));
+    throw await this.failure(votes);
   }
 
   private async poll(member: Member, index: number): Promise<Vote<Grant, Refusal>> {
@@ -108,13 +109,6 @@ export class Acquisition {
     return agreed.enough ? tokens : undefined;
   }
 
-  private untold(grants: ReadonlyMap<number, Grant>): NodeOutcome[] {
-    return this.members.map(({ node }, index) => ({
-      node,
-      outcome: grants.has(index) ? 'granted' : 'timeout',
-    }));
-  }
-
   /** Sent at once, behind the requests that are still under way. */
   private takeBack(votes: readonly Promise<unknown>[]): void {
     votes.forEach((vote, index) => {
@@ -140,9 +134,12 @@ export class Acquisition {
     return { granted: false, name, holder, retryAfter: split ? Math.min(end, SPLIT_POLL) : end };
   }
 
-  private failure(outcomes: readonly NodeOutcome[]): Error {
-    const errors = outcomes.map(({ error }) => error);
-    const mismatch = errors.find(isLockKindMismatchError);
+  private async failure(votes: readonly Promise<Vote<Grant, Refusal>>[]): Promise<Error> {
+    // It was decided without those who are about to answer. Nobody should be looking for a fault in them.
+    const end = sleep(LAST_WORD, undefined);
+    const cast = await Promise.all(votes.map((vote) => Promise.race([vote, end])));
+    const outcomes = this.members.map(({ node }, index) => outcomeOf(node, cast[index]));
+    const mismatch = outcomes.map(({ error }) => error).find(isLockKindMismatchError);
     if (mismatch !== undefined) return mismatch;
     // All that may have been granted is being taken back.
     return noMajority(this.request.names.join(','), outcomes, { effect: 'refused' });

@@ -50,19 +50,15 @@ export type Vote<G, R> =
 export type Result<G, R> =
   | { readonly outcome: 'granted'; readonly grants: ReadonlyMap<number, G> }
   | { readonly outcome: 'taken'; readonly refusals: readonly R[]; readonly grants: number }
-  | { readonly outcome: 'undecided'; readonly nodes: readonly NodeOutcome[] };
+  | { readonly outcome: 'undecided' };
 
 /**
  * Counts votes that have been cast: granted by a majority, or not to be granted any more. Then it is taken where a
  * majority has said something and some of them that; else too few have.
- * @param nodes the members' names
  * @returns undefined while the others may change it
  */
-export function count<G, R>(
-  nodes: readonly string[],
-  cast: readonly (Answer<Vote<G, R>> | undefined)[],
-): Result<G, R> | undefined {
-  const needed = quorumOf(nodes.length);
+export function count<G, R>(cast: readonly (Answer<Vote<G, R>> | undefined)[]): Result<G, R> | undefined {
+  const needed = quorumOf(cast.length);
   const votes = cast.map(voteOf);
   const grants = new Map<number, G>();
   const refusals: R[] = [];
@@ -78,7 +74,7 @@ export function count<G, R>(
   }
   // It cannot be granted, but whether because somebody has it is still open.
   if (refusals.length + grants.size + pending >= needed && pending > 0) return undefined;
-  return { outcome: 'undecided', nodes: nodes.map((node, index) => outcomeOf(node, votes[index])) };
+  return { outcome: 'undecided' };
 }
 
 function voteOf<G, R>(answer: Answer<Vote<G, R>> | undefined): Vote<G, R> | undefined {
@@ -86,7 +82,8 @@ function voteOf<G, R>(answer: Answer<Vote<G, R>> | undefined): Vote<G, R> | unde
   return { outcome: 'error', error: answer.error };
 }
 
-function outcomeOf(node: string, vote: Vote<unknown, unknown> | undefined): NodeOutcome {
+/** What one member has said, or that it has said nothing. */
+export function outcomeOf(node: string, vote: Vote<unknown, unknown> | undefined): NodeOutcome {
   if (vote === undefined) return { node, outcome: 'timeout' };
   const { outcome } = vote;
   return 'error' in vote ? { node, outcome, error: vote.error } : { node, outcome };

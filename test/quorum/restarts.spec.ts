@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockService, LockUnavailableError } from '../../lib/index.js';
+import { until } from '../scenarios/until.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
+import { Troupe } from './troupe.js';
+
+const LEASE = 4_000;
+
+describe('A node that is killed and comes back empty', () => {
+  let troupe: Troupe;
+  let proxies: TcpProxy[];
+  let holder: LockService;
+  let rival: LockService;
+
+  beforeEach(async () => {
+    troupe = await Troupe.of(5);
+    proxies = await troupe.proxies();
+    holder = troupe.quorum(
+      { leaseTime: LEASE },
+      proxies.map(({ url }) => url),
+    );
+    rival = troupe.quorum({ leaseTime: LEASE });
+    await Promise.all([troupe.settled(holder), troupe.settled(rival)]);
+  });
+
+  afterEach(() => troupe.end());
+
+  /** Nodes 3 and 4 are out of reach for the holder. */
+  async function holdOnThree(leaseTime?: number) {
+    for (const proxy of proxies.slice(3)) {
+      proxy.refuse(true);
+      proxy.cut();
+    }
+    const lease = await holder.acquire('a', leaseTime === undefined ? {} : { leaseTime });
+    const { owner } = lease;
+    expect(await troupe.owners('a')).toEqual([owner, owner, owner, undefined, undefined]);
+    return lease;
+  }
+
+  it.each([
+    ['who knows the node', () => rival],
+    ['who has not known it before', () => troupe.quorum({ leaseTime: LEASE })],
+  ])('does not let a second owner in, %s, when it was one of exactly three', async (_, second) => {
+    const lease = await holdOnThree(LEASE);
+    await troupe.node(2).restart();
+    // Three of five are free now: the one that has forgotten it, and two that never knew.
+    const locks = second();
+    const tries: unknown[] = [];
+    const trying = (async () => {
+      for (;;) {
+        const got = await locks.tryAcquire('a');
+        // Looked at in the same turn.
+        const both = got !== null && lease.held;
+        tries.push(got);
+        if (got !== null) return both;
+        await sleep(20);
+      }
+    })();
+    for (const proxy of proxies.slice(3)) proxy.refuse(false);
+    expect(await trying).toBe(false);
+    expect(tries.length).toBeGreaterThan(3);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  it('does not count while its quarantine goes on, which every outcome says, and then it does', async () => {
+    await troupe.node(2).restart();
+    const restarted = performance.now();
+    await troupe.node(0).kill();
+    await troupe.node(1).kill();
+    const error: unknown = await rival.tryAcquire('a').catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect((error as LockUnavailableError).outcomes.map(({ outcome }) => outcome)).toEqual([
+      'error',
+      'error',
+      'quarantined',
+      'granted',
+      'granted',
+    ]);
+    const { nodes, status } = await rival.health();
+    expect(status).toBe('down');
+    expect(nodes[2]).toMatchObject({ status: 'degraded' });
+    expect(nodes[2]?.quarantine).toBeGreaterThan(0);
+    const lease = await rival.acquire('a', { waitTime: 3 * LEASE });
+    expect(performance.now() - restarted).toBeGreaterThan(LEASE);
+    await lease.release();
+  });
+
+  it('is given the lock again that a majority still holds', async () => {
+    const lease = await holder.acquire('a');
+    await troupe.node(2).restart();
+    await until(async () => (await troupe.owners('a'))[2] === lease.owner);
+    expect(lease.held).toBe(true);
+    await lease.release();
+    await troupe.isFreeEverywhere('a');
+  });
+
+  it('takes the lock with it when it was one of exactly three, which is told, and nothing stays behind', async () => {
+    const lease = await holdOnThree();
+    await troupe.node(2).restart();
+    for (const proxy of proxies.slice(3)) proxy.refuse(false);
+    await until(() => lease.signal.aborted);
+    expect(lease.held).toBe(false);
+    // Also where it was just renewed.
+    await troupe.isFreeEverywhere('a', LEASE / 2);
+  });
+});
