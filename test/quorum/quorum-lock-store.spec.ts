@@ -69,12 +69,41 @@ describe('QuorumLockStore', () => {
     await until(async () => (await holders()).every((owner) => owner === undefined));
   });
 
-  it('takes nothing for an owner any more that has given up while it was still asking', async () => {
-    // One clock is far ahead, so that the others have to be told the token in a second request.
+  /** One clock is an hour ahead, so that the others have to be told the token in a second request. */
+  async function setAhead(member: ScriptedMember): Promise<void> {
     const ahead = (Date.now() + 3_600_000) * 1_000;
-    await members[0]!.store.acquire({ ...request, owner: 'former', leastToken: ahead });
-    await members[0]!.store.release({ name: 'a', owner: 'former' });
-    for (const member of members) member.store.calls.acquire = 0;
+    await member.store.acquire({ ...request, owner: 'former', leastToken: ahead });
+    await member.store.release({ name: 'a', owner: 'former' });
+    for (const {
+      store: { calls },
+    } of members)
+      calls.acquire = 0;
+  }
+
+  it('tells a majority the token before the lock counts, where clocks are far apart', async () => {
+    await setAhead(members[0]!);
+    const token = await tokenOf();
+    const tokens = await Promise.all(
+      members.map(async (member) => (await member.store.inspect('a'))?.fencingToken),
+    );
+    expect(tokens.filter((told = 0) => told >= token).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('gives no lock whose token too few could be told, and takes it back', async () => {
+    await setAhead(members[0]!);
+    for (const { store: scripted } of members.slice(1)) {
+      scripted.beforeAcquire = () => {
+        if (scripted.calls.acquire > 1) throw unanswered();
+      };
+    }
+    const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
+    expect((error as LockUnavailableError).outcomes).toHaveLength(5);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  it('takes nothing for an owner any more that has given up while it was still asking', async () => {
+    await setAhead(members[0]!);
     const gate = deferred();
     for (const member of members.slice(2)) member.store.afterAcquire = () => gate.promise;
     const acquiring = store.acquire(request);

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockStore } from '../../lib/index.js';
+import { commandClient } from '../../lib/stores/redis/clients.js';
+import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { RedisMember } from '../../lib/stores/redis/redis-member.js';
+import { Cast } from '../scenarios/cast.js';
+
+describe('RedisMember', () => {
+  const cast = new Cast();
+
+  afterEach(() => cast.end());
+
+  function member(url: string): RedisMember {
+    const connection = new RedisConnection(commandClient(url, 30_000), url, 2_000, true);
+    cast.add(() => connection.close());
+    return new RedisMember({} as LockStore, connection, 'lock:');
+  }
+
+  it('never takes a server for older than it is, whatever second it started in', async () => {
+    // The end of a second on the wall clock is where whole seconds are most wrong.
+    for (const moment of [700, 800, 900]) {
+      await sleep((1_000 + moment - (Date.now() % 1_000)) % 1_000);
+      const begun = performance.now();
+      const { url } = await cast.server();
+      const one = member(url);
+      for (let n = 0; n < 8; n++) {
+        const { uptime = NaN } = await one.identify();
+        expect(uptime).toBeLessThanOrEqual(performance.now() - begun);
+        await sleep(100);
+      }
+    }
+  });
+
+  it('knows each run of a server, and its note', async () => {
+    const server = await cast.server();
+    const one = member(server.url);
+    const first = await one.identify();
+    expect(first.noted).toBeUndefined();
+    await one.note(first.runId ?? '', 60_000);
+    expect(await one.identify()).toMatchObject({ runId: first.runId, noted: first.runId });
+    expect(await server.client().pttl('lock:{quorum}:founder')).toBeGreaterThan(50_000);
+    const { epoch } = one;
+    await server.restart();
+    await sleep(1_000);
+    const second = await one.identify();
+    expect(one.epoch).toBeGreaterThan(epoch);
+    expect(second.runId).not.toBe(first.runId);
+    expect(second.noted).toBeUndefined();
+  });
+
+  it('knows nothing of a server that withholds INFO', async () => {
+    const server = await cast.server();
+    await server.client().call('ACL', 'SETUSER', 'default', '-info');
+    expect(await member(server.url).identify()).toEqual({
+      runId: undefined,
+      uptime: undefined,
+      noted: undefined,
+    });
+  });
+
+  it.each(['0'.repeat(40), ''])('does not tell runs apart by an id that is hidden (%j)', async (runId) => {
+    const one = member((await cast.server()).url);
+    const connection = (one as unknown as { connection: { send: (command: unknown) => Promise<unknown> } })
+      .connection;
+    const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, null];
+    connection.send = () => Promise.resolve(answers.shift());
+    expect(await one.identify()).toEqual({ runId: undefined, uptime: 99_000, noted: undefined });
+  });
+});
