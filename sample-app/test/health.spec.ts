@@ -88,4 +88,16 @@ describe('GET /health of the ticket shop', () => {
       expect(await health()).toMatchObject(is(200, 'ok', 'up'));
     });
   });
+
+  it('is 200 on a quorum with all of its nodes, 200 with a majority of them, and 503 with less', async () => {
+    const servers = await Promise.all([1, 2, 3].map(() => cast.server()));
+    const health = await open({ nodes: servers.map(({ url }) => url), leaseTime: 3_000 });
+    await until(async () => (await health()).status === 'ok');
+    expect(await health()).toMatchObject(is(200, 'ok', 'up'));
+    await servers[0]?.kill();
+    expect(await health()).toMatchObject(is(200, 'degraded', 'degraded'));
+    await (await app.get(LockService).acquire('show:tonight')).release();
+    await servers[1]?.kill();
+    expect(await health()).toMatchObject(is(503, 'error', 'down'));
+  });
 });

@@ -137,6 +137,7 @@ describe('a node that has restarted', () => {
     expect(await voters(electorate, members)).toEqual(all(members, true));
     // That one has ended long ago.
     members[0]?.restart();
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
     await pass(LEASE);
     expect(await voters(electorate, members)).toEqual(all(members, true));
   });

@@ -5,7 +5,6 @@ import { type Incarnation, type Member, quorumOf } from './member.js';
 interface Standing {
   /** The connection over which it was learned. */
   readonly epoch: number;
-  readonly seenAt: number;
   readonly runId: string | undefined;
   /** When every lease that it may have forgotten has ended, on this process's monotonic clock. */
   readonly votesFrom: number;
@@ -120,19 +119,18 @@ export class Electorate {
     if (before !== undefined && !same) this.inService = true;
     this.standings[index] = {
       epoch,
-      seenAt: performance.now(),
       runId,
-      votesFrom: same ? before.votesFrom : this.votesFrom(told, before?.seenAt ?? -Infinity),
+      votesFrom: same ? before.votesFrom : this.votesFrom(told, before !== undefined),
       noted: noted !== undefined,
       founder: runId !== undefined && (noted === runId || (same && before.founder)),
     };
   }
 
-  private votesFrom({ uptime = -Infinity }: Incarnation, predecessorSeenAt: number): number {
+  private votesFrom({ runId, uptime }: Incarnation, known: boolean): number {
     const now = performance.now();
-    const startedAt = now - uptime;
-    // One that ran beside its predecessor was a replica of it, and may have missed its last writes.
-    const bornAt = startedAt < predecessorSeenAt ? now : startedAt;
+    // Another run than the one before may be old: that of a replica, which has missed the last writes.
+    const replaced = known && runId !== undefined;
+    const bornAt = uptime === undefined ? Infinity : replaced ? now : now - uptime;
     const { since, until } = this.longLeases;
     return Math.max(bornAt + this.leaseTime, bornAt > since ? until : 0);
   }
