@@ -158,11 +158,25 @@ describe('a lease longer than the usual one', () => {
   it('puts no node into quarantine that was there when it was asked for', async () => {
     const members = scriptedMembers(3, 2 * LEASE);
     const electorate = new Electorate(members, LEASE);
+    members[0]!.reachable = false;
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
     electorate.learn(100 * LEASE);
-    expect(await voters(electorate, members)).toEqual(all(members, true));
-    electorate.learn(1_000 * LEASE);
-    expect(await voters(electorate, members)).toEqual(all(members, true));
+    members[0]!.reachable = true;
     for (const member of members) member.reconnect();
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('is the same whether or not there was another before', async () => {
+    const members = scriptedMembers(3, OLD);
+    const electorate = new Electorate(members, LEASE);
+    members[0]!.reachable = false;
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    electorate.learn(10 * LEASE);
+    await pass(11 * LEASE);
+    members[0]!.restart();
+    await pass(2 * LEASE);
+    electorate.learn(10 * LEASE);
+    members[0]!.reachable = true;
     expect(await voters(electorate, members)).toEqual(all(members, true));
   });
 });

@@ -29,6 +29,16 @@ describe('QuorumLockStore', () => {
     return reply.granted ? reply.fencingToken : 0;
   };
 
+  it('says what those answered, too, whom it did not need to know that there is no majority', async () => {
+    for (const member of members.slice(0, 3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+    for (const member of members.slice(3)) member.store.afterAcquire = () => sleep(20);
+    const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
+    expect((error as LockUnavailableError).outcomes.map(({ node, outcome }) => `${node} ${outcome}`)).toEqual(
+      ['node-0 error', 'node-1 error', 'node-2 error', 'node-3 granted', 'node-4 granted'],
+    );
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+  });
+
   it('sends the token along with a release that has to be repeated', async () => {
     const token = await tokenOf();
     for (const member of members) member.store.onRelease = () => Promise.reject(unanswered());
@@ -197,11 +207,42 @@ describe('QuorumLockStore', () => {
         member.restart();
         await member.store.forceRelease('a');
       }
+      // They are noticed, and have been up for longer than the usual lease then.
+      await short.health();
       await sleep(150);
-      // Three are free, and have been up for longer than the usual lease.
+      // Three of them are free.
       await expect(short.acquire({ ...request, owner: 'other', leaseTime: 100 })).rejects.toMatchObject({
         code: 'LOCK_UNAVAILABLE',
       });
+    });
+  });
+
+  describe('a subscription', () => {
+    /** How each member's subscription stands; undefined where it is refused. */
+    const subscribeWith = async (standing: (boolean | undefined)[], closed: number[] = []) => {
+      members.forEach((member, index) => {
+        member.store.subscribe = () => {
+          const active = standing[index];
+          if (active === undefined) return Promise.reject(unanswered());
+          return Promise.resolve({ active, close: () => void closed.push(index) });
+        };
+      });
+      return await store.subscribe('a', () => undefined);
+    };
+
+    it('is to be trusted so long as a majority can be heard', async () => {
+      expect((await subscribeWith([true, true, true, false, undefined])).active).toBe(true);
+      expect((await subscribeWith([true, true, false, false, false])).active).toBe(false);
+    });
+
+    it('is none where a majority refuses, and closes what it has', async () => {
+      const closed: number[] = [];
+      await expect(
+        subscribeWith([true, true, undefined, undefined, undefined], closed),
+      ).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+      });
+      expect(closed).toEqual([0, 1]);
     });
   });
 
