@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockStore, LockUnavailableError } from '../../lib/index.js';
 import { QuorumLockStore } from '../../lib/stores/quorum/quorum-lock-store.js';
 import { deferred } from '../doubles/deferred.js';
@@ -215,6 +215,23 @@ describe('QuorumLockStore', () => {
         code: 'LOCK_UNAVAILABLE',
       });
     });
+  });
+
+  it('lets those who have each got a part of it retreat for different times', async () => {
+    for (const [index, owner] of ['x', 'y', 'z'].entries()) {
+      await members[index]!.store.acquire({ ...request, owner, leaseTime: 60_000 });
+      // The free ones answer first.
+      members[index]!.store.afterAcquire = () => sleep(5);
+    }
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0.9);
+    const asked = performance.now();
+    const reply = await store.acquire(request);
+    const took = performance.now() - asked;
+    random.mockRestore();
+    // Not until the lease of any of them: they are about to give it up.
+    expect(reply).toMatchObject({ granted: false, retryAfter: 500 });
+    expect(took).toBeGreaterThan(44);
+    expect((await holders()).slice(3)).toEqual([undefined, undefined]);
   });
 
   describe('a subscription', () => {
