@@ -194,7 +194,7 @@ describe('a server that does not tell', () => {
 
   it('which run it is votes when it is old enough, after every restart', async () => {
     const members = scriptedMembers(3, OLD);
-    for (const member of members) member.run = { runId: undefined, uptime: undefined };
+    for (const member of members) member.runId = undefined;
     const electorate = new Electorate(members, LEASE);
     expect(await voters(electorate, members)).toEqual(all(members, true));
     members[0]?.restart();

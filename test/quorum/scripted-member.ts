@@ -9,10 +9,10 @@ export class ScriptedMember implements Member {
   readonly store: LockStore & ScriptedStore;
   epoch = 0;
   reachable = true;
-  /** What it withholds is undefined. */
-  run: Omit<Incarnation, 'noted'>;
+  /** Undefined where it does not tell. */
+  runId: string | undefined = `run-${String(++runs)}`;
   noted: string | undefined;
-  identified = 0;
+  tellsUptime = true;
   private startedAt: number;
 
   constructor(
@@ -21,16 +21,13 @@ export class ScriptedMember implements Member {
   ) {
     this.store = new ScriptedStore();
     this.startedAt = performance.now() - uptime;
-    this.run = { runId: `run-${String(++runs)}`, uptime: undefined };
   }
-
-  tellsUptime = true;
 
   restart(): void {
     this.epoch++;
     this.startedAt = performance.now();
     this.noted = undefined;
-    this.run = { ...this.run, runId: this.run.runId === undefined ? undefined : `run-${String(++runs)}` };
+    if (this.runId !== undefined) this.runId = `run-${String(++runs)}`;
   }
 
   /** The connection is lost and comes back; the server has gone on. */
@@ -39,10 +36,9 @@ export class ScriptedMember implements Member {
   }
 
   identify(): Promise<Incarnation> {
-    this.identified++;
     if (!this.reachable) return Promise.reject(new Error('out of reach'));
     const uptime = this.tellsUptime ? performance.now() - this.startedAt : undefined;
-    return Promise.resolve({ runId: this.run.runId, uptime, noted: this.noted });
+    return Promise.resolve({ runId: this.runId, uptime, noted: this.noted });
   }
 
   note(runId: string): Promise<void> {

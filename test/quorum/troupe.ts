@@ -68,15 +68,6 @@ export class Troupe extends Cast {
   async settled(service: LockService): Promise<void> {
     await until(async () => (await service.health()).nodes.every(({ status }) => status === 'up'));
   }
-
-  /** So that their age is beyond what an empty restart is kept out for. */
-  async grownOld(service: LockService, leaseTime: number): Promise<void> {
-    await until(async () =>
-      (await service.health()).nodes.every(
-        ({ uptime = 0, quarantine }) => quarantine === 0 && uptime > leaseTime + 1_000,
-      ),
-    );
-  }
 }
 
 export const median = (values: readonly number[]): number =>

@@ -22,10 +22,9 @@ export class WakeUp {
     if (this.heard.has(member)) this.end(this.heard.size < quorumOf(this.members));
     this.heard.add(member);
     if (this.heard.size === 1) {
-      const fewer = quorumOf(this.members) > 1;
       this.timer = setTimeout(
         () => {
-          this.end(this.heard.size < quorumOf(this.members) && fewer);
+          this.end(this.heard.size < quorumOf(this.members));
         },
         APART + Math.random() * APART,
       );
