@@ -10,6 +10,13 @@ export const LEAST_PRIVILEGES: readonly string[] = (
   .trim()
   .split(/\s+/);
 
+/** What comes on top on Redis Cluster. */
+export const CLUSTER_PRIVILEGES: readonly string[] = (
+  /ACL SETUSER locks (\+cluster[^`]+)/.exec(README)?.[1] ?? ''
+)
+  .trim()
+  .split(/\s+/);
+
 /** Makes a user who may do that, and nothing else. */
 export async function createLeastUser(
   redis: Redis,

@@ -19,7 +19,7 @@ export class SentinelDeployment {
   private constructor(
     readonly servers: readonly RedisServer[],
     private readonly directory: string,
-    private readonly ports: readonly number[],
+    readonly ports: readonly number[],
   ) {
     this.connection = { name: NAME, sentinels: ports.map((port) => ({ host: '127.0.0.1', port })) };
   }

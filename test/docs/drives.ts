@@ -1,0 +1,53 @@
+import { expect } from '@jest/globals';
+import { lastValueFrom, type Observable, toArray } from 'rxjs';
+import { locks } from './preamble.js';
+
+/** One call of what a block exports, and the locks that it is to take. */
+export type Drive = readonly [call: (subject: never, url: string) => unknown, locks: readonly string[]];
+
+/** The subject is what the container gives, so its type is the caller's word. */
+const drive = (call: (subject: never, url: string) => unknown, ...locks: string[]): Drive => [call, locks];
+
+type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
+
+const get = (path: string, init?: RequestInit) => (_: unknown, url: string) =>
+  fetch(`${url}${path}`, init).then((response) => {
+    if (!response.ok) throw new Error(`${path} answers ${String(response.status)}`);
+  });
+
+/** What is done with each class that the pages define; one that is missing here fails. */
+export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
+  Orders: [drive((orders: Methods) => orders.pay!('7'), 'order:7')],
+  Stock: [
+    drive((stock: Methods) => stock.reserve!({ id: 7 }), 'order:7'),
+    drive((stock: Methods) => stock.count!(), 'acme:Stock.count'),
+    drive((stock: Methods) => stock.ship!({ items: [{ sku: 'b' }, { sku: 'a' }] }), 'stock:a', 'stock:b'),
+    drive((stock: Methods) => stock.move!('1', '2'), 'from:1', 'to:2'),
+    drive((stock: Methods) => stock.cancel!({ id: 7 }), 'order:7'),
+  ],
+  Catalog: [
+    drive(async (catalog: Methods) => {
+      await locks.using('catalog', async () => {
+        expect(await catalog.refresh!()).toBe('somebody else is at it');
+      });
+      expect(await catalog.refresh!()).toBe('refreshed');
+    }, 'catalog'),
+    drive((catalog: Methods) => catalog.export!(), 'catalog:export'),
+    drive(async (catalog: { prices(): Observable<number> }) => {
+      expect(await lastValueFrom(catalog.prices().pipe(toArray()))).toEqual([0, 1, 2]);
+    }, 'catalog:prices'),
+  ],
+  Carts: [drive(get('/carts/1/items', { method: 'POST', headers: { 'x-session': 'one' } }), 'cart:one')],
+  Payments: [
+    drive(async (payments: Methods) => {
+      expect(await payments.pay!('7')).toBe('paid');
+    }, 'order:7'),
+  ],
+  Health: [drive(get('/health'))],
+  Reports: [
+    drive(async (reports: Methods) => {
+      await Promise.all([reports.nightly!(), reports.nightly!()]);
+      await reports.nightly!();
+    }, 'report:nightly'),
+  ],
+};

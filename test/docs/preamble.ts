@@ -1,0 +1,68 @@
+import { expect } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { DistributedLock, LockService } from 'nestjs-distributed-lock';
+import { Places } from './places.js';
+
+/** What a reader of the pages is taken to know or to have: a block imports the rest itself. */
+export { expect };
+export { setTimeout as sleep } from 'node:timers/promises';
+export { Body, Controller, Get, Injectable, Module, Param, Post, UseInterceptors } from '@nestjs/common';
+export { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+export { Cron, CronExpression } from '@nestjs/schedule';
+export { interval, Observable, take } from 'rxjs';
+export {
+  assertLocked,
+  currentLease,
+  DistributedLock,
+  InjectLockService,
+  isLockTimeoutError,
+  isLockUnavailableError,
+  LockInterceptor,
+  LockModule,
+  LockService,
+} from 'nestjs-distributed-lock';
+
+export const places = await Places.open();
+
+/** Injected: `constructor(private readonly locks: LockService) {}`. */
+export const locks = new LockService({ connection: places.url });
+
+/** A client of the application's own. */
+export const redis = new Redis(places.url, { commandTimeout: 2_000 });
+
+export interface Order {
+  id: number;
+  items: { sku: string }[];
+}
+export const id = 7;
+interface Repository {
+  load(id: number, options?: { signal: AbortSignal }): Promise<Order>;
+  save(order: Order, options?: { onlyIfTokenAbove: number }): Promise<void>;
+}
+export const repository: Repository = {
+  load: async (id) => ({ id, items: [{ sku: 'a' }] }),
+  save: async () => undefined,
+};
+export const render = async (): Promise<string> => '<html></html>';
+export const update = async (): Promise<void> => undefined;
+export const step = async (name: string): Promise<string> => name;
+export const stopWork = (): void => undefined;
+
+/** The first example of the README. */
+@Injectable()
+export class Orders {
+  @DistributedLock('order:$<args[0]>')
+  async pay(orderId: string): Promise<string> {
+    return orderId;
+  }
+}
+
+/** Those of @nestjs/config. */
+export class ConfigService {
+  getOrThrow(name: 'REDIS_URL'): string {
+    return { REDIS_URL: places.url }[name];
+  }
+}
+@Module({ providers: [ConfigService], exports: [ConfigService] })
+export class ConfigModule {}
