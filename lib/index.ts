@@ -13,6 +13,7 @@ export type {
   LockModuleOptions,
   LockOptionsFactory,
   RedisConnection,
+  ReplicationOptions,
   UsingOptions,
 } from './lock.options.js';
 export type { Lease, Lock } from './locks/lock.js';

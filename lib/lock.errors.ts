@@ -8,6 +8,7 @@ import { IntrinsicException } from '@nestjs/common';
 /** Marks our errors, so that a guard recognises an error that another copy of this package has thrown. */
 const BRAND = Symbol.for('nestjs-distributed-lock.error');
 
+/** One for each class of error. */
 export type LockErrorCode =
   | 'LOCK_TIMEOUT'
   | 'LOCK_UNAVAILABLE'
@@ -84,7 +85,9 @@ export class LockTimeoutError extends ExpectedLockError {
 
 /** What one node of the store answered to a request that failed as a whole. */
 export interface NodeOutcome {
+  /** Host and port. */
   readonly node: string;
+  /** `quarantined`: it has restarted, and does not vote yet. */
   readonly outcome: 'granted' | 'taken' | 'error' | 'timeout' | 'quarantined';
   readonly error?: unknown;
 }
@@ -145,7 +148,9 @@ const LOSSES: Record<LossReason, string> = {
 /** The lease is not held any more, so nothing that it guarded may go on. HTTP 500. */
 export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
+  /** Why it ended. */
   readonly reason: LossReason;
+  /** Whose lease it was. */
   readonly owner: string;
   /** What the guarded method returned all the same, when `onLost: 'throw'` turned its success into this error. */
   readonly result: unknown;
@@ -259,11 +264,19 @@ export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
 }
 
+/** True for a {@link LockTimeoutError}, whichever copy of this package has thrown it. */
 export const isLockTimeoutError = guard('LOCK_TIMEOUT');
+/** True for a {@link LockUnavailableError}, whichever copy of this package has thrown it. */
 export const isLockUnavailableError = guard('LOCK_UNAVAILABLE');
+/** True for a {@link LockLostError}, whichever copy of this package has thrown it. */
 export const isLockLostError = guard('LOCK_LOST');
+/** True for a {@link LockAbortedError}, whichever copy of this package has thrown it. */
 export const isLockAbortedError = guard('LOCK_ABORTED');
+/** True for a {@link LockKeyError}, whichever copy of this package has thrown it. */
 export const isLockKeyError = guard('LOCK_KEY');
+/** True for a {@link LockKindMismatchError}, whichever copy of this package has thrown it. */
 export const isLockKindMismatchError = guard('LOCK_KIND_MISMATCH');
+/** True for a {@link LockConfigError}, whichever copy of this package has thrown it. */
 export const isLockConfigError = guard('LOCK_CONFIG');
+/** True for a {@link LockClosedError}, whichever copy of this package has thrown it. */
 export const isLockClosedError = guard('LOCK_CLOSED');

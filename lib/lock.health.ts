@@ -10,6 +10,7 @@ export interface LockHealth {
    *   renewals do not come through.
    */
   readonly status: HealthStatus;
+  /** Each server on its own: one, the masters of a cluster, or the nodes of a quorum. */
   readonly nodes: readonly NodeHealth[];
   /** What is set up in a way that can cost a lock, each with the cure. They do not change the status. */
   readonly warnings: readonly StoreWarning[];

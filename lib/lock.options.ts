@@ -6,6 +6,7 @@ import type { LockStore } from './stores/lock-store.js';
  * A Redis deployment.
  * - a URL: `redis://` or, with TLS, `rediss://`
  * - ioredis options, Sentinel included
+ * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole
  * - a client of your own, which is used as it is and never closed; messages get a duplicate of it
  */
 export type RedisConnection =
@@ -71,18 +72,23 @@ export interface ReplicationOptions {
 
 /** For `useClass` and `useExisting`. */
 export interface LockOptionsFactory {
+  /** Called once, at boot. */
   createLockOptions(): LockFactoryOptions | Promise<LockFactoryOptions>;
 }
 
 /** What a factory returns: everything but what the module's own shape depends on. */
 export type LockFactoryOptions = Omit<LockModuleOptions, 'name' | 'isGlobal'>;
 
+/** Options of {@link LockModule.forRootAsync}. Exactly one of `useFactory`, `useClass` and `useExisting`. */
 export interface LockModuleAsyncOptions
   extends Pick<ModuleMetadata, 'imports'>, Pick<LockModuleOptions, 'name' | 'isGlobal'> {
+  /** What `useFactory` is given, in this order. */
   inject?: (InjectionToken | OptionalFactoryDependency)[];
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Nest passes what `inject` names
   useFactory?: (...dependencies: any[]) => LockFactoryOptions | Promise<LockFactoryOptions>;
+  /** Made by Nest, as a provider of the module. */
   useClass?: Type<LockOptionsFactory>;
+  /** A provider of one of `imports`, or a global one. */
   useExisting?: InjectionToken<LockOptionsFactory>;
 }
 

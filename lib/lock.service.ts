@@ -60,12 +60,20 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return await lock.using(optionsOrCallback, callback as (lease: Lease) => T | Promise<T>);
   }
 
-  /** Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them. */
+  /**
+   * Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them.
+   * @throws LockTimeoutError when it is still busy after `waitTime`
+   * @throws LockUnavailableError when the store did not answer in time
+   * @throws LockKeyError when a name is empty, longer than 1,024 bytes or no string
+   */
   async acquire(name: LockName, options?: AcquireOptions): Promise<Lease> {
     return await this.lockOf(name).acquire(options);
   }
 
-  /** Takes a lock if it is free; see {@link Lock.tryAcquire}. */
+  /**
+   * Takes a lock if it is free; see {@link Lock.tryAcquire}. Null when it is busy.
+   * @throws what {@link acquire} throws, but for LockTimeoutError
+   */
   async tryAcquire(name: LockName, options?: AcquireOptions): Promise<Lease | null> {
     return await this.lockOf(name).tryAcquire(options);
   }
@@ -120,7 +128,10 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return leases.filter((lease) => lease.held);
   }
 
-  /** What the store knows of a lock; null when nobody holds it. */
+  /**
+   * What the store knows of a lock; null when nobody holds it.
+   * @throws LockUnavailableError when the store did not answer in time
+   */
   async inspect(name: string): Promise<LockState | null> {
     assertName(name);
     const stored = await this.client.store.inspect(name);

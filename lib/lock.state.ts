@@ -2,6 +2,7 @@
 export interface LockState {
   readonly name: string;
   readonly kind: 'lock' | 'fair' | 'read-write' | 'semaphore';
+  /** Several where readers or permits share it. */
   readonly holders: readonly LockHolder[];
   /** ms until the lock is free by itself; Infinity when it has no end. */
   readonly remainingTime: number;
@@ -13,6 +14,7 @@ export interface LockState {
   readonly queue: readonly LockWaiter[];
 }
 
+/** A place in the queue of a fair lock, a read-write lock or a semaphore. */
 export interface LockWaiter {
   /** From 1 on. */
   readonly position: number;
@@ -24,10 +26,12 @@ export interface LockWaiter {
   readonly since: Date;
 }
 
+/** Who has the lock, as the store sees it. */
 export interface LockHolder {
   readonly owner: string;
   /** Whether that is this service. */
   readonly local: boolean;
+  /** `shared`: a reader, or a permit of a semaphore. */
   readonly mode: 'exclusive' | 'shared';
   /** When it was acquired, by the store's clock; undefined where the store does not know. */
   readonly since: Date | undefined;

@@ -5,6 +5,7 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
 import { getLockServiceToken } from '../nest/lock-service.token.js';
 
+/** Which LockService to ask. */
 export interface LockHealthOptions {
   /** The name of a LockService. @default the default instance */
   instance?: string | undefined;

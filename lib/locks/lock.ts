@@ -2,6 +2,7 @@ import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
 export interface Lock {
+  /** As it was given, without the keyPrefix; of a multi-lock, its names with commas. */
   readonly name: string;
 
   /**
@@ -45,6 +46,7 @@ export interface Lock {
 
 /** The right to act until a deadline. It ends once: released by you, or lost. All times are milliseconds. */
 export interface Lease extends AsyncDisposable {
+  /** Of its lock. */
   readonly name: string;
 
   /** Who holds, as the store sees it: `<client id>:<number>`. */

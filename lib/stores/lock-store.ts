@@ -59,6 +59,7 @@ export interface LockStore {
   close(): Promise<void>;
 }
 
+/** One owner wants one lock. */
 export interface AcquireRequest {
   readonly name: string;
   readonly owner: string;
@@ -70,6 +71,7 @@ export interface AcquireRequest {
   readonly leastToken?: number | undefined;
 }
 
+/** One owner wants several plain locks. */
 export interface AcquireAllRequest {
   /** No name twice. */
   readonly names: readonly string[];
@@ -126,6 +128,7 @@ export type QueueMessage =
 /** How long a hold lasts that the store has granted to a waiter, until that one confirms it, ms. */
 export const CLAIM = 1_000;
 
+/** Granted with a token, or busy, and until when. */
 export type AcquireReply =
   | { readonly granted: true; readonly fencingToken: number }
   | {
@@ -137,6 +140,7 @@ export type AcquireReply =
       readonly arrival?: number | undefined;
     };
 
+/** All are granted, or none is. */
 export type AcquireAllReply =
   | {
       readonly granted: true;
@@ -151,6 +155,7 @@ export type AcquireAllReply =
       readonly holder: string | undefined;
     };
 
+/** A hold that is to last longer. */
 export interface RenewRequest {
   readonly name: string;
   readonly owner: string;
@@ -161,6 +166,7 @@ export interface RenewRequest {
 /** Whether the owner still holds the lock, or how it is gone: another has it, or nobody. */
 export type HoldState = 'held' | 'taken' | 'deleted';
 
+/** A hold, or a place in a queue, that is given up. */
 export interface ReleaseRequest {
   readonly name: string;
   readonly owner: string;
@@ -172,12 +178,14 @@ export interface ReleaseRequest {
   readonly queue?: QueueTerms | undefined;
 }
 
+/** Messages that are heard until it is closed. */
 export interface Subscription {
   /** False while messages may be missed, so that a waiter polls instead of trusting them. */
   readonly active: boolean;
   close(): void;
 }
 
+/** One holder of a lock. */
 export interface StoredHold {
   readonly owner: string;
   /** ms; Infinity when the hold has no end. */
@@ -187,6 +195,7 @@ export interface StoredHold {
   readonly mode: 'exclusive' | 'shared';
 }
 
+/** A lock that somebody holds. */
 export interface StoredLock {
   readonly holders: readonly StoredHold[];
   readonly kind: 'lock' | QueueTerms['kind'];
@@ -202,8 +211,10 @@ export interface StoredLock {
   readonly listeners: number;
 }
 
+/** What each means for locks is said at {@link StoreHealth.status}. */
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
+/** How a store is doing: all of its nodes together. */
 export interface StoreHealth {
   /**
    * `up`: every node does its part. `degraded`: locks are given out and kept, but something is missing (a node of
@@ -241,6 +252,7 @@ export interface NodeHealth {
   readonly quarantine?: number | undefined;
 }
 
+/** A replica, as its master sees it. */
 export interface ReplicaHealth {
   readonly node: string;
   /** It is in step, and not still copying. */
@@ -251,6 +263,7 @@ export interface ReplicaHealth {
   readonly behind: number | undefined;
 }
 
+/** What a server keeps through a restart. */
 export interface Persistence {
   /** Writes are logged as they happen; without it a restart forgets what came after the last snapshot. */
   readonly appendOnly: boolean;
@@ -269,6 +282,7 @@ export interface StoreWarning {
   readonly message: string;
 }
 
+/** A node has stopped or started answering. */
 export interface ConnectionChange {
   readonly node: string;
   readonly connected: boolean;
