@@ -1,0 +1,17 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const suites = readdirSync(new URL('../conformance', import.meta.url)).flatMap((file) =>
+  [...read(`test/conformance/${file}`).matchAll(/describeLockStore\(\s*['`]([^'`$]+)/g)].map(
+    ([, title = '']) => title,
+  ),
+);
+
+describe('The table of what passes the conformance suite', () => {
+  const [, table = ''] = /<!-- conformance -->([^]*)<!-- \/conformance -->/.exec(read('README.md')) ?? [];
+
+  it.each(suites)('names: %s', (title) => {
+    expect(table).toContain(`| ${title}`);
+  });
+});
