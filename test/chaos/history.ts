@@ -80,6 +80,8 @@ export interface Residue {
 export interface History {
   readonly attempts: readonly Attempt[];
   readonly processes: ReadonlyMap<string, Process>;
+  /** When the locks' servers did not answer. */
+  readonly server: Pick<Process, 'lags'>;
   readonly faults: readonly FaultInterval[];
   readonly updates: readonly Update[];
   /** When the last fault was over. */
@@ -127,7 +129,7 @@ export function byLock(attempts: readonly Attempt[]): Map<string, Attempt[]> {
 }
 
 /** For how long a process did not run between two moments, as far as it noticed. */
-export const lagWithin = (process: Process | undefined, from: number, to: number): number =>
+export const lagWithin = (process: Pick<Process, 'lags'> | undefined, from: number, to: number): number =>
   (process?.lags ?? []).reduce(
     (sum, lag) => sum + Math.max(0, Math.min(lag.to, to) - Math.max(lag.from, from)),
     0,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { check } from './checkers/index.js';
 import { overlaps } from './checkers/exclusion.js';
 import { Crew } from './crew.js';
-import type { Concern, Fault } from './faults/fault.js';
+import { type Concern, type Fault, InTheWay } from './faults/fault.js';
 import { workerFaults } from './faults/workers.js';
 import {
   type Attempt,
@@ -88,7 +88,8 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     lease: LEASE,
     habits,
   }));
-  const canary = watchOver(resource);
+  const canary = watchOver(() => resource.ping());
+  const server = watchOver(() => stage.ping());
   try {
     await crew.start(workers);
     const faults = [...stage.faults, ...workerFaults(crew)];
@@ -119,6 +120,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     const history: History = {
       attempts,
       processes,
+      server: server.process,
       faults: intervals,
       updates,
       healed,
@@ -139,6 +141,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     };
   } finally {
     canary.stop();
+    server.stop();
     await crew.drain(0);
     await stage.stop();
     await resource.stop();
@@ -146,8 +149,11 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
   }
 }
 
-/** What this process and a server that nothing strikes take for an answer is what the machine takes. */
-function watchOver(resource: Resource): { process: Process; stop(): void } {
+/**
+ * What this process and a server that nothing strikes take for an answer is what the machine takes; what the locks'
+ * own servers take besides is what their disk takes.
+ */
+function watchOver(ping: () => Promise<unknown>): { process: Process; stop(): void } {
   const process: Process = { name: 'canary', lags: [], lastSeen: Infinity, ended: true, errors: [] };
   let stopped = false;
   const watch = async () => {
@@ -155,7 +161,7 @@ function watchOver(resource: Resource): { process: Process; stop(): void } {
       const from = now();
       await sleep(10);
       // At the end of the round it stops.
-      await resource.ping().catch(() => undefined);
+      await ping().catch(() => undefined);
       if (now() - from > 30) process.lags.push({ from: from + 10, to: now() });
     }
   };
@@ -183,6 +189,7 @@ async function strikeAll(
       await sleep(50);
     } catch (error) {
       // Another fault was in its way, such as a server that is down. It may have struck all the same.
+      if (error instanceof InTheWay) return;
       if (process.env.CHAOS_DEBUG !== undefined) console.error(fault.name, error);
     }
     intervals.push({ fault: fault.name, severity: fault.severity, from, to: now(), ...concern });

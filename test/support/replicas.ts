@@ -20,6 +20,12 @@ export async function inSync(master: RedisServer, replicas: readonly RedisServer
   await master.client().del(mark);
 }
 
+/** The port of the master that a replica follows. */
+export async function masterOf(replica: RedisServer): Promise<number | undefined> {
+  const [role, , port] = (await replica.client().role()) as [string, string, number];
+  return role === 'slave' ? port : undefined;
+}
+
 /** `master` or `slave`. */
 export async function roleOf(server: RedisServer): Promise<string> {
   const [role] = (await server.client().role()) as [string];

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { guard } from './guard.js';
 import { CURE, RedisServer, serverProgram } from './redis-server.js';
-import { inSync, MASTER_ARGS, roleOf, startReplica } from './replicas.js';
+import { inSync, MASTER_ARGS, masterOf, roleOf, startReplica } from './replicas.js';
 
 const NAME = 'locks';
 
@@ -50,6 +50,18 @@ export class SentinelDeployment {
       if (elected !== undefined && elected !== former && (await roleOf(elected)) === 'master') return elected;
       await sleep(20);
     }
+  }
+
+  /** Makes the sentinels replace the master, without asking whether it lives, and waits until all follow the new one. */
+  async failover(): Promise<RedisServer> {
+    const former = await this.master();
+    const [port = 0] = this.ports;
+    // It may not know a good replica yet, or still be at the last one.
+    while (!(await ask(port, 'failover', NAME).then(Boolean, () => false))) await sleep(50);
+    const next = await this.master(former);
+    const others = this.replicasOf(next).filter((server) => server !== former);
+    for (const server of others) while ((await masterOf(server)) !== next.port) await sleep(20);
+    return next;
   }
 
   replicasOf(master: RedisServer): RedisServer[] {

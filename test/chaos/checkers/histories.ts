@@ -61,6 +61,7 @@ export function history(attempts: readonly Attempt[], told: Partial<History> = {
   return {
     attempts,
     processes,
+    server: { lags: [] },
     faults: [],
     updates: [],
     healed: 0,

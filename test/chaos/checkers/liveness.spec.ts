@@ -30,6 +30,13 @@ describe('liveness', () => {
     expect(liveness(history(holds, { processes: lagging('A', 50, 250) }), bounds)).toEqual([]);
   });
 
+  it('allows for the time in which the server did not answer, and as much again', () => {
+    const holds = (granted: number) => [hold(0), hold(granted, { invoked: 5 })];
+    const server = { lags: [{ from: 50, to: 250 }] };
+    expect(liveness(history(holds(700), { server }), bounds)).toEqual([]);
+    expect(liveness(history(holds(720), { server }), bounds)).toHaveLength(1);
+  });
+
   it('finds what is left when all have gone', () => {
     const clean = { keys: [{ key: '{lock}:fence', ttl: 1_000 }], channels: [], clients: 0, hanging: [] };
     const found = (left: object) => liveness(history([], { residue: { ...clean, ...left } }), bounds).length;

@@ -16,7 +16,7 @@ export function liveness(history: History, bounds: LivenessBounds): Violation[] 
 }
 
 function stalls(
-  { attempts, processes, faults, healed, drained }: History,
+  { attempts, processes, server, faults, healed, drained }: History,
   { recovery, prompt }: LivenessBounds,
 ): Violation[] {
   const calm = faults.every(({ severity }) => severity === 'harmless');
@@ -31,7 +31,9 @@ function stalls(
         0,
         ...[...processes.values()].map((process) => lagWithin(process, from - 100, to)),
       );
-      const bound = (calm ? prompt : recovery) + lag;
+      // Who was not answered asks again after about as long a time.
+      const silence = 2 * lagWithin(server, from - 100, to);
+      const bound = (calm ? prompt : recovery) + lag + silence;
       if (to - from > bound)
         found.push({
           checker: 'liveness',

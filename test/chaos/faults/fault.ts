@@ -14,6 +14,9 @@ export interface Strike {
   readonly locks: readonly string[];
 }
 
+/** It cannot strike now, because another has struck what it needs. */
+export class InTheWay extends Error {}
+
 /** Something that goes wrong for a while. */
 export interface Fault {
   readonly name: string;

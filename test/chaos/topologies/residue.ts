@@ -1,14 +1,17 @@
 import type { Redis } from 'ioredis';
+import type { RedisServer } from '../../support/redis-server.js';
 import type { Residue } from '../history.js';
 
-/** What the servers still have, ours and the server's own connections left out. */
+/** What the servers still have, without our own connections and those of servers and sentinels. */
 export async function residueOf(clients: readonly Redis[]): Promise<Omit<Residue, 'hanging'>> {
   const each = await Promise.all(
     clients.map(async (client) => {
       const keys = await client.keys('*');
       const ttls = await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
       const list = (await client.call('CLIENT', 'LIST')) as string;
-      const connections = list.split('\n').filter((line) => line !== '' && !/ flags=[^ ]*[SM]/.test(line));
+      const connections = list
+        .split('\n')
+        .filter((line) => line !== '' && !/ flags=[^ ]*[SM]| name=sentinel-/.test(line));
       return {
         // Expired between the two questions.
         keys: ttls.filter(({ ttl }) => ttl !== -2),
@@ -26,6 +29,18 @@ export async function residueOf(clients: readonly Redis[]): Promise<Omit<Residue
   };
 }
 
-/** Scripts are what locks are asked with. */
-export const lockCommands = (calls: Record<string, number>): number =>
-  (calls.evalsha ?? 0) + (calls.eval ?? 0);
+/** Counts what locks are asked with: scripts. */
+export class LockCommands {
+  private readonly pids: readonly (number | undefined)[];
+
+  constructor(private readonly servers: readonly RedisServer[]) {
+    this.pids = servers.map(({ pid }) => pid);
+  }
+
+  /** Of all servers; undefined when one has been restarted, which has forgotten. */
+  async count(): Promise<number | undefined> {
+    if (this.servers.some(({ pid }, index) => pid !== this.pids[index])) return undefined;
+    const each = await Promise.all(this.servers.map((server) => server.commandCalls()));
+    return each.reduce((sum, calls) => sum + (calls.evalsha ?? 0) + (calls.eval ?? 0), 0);
+  }
+}

@@ -3,7 +3,7 @@ import { TcpProxy } from '../../support/tcp-proxy.js';
 import { WallClock } from '../faults/clock.js';
 import { networkFaults } from '../faults/network.js';
 import { SERVER_ARGS, serverFaults } from '../faults/server.js';
-import { lockCommands, residueOf } from './residue.js';
+import { LockCommands, residueOf } from './residue.js';
 import type { Stage, Topology } from './topology.js';
 
 const PREFIX = 'chaos:';
@@ -16,8 +16,7 @@ const single = (name: string, durable: boolean): Topology => ({
     const data = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : [];
     const server = await RedisServer.start({ args: [...SERVER_ARGS, ...data], env: clock?.env ?? {} });
     const proxies = await Promise.all(Array.from({ length: workers }, () => TcpProxy.start(server.port)));
-    // After a restart the counts are those of another process.
-    const { pid } = server;
+    const commands = new LockCommands([server]);
     return {
       optionsFor: (worker) => ({ connection: proxies[worker]!.url, keyPrefix: PREFIX }),
       faults: [
@@ -27,7 +26,7 @@ const single = (name: string, durable: boolean): Topology => ({
       ],
       failover: 1_000,
       queues: true,
-      commands: async () => (server.pid === pid ? lockCommands(await server.commandCalls()) : undefined),
+      commands: () => commands.count(),
       heal: async () => {
         server.thaw();
         clock?.step(0);
@@ -36,6 +35,7 @@ const single = (name: string, durable: boolean): Topology => ({
         await client.config('SET', 'maxclients', '10000');
         await client.call('REPLICAOF', 'NO', 'ONE');
       },
+      ping: () => server.client().ping(),
       residue: () => residueOf([server.client()]),
       stop: async () => {
         await Promise.all(proxies.map((proxy) => proxy.stop()));

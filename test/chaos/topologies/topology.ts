@@ -15,6 +15,8 @@ export interface Stage {
   commands(): Promise<number | undefined>;
   /** Puts everything in order that a fault may have left. */
   heal(): Promise<void>;
+  /** Resolves when every server that the locks need has answered. */
+  ping(): Promise<unknown>;
   residue(): Promise<Omit<Residue, 'hanging'>>;
   stop(): Promise<void>;
 }

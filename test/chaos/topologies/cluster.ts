@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RedisCluster } from '../../support/redis-cluster.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import type { Fault } from '../faults/fault.js';
+import { LockCommands, residueOf } from './residue.js';
+import type { Stage, Topology } from './topology.js';
+import { oneAtATime } from './turn.js';
+
+const PREFIX = 'chaos:';
+
+/** Three masters with a replica each. */
+export const cluster: Topology = {
+  name: 'cluster',
+  start: async (): Promise<Stage> => {
+    const nodes = await RedisCluster.start();
+    const commands = new LockCommands(nodes.servers);
+    const replaced = async (master: RedisServer) => {
+      while ((await nodes.masters()).includes(master)) await sleep(20);
+    };
+    const faults: Fault[] = [
+      {
+        name: 'slot moved',
+        severity: 'outage',
+        lasts: [0, 0],
+        strike: async ({ random, locks }) => {
+          const slot = await nodes.slotOf(PREFIX + random.pick(locks));
+          const from = await nodes.masterOf(slot);
+          await nodes.moveSlot(slot, random.pick((await nodes.masters()).filter((node) => node !== from)));
+          return () => undefined;
+        },
+      },
+      {
+        name: 'master of a slot stopped, its replica takes over',
+        severity: 'loss',
+        lasts: [0, 500],
+        strike: async ({ random, locks }) => {
+          const master = await nodes.masterOf(await nodes.slotOf(PREFIX + random.pick(locks)));
+          nodes.freeze(master);
+          await replaced(master);
+          return async () => {
+            nodes.thaw(master);
+            await nodes.settled();
+          };
+        },
+      },
+      {
+        name: 'master of a slot killed, its replica takes over',
+        severity: 'loss',
+        lasts: [0, 500],
+        strike: async ({ random, locks }) => {
+          const master = await nodes.masterOf(await nodes.slotOf(PREFIX + random.pick(locks)));
+          await master.kill();
+          await replaced(master);
+          return async () => {
+            await master.restart();
+            await nodes.settled();
+          };
+        },
+      },
+    ];
+    return {
+      optionsFor: () => ({ connection: { cluster: nodes.addresses }, keyPrefix: PREFIX }),
+      faults: oneAtATime(faults),
+      failover: 6_000,
+      queues: true,
+      commands: () => commands.count(),
+      heal: async () => {
+        for (const server of nodes.servers) nodes.thaw(server);
+        await nodes.settled();
+      },
+      ping: () => Promise.all(nodes.servers.map((server) => server.client().ping())),
+      residue: async () => residueOf((await nodes.masters()).map((server) => server.client())),
+      stop: () => nodes.stop(),
+    };
+  },
+};

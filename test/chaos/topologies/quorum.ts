@@ -1,0 +1,103 @@
+import { RedisServer } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { type Fault, InTheWay } from '../faults/fault.js';
+import { LockCommands, residueOf } from './residue.js';
+import type { Stage, Topology } from './topology.js';
+
+const PREFIX = 'chaos:';
+const NODES = 5;
+/** With three of five gone there would be no lock at all. */
+const MAY_BE_GONE = 2;
+
+/** What happens to one of the nodes. */
+interface Blow {
+  readonly what: string;
+  hit(node: number): unknown;
+  mend(node: number): unknown;
+}
+
+/** Five independent masters, of which two may be gone. Each process has a way of its own to each of them. */
+export const quorum: Topology = {
+  name: 'quorum',
+  start: async (workers): Promise<Stage> => {
+    const each = Array.from({ length: NODES });
+    const servers = await Promise.all(each.map(() => RedisServer.start()));
+    const ways = await Promise.all(
+      servers.map(({ port }) => Promise.all(Array.from({ length: workers }, () => TcpProxy.start(port)))),
+    );
+    const commands = new LockCommands(servers);
+    const forWays = (act: (proxy: TcpProxy) => void) => (node: number) => {
+      ways[node]?.forEach(act);
+    };
+    const blows: Blow[] = [
+      {
+        what: 'stopped',
+        hit: (node) => servers[node]?.freeze(),
+        mend: (node) => servers[node]?.thaw(),
+      },
+      {
+        what: 'killed, restarted empty',
+        hit: (node) => servers[node]?.kill(),
+        mend: (node) => servers[node]?.restart(),
+      },
+      {
+        what: 'slow',
+        hit: forWays((proxy) => {
+          proxy.replyDelay(400);
+        }),
+        mend: forWays((proxy) => {
+          proxy.replyDelay(0);
+        }),
+      },
+      {
+        what: 'out of reach',
+        hit: forWays((proxy) => {
+          proxy.refuse(true);
+          proxy.cut();
+        }),
+        mend: forWays((proxy) => {
+          proxy.refuse(false);
+        }),
+      },
+    ];
+    const struck = new Set<number>();
+    const strikes = (count: number, { what, hit, mend }: Blow): Fault => ({
+      name: `${String(count)} of ${String(NODES)} ${what}`,
+      severity: 'outage',
+      lasts: [200, 2_000],
+      strike: async ({ random }) => {
+        const first = random.between(0, NODES - 1);
+        const chosen = Array.from({ length: count }, (_, index) => (first + index) % NODES);
+        if (struck.size + count > MAY_BE_GONE || chosen.some((node) => struck.has(node)))
+          throw new InTheWay();
+        for (const node of chosen) struck.add(node);
+        await Promise.all(chosen.map(hit));
+        return async () => {
+          await Promise.all(chosen.map(mend));
+          for (const node of chosen) struck.delete(node);
+        };
+      },
+    });
+    return {
+      optionsFor: (worker) => ({ nodes: ways.map((way) => way[worker]!.url), keyPrefix: PREFIX }),
+      faults: [1, 2].flatMap((count) => blows.map((blow) => strikes(count, blow))),
+      // A node that has restarted does not vote for a lease.
+      failover: 3_000,
+      queues: false,
+      commands: async () => {
+        const all = await commands.count();
+        return all === undefined ? undefined : all / NODES;
+      },
+      heal: () => {
+        for (const server of servers) server.thaw();
+        return Promise.resolve();
+      },
+      ping: () => Promise.all(servers.map((server) => server.client().ping())),
+      residue: () => residueOf(servers.map((server) => server.client())),
+      stop: async () => {
+        await Promise.all(ways.flat().map((proxy) => proxy.stop()));
+        await Promise.all(servers.map((server) => server.stop()));
+      },
+    };
+  },
+};

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inSync, roleOf } from '../../support/replicas.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { SentinelDeployment } from '../../support/sentinel.js';
+import type { Fault } from '../faults/fault.js';
+import { LockCommands, residueOf } from './residue.js';
+import type { Stage, Topology } from './topology.js';
+import { oneAtATime } from './turn.js';
+
+const PREFIX = 'chaos:';
+
+/** A master, two replicas, three sentinels. A failover may forget the last locks, unless a replica had to have them. */
+const sentinel = (name: string, replicas: number): Topology => ({
+  name,
+  start: async (): Promise<Stage> => {
+    const deployment = await SentinelDeployment.start();
+    const { servers } = deployment;
+    const commands = new LockCommands(servers);
+    const demoted = async (former: RedisServer) => {
+      while ((await roleOf(former)) !== 'slave') await sleep(20);
+      const master = await deployment.master();
+      await inSync(master, deployment.replicasOf(master));
+    };
+    const word = replicas > 0 ? 'with' : 'without';
+    const stopped: Fault = {
+      name: `master stopped, failover ${word} WAIT`,
+      severity: replicas > 0 ? 'outage' : 'loss',
+      lasts: [0, 500],
+      strike: async () => {
+        const former = await deployment.master();
+        former.freeze();
+        await deployment.failover();
+        return async () => {
+          former.thaw();
+          await demoted(former);
+        };
+      },
+    };
+    // The other replica would confirm what the former master still takes, and then forget it.
+    const lives: Fault = {
+      name: `failover while the master lives`,
+      severity: 'loss',
+      lasts: [0, 500],
+      strike: async () => {
+        const former = await deployment.master();
+        await deployment.failover();
+        return () => demoted(former);
+      },
+    };
+    return {
+      optionsFor: () => ({
+        connection: deployment.connection,
+        keyPrefix: PREFIX,
+        ...(replicas > 0 && { replication: { replicas } }),
+      }),
+      faults: oneAtATime([stopped, lives]),
+      failover: 5_000,
+      queues: true,
+      commands: () => commands.count(),
+      heal: async () => {
+        for (const server of servers) server.thaw();
+        await deployment.master();
+      },
+      ping: () => Promise.all(servers.map((server) => server.client().ping())),
+      residue: async () => residueOf([(await deployment.master()).client()]),
+      stop: () => deployment.stop(),
+    };
+  },
+});
+
+export const sentinelAlone = sentinel('sentinel', 0);
+export const sentinelConfirmed = sentinel('sentinel, replicas: 1', 1);
