@@ -33,6 +33,11 @@ export class Crew {
     await Promise.all(Array.from({ length: count }, (_, worker) => this.hire(worker)));
   }
 
+  /** How many have been killed and replaced. */
+  get killed(): number {
+    return this.journals.size - this.members.length;
+  }
+
   get size(): number {
     return this.members.length;
   }

@@ -101,7 +101,8 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     // Everybody comes back to work before the end.
     await sleep(1_000);
     const commands = await stage.commands();
-    const hanging = await crew.drain(recovery + 15_000);
+    const perProcess = loops * stage.perDead;
+    const hanging = await crew.drain(recovery + 15_000 + crew.killed * perProcess);
     const drained = now();
     const left = await settled(stage, LEASE + CLAIM + 1_000);
 
@@ -128,7 +129,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
       residue: { ...left, hanging },
       commands,
     };
-    const violations = check(history, { recovery, prompt: 300 });
+    const violations = check(history, { recovery, prompt: 300, perDead: stage.perDead });
     const holds = holdsOf(attempts);
     return {
       violations,

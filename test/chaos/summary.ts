@@ -1,7 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { serverProgram } from '../support/redis-server.js';
 import type { RoundResult } from './round.js';
 
 /** The figures of a run. */
 export class Summary {
+  readonly cores = availableParallelism();
+  readonly server = versionOf(serverProgram());
   rounds = 0;
   acquisitions = 0;
   handedOver = 0;
@@ -12,6 +17,13 @@ export class Summary {
   readonly byChecker: Record<string, number> = {};
   readonly strikes: Record<string, number> = {};
   readonly failedRounds: number[] = [];
+  /** The locks that were broken on purpose. */
+  controls: { name: string; caught: Record<string, number> }[] = [];
+  private readonly begun = performance.now();
+
+  get minutes(): number {
+    return (performance.now() - this.begun) / 60_000;
+  }
 
   constructor(readonly seed: number) {}
 
@@ -45,4 +57,26 @@ export class Summary {
     );
     console.log(`${String(violations)} violations ${JSON.stringify(this.byChecker)}\n`);
   }
+}
+
+/** Each round and each broken lock is a test. */
+export function jestReport({ rounds, failedRounds, controls }: Summary) {
+  const failed =
+    failedRounds.length + controls.filter(({ caught }) => Object.keys(caught).length === 0).length;
+  return {
+    success: failed === 0,
+    numPassedTests: rounds + controls.length - failed,
+    numFailedTests: failed,
+    numPendingTests: 0,
+    numTodoTests: 0,
+    numRuntimeErrorTestSuites: 0,
+  };
+}
+
+/** Such as `Redis 7.0.15`. */
+function versionOf(program: string | undefined): string | undefined {
+  if (program === undefined) return undefined;
+  const [, name, version] =
+    /^(\S+) server v=(\S+)/.exec(execFileSync(program, ['--version']).toString()) ?? [];
+  return `${name ?? ''} ${version ?? ''}`;
 }

@@ -53,8 +53,7 @@ export class SentinelDeployment {
   }
 
   /** Makes the sentinels replace the master, without asking whether it lives, and waits until all follow the new one. */
-  async failover(): Promise<RedisServer> {
-    const former = await this.master();
+  async failover(former: RedisServer): Promise<RedisServer> {
     const [port = 0] = this.ports;
     // It may not know a good replica yet, or still be at the last one.
     while (!(await ask(port, 'failover', NAME).then(Boolean, () => false))) await sleep(50);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { history, hold, lagging, lossOfData, refused } from './histories.js';
 import { liveness } from './liveness.js';
 
-const bounds = { recovery: 3_000, prompt: 300 };
+const bounds = { recovery: 3_000, prompt: 300, perDead: 0 };
 
 describe('liveness', () => {
   it('finds a lock that is free while somebody waits', () => {
@@ -35,6 +35,18 @@ describe('liveness', () => {
     const server = { lags: [{ from: 50, to: 250 }] };
     expect(liveness(history(holds(700), { server }), bounds)).toEqual([]);
     expect(liveness(history(holds(720), { server }), bounds)).toHaveLength(1);
+  });
+
+  it('allows for those who died while they waited, where each is told so', () => {
+    const dead = refused(5, 0, { process: 'B' });
+    delete dead.answered;
+    const processes = new Map(lagging('A', 0, 0)).set('B', {
+      ...lagging('B', 0, 0).get('B')!,
+      lastSeen: 20,
+    });
+    const holds = [hold(0), dead, hold(1_000, { invoked: 5 })];
+    expect(liveness(history(holds, { processes, healed: 100 }), { ...bounds, perDead: 1_000 })).toEqual([]);
+    expect(liveness(history(holds, { processes, healed: 100 }), bounds)).toHaveLength(1);
   });
 
   it('finds what is left when all have gone', () => {

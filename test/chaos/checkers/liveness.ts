@@ -3,6 +3,8 @@ import { type Attempt, byLock, endOf, type History, holdsOf, lagWithin, type Vio
 export interface LivenessBounds {
   /** ms that a lock may be free after the last fault while somebody waits: lease, failover, claim. */
   readonly recovery: number;
+  /** ms for each waiter whose process was killed. */
+  readonly perDead: number;
   /** The same where nothing has gone wrong at all. */
   readonly prompt: number;
 }
@@ -17,7 +19,7 @@ export function liveness(history: History, bounds: LivenessBounds): Violation[] 
 
 function stalls(
   { attempts, processes, server, faults, healed, drained }: History,
-  { recovery, prompt }: LivenessBounds,
+  { recovery, prompt, perDead }: LivenessBounds,
 ): Violation[] {
   const calm = faults.every(({ severity }) => severity === 'harmless');
   const since = calm ? -Infinity : healed;
@@ -33,7 +35,11 @@ function stalls(
       );
       // Who was not answered asks again after about as long a time.
       const silence = 2 * lagWithin(server, from - 100, to);
-      const bound = (calm ? prompt : recovery) + lag + silence;
+      const dead = waits.filter(
+        ({ answered, process, invoked }) =>
+          answered === undefined && invoked < to && (processes.get(process)?.lastSeen ?? to) < healed,
+      ).length;
+      const bound = (calm ? prompt : recovery) + lag + silence + dead * perDead;
       if (to - from > bound)
         found.push({
           checker: 'liveness',

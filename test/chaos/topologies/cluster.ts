@@ -62,6 +62,8 @@ export const cluster: Topology = {
       optionsFor: () => ({ connection: { cluster: nodes.addresses }, keyPrefix: PREFIX }),
       faults: oneAtATime(faults),
       failover: 6_000,
+      // A node does not know who listens at another, so each has to let its claim run out.
+      perDead: 1_000,
       queues: true,
       commands: () => commands.count(),
       heal: async () => {

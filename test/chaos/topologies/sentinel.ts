@@ -29,7 +29,7 @@ const sentinel = (name: string, replicas: number): Topology => ({
       strike: async () => {
         const former = await deployment.master();
         former.freeze();
-        await deployment.failover();
+        await deployment.failover(former);
         return async () => {
           former.thaw();
           await demoted(former);
@@ -43,7 +43,7 @@ const sentinel = (name: string, replicas: number): Topology => ({
       lasts: [0, 500],
       strike: async () => {
         const former = await deployment.master();
-        await deployment.failover();
+        await deployment.failover(former);
         return () => demoted(former);
       },
     };
@@ -55,6 +55,7 @@ const sentinel = (name: string, replicas: number): Topology => ({
       }),
       faults: oneAtATime([stopped, lives]),
       failover: 5_000,
+      perDead: 0,
       queues: true,
       commands: () => commands.count(),
       heal: async () => {

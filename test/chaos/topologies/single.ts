@@ -25,6 +25,7 @@ const single = (name: string, durable: boolean): Topology => ({
         ...(clock?.faults(server.url, PREFIX) ?? []),
       ],
       failover: 1_000,
+      perDead: 0,
       queues: true,
       commands: () => commands.count(),
       heal: async () => {

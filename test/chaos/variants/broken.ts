@@ -147,6 +147,12 @@ export const broken: readonly Control[] = [
     habits: { long: 0.4, longest: 3_000, fixedShare: 0 },
   },
   {
+    name: 'quorum of one',
+    patches: [{ file: 'stores/quorum/member.js', find: 'Math.floor(count / 2) + 1', replace: '1' }],
+    faults: [],
+    topology: 'quorum',
+  },
+  {
     name: 'queue served from its end',
     patches: [
       {

@@ -12,8 +12,11 @@ import { breakPackage } from './variant.js';
 const TRIES = 3;
 const DURATION = 3_500;
 
-/** Runs every broken lock and prints what has caught it. @returns whether all were caught */
-export async function controls(entry: string, names: readonly string[] = []): Promise<boolean> {
+/** Runs every broken lock and prints what has caught it. @returns for each, which checkers have, and how often */
+export async function controls(
+  entry: string,
+  names: readonly string[] = [],
+): Promise<{ name: string; caught: Record<string, number> }[]> {
   const chosen = broken.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)));
   const rows = await inPairs(chosen, async (control) => ({
     control,
@@ -27,7 +30,7 @@ export async function controls(entry: string, names: readonly string[] = []): Pr
         : [...caught].map(([checker, count]) => `${checker} ${String(count)}`).join(', ');
     console.log(`  ${control.name.padEnd(52)} ${verdict}`);
   }
-  return rows.every(({ caught }) => caught.size > 0);
+  return rows.map(({ control, caught }) => ({ name: control.name, caught: Object.fromEntries(caught) }));
 }
 
 async function caughtBy({ patches, faults, topology = 'single', ...options }: Control, entry: string) {
