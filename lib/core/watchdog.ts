@@ -1,6 +1,7 @@
 import { isLockUnavailableError } from '../lock.errors.js';
 import type { HoldState, LockStore, RenewRequest } from '../stores/lock-store.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
+import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';
 
 /** First pause after a renewal that failed, ms; doubled each time. The lease ends soon, so the first tries are quick. */
@@ -14,6 +15,8 @@ const FIRST_RETRY = 50;
 export class Watchdog {
   /** Each with the moment of its next renewal. */
   private readonly watched = new Map<Tenure, number>();
+  /** By node, so that one which does not answer holds up nobody else's renewals. */
+  private readonly lanes = new Map<string, RenewalLane>();
   private timer: NodeJS.Timeout | undefined;
   private wakesAt = Infinity;
 
@@ -83,27 +86,42 @@ export class Watchdog {
   }
 
   private renewDue(): void {
-    const sentAt = now();
-    const due: Tenure[] = [];
+    const time = now();
+    const due = new Map<string, Tenure[]>();
     let next = Infinity;
     for (const [tenure, renewAt] of this.watched) {
       // A deadline that has passed is announced here and now.
       if (tenure.renewing || !tenure.held) continue;
       // A tenth of the lease early is soon enough to come along.
-      if (renewAt <= sentAt + tenure.terms.leaseTime / 10) due.push(tenure);
-      else next = Math.min(next, renewAt);
+      if (renewAt > time + tenure.terms.leaseTime / 10) {
+        next = Math.min(next, renewAt);
+        continue;
+      }
+      const node = this.store.nodeOf?.(tenure.name) ?? '';
+      const beside = due.get(node);
+      if (beside === undefined) due.set(node, [tenure]);
+      else beside.push(tenure);
     }
-    if (due.length > 0) void this.renew(due, sentAt);
+    for (const [node, tenures] of due) this.laneOf(node).add(tenures);
     this.wakeAt(next);
   }
 
-  private async renew(due: readonly Tenure[], sentAt: number): Promise<void> {
+  private laneOf(node: string): RenewalLane {
+    let lane = this.lanes.get(node);
+    if (lane === undefined) {
+      lane = new RenewalLane((share) => this.renew(share));
+      this.lanes.set(node, lane);
+    }
+    return lane;
+  }
+
+  private async renew(due: readonly Tenure[]): Promise<void> {
+    const sentAt = now();
     const requests = due.map((tenure) => requestFor(tenure, sentAt));
     const renewals = this.ask(requests);
     const failures = new Map<unknown, string[]>();
     await Promise.all(
       due.map(async (tenure, index) => {
-        tenure.renewing = true;
         let renewAt = sentAt + tenure.terms.leaseTime / 3;
         try {
           const state = (await renewals[index]) ?? 'deleted';

@@ -23,6 +23,13 @@ export interface LockStore {
   placeOf(name: string): string;
 
   /**
+   * Which server answers for a lock, so that one which does not answer holds up no other's renewals. It has no bearing
+   * on anything else.
+   * @default the same for all
+   */
+  nodeOf?(name: string): string;
+
+  /**
    * Makes each hold last `leaseTime` from now; never shortens one. One promise per hold, so that a node that does
    * not answer delays nobody else's.
    */

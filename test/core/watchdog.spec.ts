@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { LockLostError } from '../../lib/index.js';
-import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import { type HoldState, type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -25,6 +25,29 @@ afterEach(async () => {
   jest.useRealTimers();
 });
 
+/** Leases that are all due 10 s from now, in a store that answers renewals only when it is told to. */
+async function manyDueAtOnce(count: number) {
+  const asked: string[] = [];
+  let gate = deferred();
+  const renew = store.renew.bind(store);
+  store.onRenew = () => gate.promise;
+  jest.spyOn(store, 'renew').mockImplementation((requests) => {
+    asked.push(...requests.map(({ name }) => name));
+    return renew(requests);
+  });
+  const answer = () => {
+    gate.resolve();
+    gate = deferred();
+  };
+  const names = Array.from({ length: count - 1_000 }, (_, n) => `long${String(n)}`);
+  const shorter = Array.from({ length: 1_000 }, (_, n) => `short${String(n)}`);
+  const leases = await Promise.all([
+    ...names.map((name) => locks.acquire(name)),
+    ...shorter.map((name) => locks.acquire(name, { leaseTime: 29_000, renew: true })),
+  ]);
+  return { leases, asked, answer };
+}
+
 describe('the watchdog', () => {
   it('renews at a third of the lease', async () => {
     const lease = await locks.acquire('a');
@@ -45,6 +68,54 @@ describe('the watchdog', () => {
     }
     await jest.advanceTimersByTimeAsync(10_000);
     expect(store.calls.renew).toBe(1);
+  });
+
+  it('gives the store a few thousand at a time, and those first that end first', async () => {
+    const { leases, asked, answer } = await manyDueAtOnce(5_000);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(asked).toHaveLength(2_000);
+    // The last thousand were taken for a shorter time: due with the others, they end first.
+    expect(asked.slice(0, 1_000).every((name) => name.startsWith('short'))).toBe(true);
+    answer();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(asked).toHaveLength(4_000);
+    answer();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(asked).toHaveLength(5_000);
+    expect(new Set(asked).size).toBe(5_000);
+    answer();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(leases.every((lease) => lease.remainingTime() > 20_000)).toBe(true);
+  });
+
+  it('does not renew what was released before it was its turn', async () => {
+    const { leases, asked, answer } = await manyDueAtOnce(3_000);
+    await jest.advanceTimersByTimeAsync(10_000);
+    const standing = leases.filter(({ name }) => !asked.includes(name));
+    expect(standing).toHaveLength(1_000);
+    await Promise.all(standing.map((lease) => lease.release()));
+    answer();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(asked).toHaveLength(2_000);
+  });
+
+  it('renews those of other nodes while one does not answer', async () => {
+    Object.assign(store, { nodeOf: (name: string) => name.slice(0, 4) });
+    const renew = store.renew.bind(store);
+    jest
+      .spyOn(store, 'renew')
+      .mockImplementation((requests) =>
+        requests[0]?.name.startsWith('dead') === true
+          ? requests.map(() => new Promise<HoldState>(() => undefined))
+          : renew(requests),
+      );
+    const names = Array.from({ length: 4_000 }, (_, n) => `dead${String(n)}`);
+    await Promise.all([...names, 'well'].map((name) => locks.acquire(name)));
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect((await locks.inspect('well'))?.remainingTime).toBeGreaterThan(19_000);
+    const lost = events.filter((event) => event.type === 'lost');
+    expect(lost).toHaveLength(4_000);
+    expect(lost.every(({ reason }) => reason === 'unreachable')).toBe(true);
   });
 
   it('leaves fixed leases alone', async () => {

@@ -104,6 +104,11 @@ export class RedisLockStore implements LockStore {
     return String(this.connection.groupOf(this.keys(name).lock));
   }
 
+  nodeOf(name: string): string {
+    if (!this.connection.isCluster) return this.connection.node;
+    return this.connection.nodeOf(this.keys(name).lock)?.node ?? '';
+  }
+
   private async enterQueue(
     { name, owner, leaseTime }: AcquireRequest,
     { kind, mode, capacity, place, beside }: QueueRequest,
