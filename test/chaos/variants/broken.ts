@@ -31,7 +31,7 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "redis.call('HEXISTS', lock, owner) == 1 or redis.call('EXISTS', lock) == 0",
+        find: "redis.call('HLEN', lock) == 0 or redis.call('HEXISTS', lock, owner) == 1",
         replace: 'true',
       },
     ],
@@ -42,8 +42,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end\\n\\n-- The lock comes first",
-        replace: '-- The lock comes first',
+        find: "if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end",
+        replace: "redis.call('DEL', KEYS[1])",
       },
     ],
     faults: LATE,

@@ -11,12 +11,12 @@
 --
 -- Returns 1, or 0 when the owner did not hold it.
 
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
-
 -- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
 if ARGV[6] == '0' then
-  redis.call('DEL', KEYS[1])
+  -- The owner's is the only field, and the hash goes with it.
+  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 else
+  if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
   -- Under another owner, whom a renewal that comes late does not know. The key stays: in a slot that is on the move,
   -- one that is gone cannot be made anew.
   redis.call('PEXPIRE', KEYS[1], ARGV[6])
