@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../lib/index.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
@@ -53,6 +54,27 @@ describe('The commands that Redis gets', () => {
       );
     });
     expect(commands).toHaveLength(100);
+  });
+
+  it('64 acquisitions of one moment leave our own client in one piece', async () => {
+    const read = async () =>
+      Number(/^total_reads_processed:(\d+)/m.exec(await server.client().info('stats'))?.[1]);
+    const before = await read();
+    const leases = await Promise.all(Array.from({ length: 64 }, (_, n) => a.acquire(String(n))));
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect((await read()) - before).toBeLessThan(16);
+  });
+
+  it("the application's own client is left as it is, its socket included", async () => {
+    const client = new Redis(server.url);
+    cast.add(() => {
+      client.disconnect();
+    });
+    const c = cast.service({ connection: client });
+    await (await c.acquire('warm-up')).release();
+    const cork = jest.spyOn(client.stream, 'cork');
+    await Promise.all(Array.from({ length: 64 }, async (_, n) => (await c.acquire(String(n))).release()));
+    expect(cork).not.toHaveBeenCalled();
   });
 
   it('a re-entry: none', async () => {

@@ -31,6 +31,8 @@ export class RedisConnection implements Deployment {
   private leftReplicaAt = -Infinity;
   private epoch = ++epochs;
   private readonly queueing = new Set<() => void>();
+  /** The socket that holds back what is written, until the end of this turn. */
+  private gathering: Redis['stream'] | undefined;
   private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
 
   constructor(
@@ -97,6 +99,7 @@ export class RedisConnection implements Deployment {
     const time = () => Math.max(1, Math.min(this.commandTimeout, until - performance.now()));
     if (this.client.status !== 'ready') await this.ready(time());
     if (acquisition?.unwanted === true) throw new NotConnected('taken back', undefined);
+    this.gather();
     const { epoch } = this;
     const evaluate = asking ? this.ask : this.evaluate;
     const reply = await within(time(), (over) =>
@@ -181,6 +184,21 @@ export class RedisConnection implements Deployment {
     this.leftReplicaAt = performance.now();
     this.state.lastError = error;
     this.client.disconnect(true);
+  }
+
+  /**
+   * What leaves in one turn of the event loop leaves in one piece: a write to the socket costs as much as a command.
+   * A client of the user's is left alone.
+   */
+  private gather(): void {
+    const { stream } = this.client;
+    if (!this.owned || this.gathering === stream) return;
+    this.gathering = stream;
+    stream.cork();
+    process.nextTick(() => {
+      this.gathering = undefined;
+      stream.uncork();
+    });
   }
 
   private settleQueue(): void {
