@@ -61,6 +61,7 @@ export class LockClient {
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
       open: (line, terms, origin) => this.open(line, line.name, terms, origin),
+      begin: (tenure) => this.begin(tenure),
       giveBack: (tenure, keepFor) => this.giveBack(tenure, keepFor),
     };
     this.places = new QueuePlaces(this.id, {
@@ -109,10 +110,9 @@ export class LockClient {
    * Waits for the lock. The tenure that it resolves with belongs to the caller, who has to release it.
    * @throws LockClosedError once the client is closing, and what WaitingLine.join throws
    */
-  async obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
-    if (this.closed) throw new LockClosedError(name);
-    const tenure = await this.lineOf(name).join(request);
-    return 'busy' in tenure ? tenure : this.begin(tenure);
+  obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
+    if (this.closed) return Promise.reject(new LockClosedError(name));
+    return this.lineOf(name).join(request);
   }
 
   /**

@@ -38,6 +38,8 @@ export interface LineContext extends WaitingContext {
   readonly leaseTime: number;
   readonly localHandoff: number;
   open(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure;
+  /** A holder begins. */
+  begin(tenure: Tenure): Tenure;
 }
 
 /**
@@ -145,7 +147,7 @@ export class WaitingLine implements TenureKeeper, Line {
     tenure.holder = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
-    next.grant(tenure);
+    next.grant(this.context.begin(tenure));
     return true;
   }
 
@@ -227,7 +229,7 @@ export class WaitingLine implements TenureKeeper, Line {
       const { fencingToken } = reply;
       const { owner, terms, sentAt } = attempt;
       this.tenure = this.context.open(this, terms, { owner, fencingToken, grantedAt: sentAt, leaseTime });
-      taker.grant(this.tenure);
+      taker.grant(this.context.begin(this.tenure));
       return 0;
     }
   }

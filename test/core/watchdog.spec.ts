@@ -239,4 +239,19 @@ describe('the watchdog', () => {
     expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
     await bounded.onApplicationShutdown();
   });
+
+  it('counts maxHoldTime anew for who gets the lock by a hand-off', async () => {
+    const bounded = new LockService({ store, leaseTime: 30_000, maxHoldTime: 20_000 });
+    const first = await bounded.acquire('b');
+    const waiting = bounded.acquire('b');
+    await jest.advanceTimersByTimeAsync(3_000);
+    await first.release();
+    const second = await waiting;
+    expect(second.owner).toBe(first.owner);
+    await jest.advanceTimersByTimeAsync(19_000);
+    expect(second.held).toBe(true);
+    await jest.advanceTimersByTimeAsync(1_100);
+    expect((second.signal.reason as LockLostError).reason).toBe('max-hold');
+    await bounded.onApplicationShutdown();
+  });
 });

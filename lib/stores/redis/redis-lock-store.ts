@@ -20,7 +20,7 @@ import { kindMismatch } from '../kind-mismatch.js';
 import { nodeWarnings } from '../preflight.js';
 import { overallStatus } from '../overall-status.js';
 import type { RedisConnection } from './connection.js';
-import type { Acquisition, Argument, Command, Deployment, Listener, Subscriptions } from './deployment.js';
+import type { Argument, Command, Deployment, Listener, Subscriptions } from './deployment.js';
 import { keysOf, type LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import {
@@ -67,9 +67,9 @@ export class RedisLockStore implements LockStore {
     this.connection = options.connection;
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
     const { name, queue } = request;
-    return await this.confirmed(name, () =>
+    return this.confirmed(name, () =>
       queue === undefined ? this.take(request) : this.enterQueue(request, queue),
     );
   }
@@ -286,11 +286,17 @@ export class RedisLockStore implements LockStore {
   }
 
   /** A grant counts when replicas have it, if they are to have it. */
-  private async confirmed<R extends { readonly granted: boolean }>(
+  private confirmed<R extends { readonly granted: boolean }>(
     name: string,
     ask: () => Promise<R>,
   ): Promise<R> {
-    if (this.options.replication === undefined) return await ask();
+    return this.options.replication === undefined ? ask() : this.askAndConfirm(name, ask);
+  }
+
+  private async askAndConfirm<R extends { readonly granted: boolean }>(
+    name: string,
+    ask: () => Promise<R>,
+  ): Promise<R> {
     await this.learnSharding(name); // and with it which node has the lock
     const confirm = this.confirmation(name);
     const reply = await ask();
@@ -334,7 +340,9 @@ export class RedisLockStore implements LockStore {
     const entering = this.entering.get(owner) ?? new Set();
     this.entering.set(owner, entering.add(acquisition));
     try {
-      return await this.run(script, keys, args, name, acquisition);
+      return await this.connection.run(script, keys, args, acquisition);
+    } catch (error) {
+      throw translate(error, name);
     } finally {
       entering.delete(acquisition);
       if (entering.size === 0) this.entering.delete(owner);
@@ -391,10 +399,9 @@ export class RedisLockStore implements LockStore {
     keys: readonly string[],
     args: readonly Argument[],
     name: string | undefined,
-    acquisition?: Acquisition,
   ): Promise<unknown> {
     try {
-      return await this.connection.run(script, keys, args, acquisition);
+      return await this.connection.run(script, keys, args);
     } catch (error) {
       throw translate(error, name);
     }
