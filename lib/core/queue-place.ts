@@ -30,6 +30,8 @@ export interface QueuedRequest extends WaitRequest {
 
 export interface PlacesContext extends WaitingContext {
   readonly store: Pick<LockStore, 'acquire' | 'listen'>;
+  /** The module's, ms: nobody waits for a message for longer. */
+  readonly leaseTime: number;
   open(request: QueuedRequest, origin: TenureOrigin): Tenure;
 }
 
@@ -129,7 +131,7 @@ export class QueuePlace {
         this.lastHolder = reply.holder;
         this.arrival = reply.arrival ?? this.arrival;
         if (waitTime === 0 || this.expired) this.leave({ busy: true, holder: reply.holder });
-        else if (place !== undefined) await this.sleepUntil(now() + reply.retryAfter + jitter());
+        else if (place !== undefined) await this.sleepUntil(this.after(reply.retryAfter));
         else if (!(await this.ear.listen())) await this.sleepUntil(now() + Math.min(reply.retryAfter, POLL));
       }
     }
@@ -139,7 +141,7 @@ export class QueuePlace {
     if (message.type === 'missed') {
       this.lookAgain();
     } else if (message.type === 'next') {
-      this.lookAt = now() + message.within + jitter();
+      this.lookAt = this.after(message.within);
       this.resume?.();
     } else if (now() < deadlineOf(message.grantedAt, CLAIM)) {
       this.grant({ ...message, leaseTime: Math.min(CLAIM, this.request.terms.leaseTime) });
@@ -188,6 +190,11 @@ export class QueuePlace {
     this.waitTimer.clear();
     this.request.signal?.removeEventListener('abort', this.onAbort);
     this.resume?.();
+  }
+
+  /** When to look again. The holder may hold for long, and the message that it has gone may be lost. */
+  private after(time: number): number {
+    return now() + Math.min(time, this.context.leaseTime) + jitter();
   }
 
   private isSettled(): boolean {

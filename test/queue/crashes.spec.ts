@@ -82,6 +82,20 @@ describe('kill -9', () => {
     await lease.release();
   });
 
+  it('of the holder: those who may enter together do so, for the first who looks lets in the others', async () => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 1_500 });
+    await take(worker, 'together', WRITE);
+    const readers = [1, 2, 3].map(() => lockOf(service, 'together', READ).acquire(PATIENT));
+    await queued(service, 'together', 3);
+    await worker.kill();
+    const [first, ...others] = readers;
+    await first;
+    const [leases, took] = await timed(Promise.all(others));
+    expect(took).toBeLessThan(CLAIM / 2);
+    expect(leases.every(({ held }) => held)).toBe(true);
+  });
+
   it('of the holder and all who stand behind it: the first one alive waits for the lease and one claim', async () => {
     const service = stage.service();
     const worker = await stage.worker({ leaseTime: 1_500 });
@@ -290,6 +304,19 @@ describe('lost messages', () => {
     await Promise.all(waiters);
     expect(log).toEqual(order);
   });
+
+  it('whoever misses its grant looks once per lease of the module, however long the holder may hold', async () => {
+    const proxy = await stage.proxy();
+    const holder = await stage.service().getFairLock('unheard').acquire({ leaseTime: 60_000 });
+    const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
+    const lease = waiting.getFairLock('unheard').acquire(PATIENT);
+    await queued(waiting, 'unheard', 1);
+    proxy.messages('dropped');
+    await holder.release();
+    const [{ held }, took] = await timed(lease);
+    expect(held).toBe(true);
+    expect(took).toBeLessThan(30_000);
+  }, 70_000);
 
   it('a cut of all connections while waiting: everyone gets the lock in turn', async () => {
     const proxy = await stage.proxy();

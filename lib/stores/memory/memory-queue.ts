@@ -65,7 +65,10 @@ export class MemoryQueue {
     const mayPass = head === undefined || head.owner === owner || beside !== undefined;
     if (mayPass && this.admits(mode, beside)) {
       this.leaveQueue(owner);
-      return { granted: true, fencingToken: this.hold(owner, mode, performance.now() + leaseTime) };
+      const fencingToken = this.hold(owner, mode, performance.now() + leaseTime);
+      // It has looked by itself, so nobody has told those behind it, some of whom may enter too.
+      if (head?.owner === owner) this.advance();
+      return { granted: true, fencingToken };
     }
     const arrival = place === undefined ? undefined : this.stand(owner, mode, place.arrival);
     const rank = Math.max(

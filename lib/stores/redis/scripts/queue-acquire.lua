@@ -58,7 +58,12 @@ if head and head ~= entry and admits(string.sub(head, 1, 1), kind, capacity) the
 end
 
 -- Whoever reads beside its own write hold passes those who wait: it is what they wait for.
-if (not head or head == entry or beside ~= '') and admits(mode, kind, capacity, beside) then return enter() end
+if (not head or head == entry or beside ~= '') and admits(mode, kind, capacity, beside) then
+  local reply = enter()
+  -- It has looked by itself, so nobody has told those behind it, some of whom may enter too.
+  if head == entry then advance(kind, capacity, channel, stay) end
+  return reply
+end
 
 local arrival = redis.call('ZSCORE', KEYS[2], entry) or tonumber(ARGV[7])
 if ARGV[6] == '1' then
