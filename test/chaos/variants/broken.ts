@@ -25,6 +25,9 @@ const CLIENT = 'core/lock-client.js';
 /** Anybody may be late with a release whose lease another has got meanwhile. */
 const LATE = ['worker stopped', 'event loop blocked', 'replies lost after the command was carried out'];
 
+/** Only there does a process hand over by itself. */
+const PLAIN_ONLY = ['plain', 'busy'].map((name) => ({ name, kind: 'lock' as const }));
+
 export const broken: readonly Control[] = [
   {
     name: 'acquisition without the check that it is free',
@@ -132,6 +135,7 @@ export const broken: readonly Control[] = [
     ],
     faults: ['worker stopped', 'event loop blocked'],
     habits: { fixedShare: 0, long: 0.2, patient: 1 },
+    locks: PLAIN_ONLY,
   },
   {
     name: 'what the store says to a renewal is not heard',

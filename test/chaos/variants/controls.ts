@@ -18,7 +18,7 @@ export async function controls(
   names: readonly string[] = [],
 ): Promise<{ name: string; caught: Record<string, number> }[]> {
   const chosen = broken.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)));
-  const rows = await inPairs(chosen, async (control) => ({
+  const rows = await together(chosen, async (control) => ({
     control,
     caught: await caughtBy(control, entry),
   }));
@@ -56,13 +56,13 @@ async function caughtBy({ patches, faults, topology = 'single', ...options }: Co
   return caught;
 }
 
-/** Two at a time: they mostly wait. */
-async function inPairs<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+/** Three at a time: they mostly wait. */
+async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async () => {
     for (let index = next++; index < items.length; index = next++) results[index] = await run(items[index]!);
   };
-  await Promise.all([worker(), worker()]);
+  await Promise.all([worker(), worker(), worker()]);
   return results;
 }
