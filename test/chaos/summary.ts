@@ -19,15 +19,13 @@ export class Summary {
   readonly failedRounds: number[] = [];
   /** The locks that were broken on purpose. */
   controls: { name: string; caught: Record<string, number> }[] = [];
-  private readonly begun = performance.now();
-
-  get minutes(): number {
-    return (performance.now() - this.begun) / 60_000;
-  }
+  minutes = 0;
+  readonly #begun = performance.now();
 
   constructor(readonly seed: number) {}
 
   add(topology: string, number: number, result: RoundResult): void {
+    this.minutes = (performance.now() - this.#begun) / 60_000;
     this.rounds++;
     this.acquisitions += result.acquisitions;
     this.handedOver += result.handedOver;
