@@ -12,7 +12,7 @@ const { values } = parseArgs({
   options: {
     /** For so long, instead of one short round of each topology. */
     minutes: { type: 'string' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 1e9)) },
+    seed: { type: 'string' },
     topology: { type: 'string', multiple: true },
     /** Runs this one again, alone. */
     round: { type: 'string' },
@@ -33,15 +33,16 @@ const { values } = parseArgs({
 });
 
 const PACKAGE = new URL('../../dist/index.js', import.meta.url).href;
-const seed = Number(values.seed);
+const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 const stages = topologies.filter(({ name }) => values.topology?.includes(name) ?? true);
 if (stages.length === 0)
   throw new Error(`--topology is one of ${topologies.map(({ name }) => name).join(', ')}`);
 
 const summary = new Summary(seed);
 if (values.controls !== 'only') {
+  const same = values.seed === undefined ? ['--seed', String(seed)] : [];
   console.log(
-    `Seed ${String(seed)}; the same seed strikes the same way: npm run chaos -- --seed ${String(seed)}`,
+    `To strike the same way again: npm run chaos -- ${[...process.argv.slice(2).map(quoted), ...same].join(' ')}`,
   );
   const long = values.minutes !== undefined;
   const end = performance.now() + Number(values.minutes) * 60_000;
@@ -95,4 +96,8 @@ function report(
   );
   for (const { checker, message } of violations.slice(0, 10)) console.log(`  ${checker}: ${message}`);
   if (journals !== undefined) console.log(`  faults: ${Object.keys(strikes).join(', ')}`);
+}
+
+function quoted(argument: string): string {
+  return argument.includes(' ') ? `'${argument}'` : argument;
 }

@@ -9,9 +9,10 @@ export async function residueOf(clients: readonly Redis[]): Promise<Omit<Residue
       const keys = await client.keys('*');
       const ttls = await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
       const list = (await client.call('CLIENT', 'LIST')) as string;
+      // Servers, sentinels, and what a server that has moved a slot keeps open for the next one.
       const connections = list
         .split('\n')
-        .filter((line) => line !== '' && !/ flags=[^ ]*[SM]| name=sentinel-/.test(line));
+        .filter((line) => line !== '' && !/ flags=[^ ]*[SM]| name=sentinel-| cmd=restore/.test(line));
       return {
         // Expired between the two questions.
         keys: ttls.filter(({ ttl }) => ttl !== -2),

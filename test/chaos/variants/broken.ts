@@ -133,8 +133,8 @@ export const broken: readonly Control[] = [
       },
       { file: TENURE, find: LOSS_TIMER, replace: '' },
     ],
-    faults: ['worker stopped', 'event loop blocked'],
-    habits: { fixedShare: 0, long: 0.2, patient: 1 },
+    faults: ['worker stopped', 'event loop blocked', 'server stopped', 'requests lost'],
+    habits: { fixedShare: 0, long: 0.5, longest: 1_500, patient: 1 },
     locks: PLAIN_ONLY,
   },
   {
