@@ -22,8 +22,9 @@ const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 
 /** @type {import('jest').Config} */
 export default {
-  // Real servers and real processes: two files at a time keep the timings of a small machine apart.
-  maxWorkers: 2,
+  // Real servers and real processes: few files at a time keep the timings of a small machine apart, but most of them
+  // wait most of the time.
+  maxWorkers: 3,
   testTimeout: 30_000,
   globalSetup: '<rootDir>/test/support/provide-redis.mjs',
   projects: [
