@@ -19,6 +19,7 @@ const LINE = 'core/waiting-line.js';
 const TENURE = 'core/tenure.js';
 const DEADLINE = 'core/deadline.js';
 const WATCHDOG = 'core/watchdog.js';
+const LANE = 'core/renewal-lane.js';
 const LOSS_TIMER = 'if (this.held)\n                this.lossTimer = this.armLossTimer();';
 const CLIENT = 'core/lock-client.js';
 
@@ -85,6 +86,7 @@ export const broken: readonly Control[] = [
     patches: [
       { file: WATCHDOG, find: 'tenure.renewing || !tenure.held', replace: 'tenure.renewing' },
       { file: CLIENT, find: 'this.watchdog.forget(tenure);', replace: '' },
+      { file: LANE, find: '.filter((tenure) => tenure.held)', replace: '' },
     ],
     faults: [],
   },
