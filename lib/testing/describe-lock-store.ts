@@ -580,6 +580,26 @@ export function describeLockStore(
         for (const owner of ['a:2', 'a:3']) await store.release({ name, owner, queue: SEMAPHORE });
       });
 
+      it('remembers kind and token while anybody holds it, whoever comes and goes beside', async () => {
+        const name = freshName();
+        const read = (owner: string, leaseTime: number) =>
+          store.acquire({ name, owner, leaseTime, queue: { ...READ, ...ASK } });
+        await read('a:1', LEASE);
+        const last = tokenOf(await read('a:2', 100));
+        await read('a:3', 100);
+        await store.release({ name, owner: 'a:3', queue: READ });
+        await until(async () => (await store.inspect(name))?.holders.length === 1);
+        const semaphore = other.acquire({
+          name,
+          owner: 'b:1',
+          leaseTime: LEASE,
+          queue: { ...SEMAPHORE, ...ASK },
+        });
+        await assert.rejects(semaphore, isLockKindMismatchError);
+        assert.ok(tokenOf(await read('a:4', LEASE)) > last);
+        for (const owner of ['a:1', 'a:4']) await store.release({ name, owner, queue: READ });
+      });
+
       it('is one kind per name, the plain lock included', async () => {
         const name = freshName();
         const fair = { name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../lib/index.js';
+import { createStore } from '../../lib/stores/create-store.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { FAIR, type Kind, lockOf, queued, READ, semaphore, timed, WRITE } from './kinds.js';
 
@@ -137,6 +138,57 @@ describe('What is in the store', () => {
     expect(await stage.redis.pttl('{lock:extended}:fence')).toBeGreaterThan(await stage.ttl('extended'));
     await lease.release();
   });
+
+  const SHARED: [string, Kind][] = [
+    ['read', READ],
+    ['semaphore', semaphore(3)],
+  ];
+  it.each(SHARED)(
+    '%s: the fence outlives a long lease beside which a short one comes',
+    async (name, kind) => {
+      const service = stage.service();
+      const lock = lockOf(service, name, kind);
+      const long = await lock.acquire({ leaseTime: 5 * HOUR });
+      const fenceStays = async () => {
+        expect(await stage.redis.pttl(`{lock:${name}}:fence`)).toBeGreaterThan(await stage.ttl(name));
+      };
+      const short = await lock.acquire({ leaseTime: 2_000 });
+      await fenceStays();
+      await short.release();
+      await fenceStays();
+      await long.release();
+    },
+  );
+
+  it('the fence outlives a long lease beside which a short one was waited for', async () => {
+    const service = stage.service();
+    const lock = service.getSemaphore('beside', 2);
+    const long = await lock.acquire({ leaseTime: 5 * HOUR });
+    const holder = await lock.acquire();
+    const waiting = lock.acquire({ leaseTime: 2_000 });
+    await queued(service, 'beside', 1);
+    await holder.release();
+    const short = await waiting;
+    expect(await stage.redis.pttl('{lock:beside}:fence')).toBeGreaterThan(await stage.ttl('beside'));
+    // As a waiter does that has heard nothing of its grant.
+    const { kind, mode, capacity } = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
+    const queue = { kind, mode, capacity, place: undefined, beside: undefined };
+    const store = createStore({ connection: stage.server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
+    await store.acquire({ name: 'beside', owner: short.owner, leaseTime: 2_000, queue });
+    await store.close();
+    expect(await stage.redis.pttl('{lock:beside}:fence')).toBeGreaterThan(await stage.ttl('beside'));
+    await short.release();
+    await long.release();
+  });
+
+  it.each<[string, Kind]>([['plain', {}], ...KINDS])(
+    '%s: the fence outlives a lock that is kept for long after its release',
+    async (name, kind) => {
+      await lockOf(stage.service(), name, kind).using({ minHoldTime: 5 * HOUR }, () => undefined);
+      expect(await stage.ttl(name)).toBeGreaterThan(4 * HOUR);
+      expect(await stage.redis.pttl(`{lock:${name}}:fence`)).toBeGreaterThan(await stage.ttl(name));
+    },
+  );
 
   it('the queue outlives the lease that it waits for', async () => {
     const service = stage.service();

@@ -4,7 +4,7 @@
 -- ARGV[1]  PUBLISH, or SPUBLISH
 -- ARGV[2]  channel of the plain lock
 -- ARGV[3]  prefix of the channels of waiting processes
--- ARGV[4]  how long the fence stays, ms
+-- ARGV[4]  how long the fence outlives the last holder, ms
 -- ARGV[5]  as in queue.include.lua
 --
 -- Returns 1, or 0 when nobody held it. A key of another type is an error, and stays.

@@ -11,7 +11,7 @@
 -- ARGV[7]  the arrival that the owner was told before, microseconds; 0 when it is new
 -- ARGV[8]  the owner's own write hold, beside which it may read; '' when it has none
 -- ARGV[9]  prefix of the channels of waiting processes
--- ARGV[10] how long the fence outlives the lease, ms
+-- ARGV[10] how long the fence outlives the last holder, ms
 -- ARGV[11] as in queue.include.lua
 --
 -- Returns { 1, server ms, server, token } when it holds the lock now, { 0, server ms, server, ms until it should look
@@ -20,7 +20,7 @@
 -- @include queue
 
 local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local beside, channel, stay = ARGV[8], ARGV[9], ARGV[5] + ARGV[10]
+local beside, channel, stay = ARGV[8], ARGV[9], ARGV[10]
 local member, entry = mode .. owner, mode .. ' ' .. owner
 
 read_fence()
@@ -36,7 +36,7 @@ local function enter(deadline)
   hold(member, math.max(deadline or 0, now + lease))
   -- A claim has its token already, and it may be in use.
   if deadline and last_owner == owner then
-    redis.call('PEXPIRE', KEYS[3], stay)
+    keep_fence(stay)
     return { 1, now, server(), last }
   end
   local token = next_token()
@@ -73,7 +73,7 @@ if ARGV[6] == '1' then
   end
   redis.call('ZADD', KEYS[2], arrival, entry)
   -- The queue outlives whom it waits for.
-  redis.call('PEXPIRE', KEYS[2], stay + math.max(in_the_way('x') - now, 0))
+  redis.call('PEXPIRE', KEYS[2], lease + stay + math.max(in_the_way('x') - now, 0))
 end
 
 local ends_at, holder = in_the_way(mode)

@@ -40,21 +40,29 @@ local function next_token() return math.max(last + 1, micros) end
 -- Digit by digit, where Lua would round.
 local function digits(n) return string.format('%.0f', n) end
 
--- Keeps the last token, with the lock's kind, so that one name is never two kinds at once.
-local function write_fence(token, owner, kind, capacity, stay)
-  last, last_owner = token, owner
-  redis.call('SET', KEYS[3], digits(token) .. ' ' .. owner .. ' ' .. kind .. ' ' .. digits(capacity), 'PX', stay)
-end
-
 -- The lock's key lives as long as its last holder.
+local latest_end
 local function keep_until_last()
-  redis.call('PEXPIREAT', KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+  latest_end = tonumber(redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+  redis.call('PEXPIREAT', KEYS[1], latest_end)
 end
 
 local function hold(member, deadline)
   holders = holders + redis.call('ZADD', KEYS[1], deadline, member)
-  if holders > 1 then keep_until_last() else redis.call('PEXPIREAT', KEYS[1], deadline) end
+  if holders > 1 then return keep_until_last() end
+  latest_end = deadline
+  redis.call('PEXPIREAT', KEYS[1], deadline)
 end
+
+-- Keeps the last token, with the lock's kind, so that one name is never two kinds at once. Called after `hold`: it
+-- outlives the last holder, who need not be the one that has just entered.
+local function write_fence(token, owner, kind, capacity, stay)
+  last, last_owner = token, owner
+  local fence = digits(token) .. ' ' .. owner .. ' ' .. kind .. ' ' .. digits(capacity)
+  redis.call('SET', KEYS[3], fence, 'PXAT', latest_end + stay)
+end
+
+local function keep_fence(stay) redis.call('PEXPIREAT', KEYS[3], latest_end + stay) end
 
 -- Owner of the exclusive hold, '' without one. While a script runs, none comes to others, and none goes after this.
 local exclusive
@@ -103,8 +111,8 @@ local function advance(kind, capacity, channel, stay)
         redis.call('ZREM', KEYS[2], entry)
         local token = next_token()
         if tell(owner, table.concat({ 'granted', owner, digits(token), digits(now), server() }, ' '), channel) then
-          write_fence(token, owner, kind, capacity, stay)
           hold(mode .. owner, now + CLAIM)
+          write_fence(token, owner, kind, capacity, stay)
         end
       else
         if tell(owner, 'next ' .. owner .. ' ' .. digits(in_the_way(mode) - now), channel) then return end

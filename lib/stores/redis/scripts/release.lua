@@ -6,11 +6,12 @@
 -- ARGV[2]  PUBLISH, or SPUBLISH
 -- ARGV[3]  channel
 -- ARGV[4]  the last fencing token given out under this hold; 0 when it is the one that the fence has
--- ARGV[5]  how long the fence stays, ms
+-- ARGV[5]  how long the fence outlives the lock, ms
 -- ARGV[6]  how long the lock stays taken all the same, ms; 0 frees it
 --
 -- Returns 1, or 0 when the owner did not hold it.
 
+local stay = ARGV[5] + ARGV[6]
 -- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
 if ARGV[6] == '0' then
   -- The owner's is the only field, and the hash goes with it.
@@ -22,11 +23,12 @@ else
   redis.call('PEXPIRE', KEYS[1], ARGV[6])
   redis.call('HSET', KEYS[1], 'kept:' .. ARGV[1], 1)
   redis.call('HDEL', KEYS[1], ARGV[1])
+  if redis.call('PTTL', KEYS[2]) < stay then redis.call('PEXPIRE', KEYS[2], stay) end
 end
 if ARGV[4] ~= '0' then
   local fence = redis.call('GET', KEYS[2])
   local last = fence and tonumber(string.match(fence, '^%d+'))
-  if not last or last < tonumber(ARGV[4]) then redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5]) end
+  if not last or last < tonumber(ARGV[4]) then redis.call('SET', KEYS[2], ARGV[4], 'PX', stay) end
 end
 -- Also where the lock stays: who waits has been told of a later end.
 redis.call(ARGV[2], ARGV[3], '0')
