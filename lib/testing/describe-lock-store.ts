@@ -552,6 +552,25 @@ export function describeLockStore(
         client.close();
       });
 
+      it('lets in those behind whoever enters by itself, where nobody has told of the end of a hold', async () => {
+        const name = freshName();
+        const client = await hearing('b');
+        const stand = (owner: string, terms: QueueTerms) =>
+          other.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
+        await store.acquire({ name, owner: 'dead:1', leaseTime: 200, queue: { ...WRITE, ...ASK } });
+        assert.ok(!(await stand('b:1', READ)).granted);
+        assert.ok(!(await stand('b:2', READ)).granted);
+        await stand('b:3', WRITE);
+        await until(async () => (await stand('b:1', READ)).granted);
+        await client.granted('b:2');
+        const holders = (await store.inspect(name))?.holders.map(({ owner }) => owner);
+        assert.deepEqual(holders?.sort(), ['b:1', 'b:2']);
+        for (const owner of ['b:1', 'b:2']) await store.release({ name, owner, queue: READ });
+        await client.granted('b:3');
+        await store.release({ name, owner: 'b:3', queue: WRITE });
+        client.close();
+      });
+
       it('gives each holder a deadline of its own', async () => {
         const name = freshName();
         const enter = (owner: string, leaseTime: number) =>

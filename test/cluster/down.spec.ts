@@ -13,7 +13,7 @@ afterAll(async () => {
 
 it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is held is lost at its deadline', async () => {
   // Without one part of the slots the others are not served either: what Redis does by default.
-  cluster = await RedisCluster.start({ args: ['--cluster-require-full-coverage', 'yes'] });
+  cluster = await RedisCluster.start({ args: () => ['--cluster-require-full-coverage', 'yes'] });
   const locks = cast.service({
     connection: { cluster: cluster.addresses },
     leaseTime: 3_000,

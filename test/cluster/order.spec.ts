@@ -1,10 +1,15 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import { createStore } from '../../lib/stores/create-store.js';
 import type { LockStore } from '../../lib/stores/lock-store.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
+const cast = new Cast();
 let cluster: RedisCluster;
 let store: LockStore;
 
@@ -15,6 +20,8 @@ beforeAll(async () => {
     { keyPrefix: 'lock:', leaseTime: 30_000 },
   );
 }, 60_000);
+
+afterEach(() => cast.end());
 
 afterAll(async () => {
   await store.close();
@@ -37,6 +44,44 @@ it.each([
   const released = store.release({ name, owner, queue });
   await expect(acquired).rejects.toMatchObject({ effect: 'refused' });
   expect(await released).toBe(true); // sent to two nodes, so it cannot tell
+  expect(await store.inspect(name)).toBeNull();
+});
+
+it('an answer from the node that had the slot does not count once the release has gone to the new one', async () => {
+  const owner = 'a:4';
+  const name = 'order:moved';
+  const slot = await cluster.slotOf(`lock:${name}`);
+  const from = await cluster.masterOf(slot);
+  const [to = from] = (await cluster.masters()).filter((master) => master !== from);
+  const proxy = await TcpProxy.start(from.port);
+  const client = new Cluster([{ host: '127.0.0.1', port: to.port }], {
+    natMap: { [`127.0.0.1:${String(from.port)}`]: { host: '127.0.0.1', port: proxy.port } },
+  });
+  const proxied = createStore({ connection: client }, { keyPrefix: 'lock:', leaseTime: 30_000 });
+  cast.add(async () => {
+    await proxied.close();
+    client.disconnect();
+    await proxy.stop();
+  });
+  // Connected, and the script is known.
+  await proxied.acquire({ name, owner: 'a:0', leaseTime: 30_000 });
+  await proxied.release({ name, owner: 'a:0' });
+
+  proxy.replyDelay(1_000);
+  const acquired = proxied.acquire({ name, owner, leaseTime: 30_000 });
+  acquired.catch(() => undefined);
+  await until(async () => (await from.client().exists(`lock:${name}`)) === 1);
+  proxy.replyDelay(0);
+  await cluster.moveSlot(slot, to);
+  await until(async () => {
+    client.refreshSlotsCache();
+    return client.slots[slot]?.[0] === `127.0.0.1:${String(to.port)}`;
+  });
+  expect(await proxied.release({ name, owner })).toBe(true);
+  await expect(acquired).rejects.toMatchObject({
+    code: 'LOCK_UNAVAILABLE',
+    cause: { message: 'the slot has moved meanwhile' },
+  });
   expect(await store.inspect(name)).toBeNull();
 });
 

@@ -16,7 +16,7 @@ describeLockStore('Redis Cluster', async () => {
 });
 
 describeLockStore('Redis Cluster without sharded messages', async () => {
-  const cluster = await RedisCluster.start({ args: CLASSIC });
+  const cluster = await RedisCluster.start({ args: () => CLASSIC });
   return {
     open: () => createStore({ connection: { cluster: cluster.addresses } }, SETTINGS),
     close: () => cluster.stop(),

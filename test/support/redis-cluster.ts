@@ -9,8 +9,8 @@ const NODE_TIMEOUT = 1_000;
 const PATIENCE = 30_000;
 
 export interface RedisClusterOptions {
-  /** Further arguments of each server. */
-  args?: string[];
+  /** Further arguments of each server, given its port. */
+  args?: (port: number) => string[];
 }
 
 /** Three masters with a replica each, made by redis-cli, whose nodes a test may freeze, kill and restart. */
@@ -22,10 +22,10 @@ export class RedisCluster {
 
   private constructor(
     readonly servers: RedisServer[],
-    private readonly args: readonly string[],
+    private readonly args: (port: number) => string[],
   ) {}
 
-  static async start({ args = [] }: RedisClusterOptions = {}): Promise<RedisCluster> {
+  static async start({ args = () => [] }: RedisClusterOptions = {}): Promise<RedisCluster> {
     const settings = {
       'cluster-enabled': 'yes',
       'cluster-node-timeout': String(NODE_TIMEOUT),
@@ -33,7 +33,8 @@ export class RedisCluster {
       'cluster-allow-replica-migration': 'no',
       'repl-diskless-sync-delay': '0',
     };
-    const given = [...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]), ...args];
+    const fixed = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+    const given = (port: number) => [...fixed, ...args(port)];
     const servers = await Promise.all(Array.from({ length: 6 }, () => startNode(given)));
     const cluster = new RedisCluster(servers, given);
     try {
@@ -126,7 +127,7 @@ export class RedisCluster {
 
   /** One more, without slots. */
   async addMaster(): Promise<RedisServer> {
-    const server = await startNode([...this.args]);
+    const server = await startNode(this.args);
     await server.client().cluster('MEET', '127.0.0.1', this.any().port);
     this.servers.push(server);
     await this.settled();
@@ -173,11 +174,11 @@ export class RedisCluster {
 }
 
 /** The bus has the port 10,000 above, so both are below those that other servers and outgoing connections have. */
-async function startNode(args: string[]): Promise<RedisServer> {
+async function startNode(args: (port: number) => string[]): Promise<RedisServer> {
   for (;;) {
     const port = 7_000 + Math.floor(Math.random() * 3_000);
     try {
-      return await RedisServer.start({ port, args });
+      return await RedisServer.start({ port, args: args(port) });
     } catch (error) {
       if (!(error instanceof Error && error.message.includes('Address already in use'))) throw error;
     }
