@@ -1,11 +1,16 @@
 import type { Logger } from '@nestjs/common';
 import type { LockEvent } from './lock.events.js';
 
-/** One line per event that an operator should know of. What goes well is not logged. */
-export function logEvent(logger: Logger, event: LockEvent): void {
+/**
+ * One line per event that an operator should know of. What goes well is not logged.
+ * @param ranOut a fixed lease has come to the end that its caller had chosen
+ */
+export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): void {
   switch (event.type) {
     case 'lost':
-      logger.error(`Lost the lock "${event.name}" (owner ${event.owner}): ${event.reason}`);
+      logger[ranOut ? 'warn' : 'error'](
+        `Lost the lock "${event.name}" (owner ${event.owner}): ${event.reason}`,
+      );
       break;
     case 'renewal-failed':
       logger.warn(`Cannot renew ${list(event.names)}, trying until the lease ends: ${reason(event.error)}`);

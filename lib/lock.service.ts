@@ -40,7 +40,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
     this.client.events.subscribe((event) => {
-      logEvent(logger, event);
+      logEvent(logger, event, this.client.ranOut.has(event));
     });
   }
 

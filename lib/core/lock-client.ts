@@ -21,6 +21,8 @@ export type { StoredHold } from '../stores/lock-store.js';
 export class LockClient {
   readonly id = randomUUID();
   readonly events = new Subject<LockEvent>();
+  /** Those losses that the callers have chosen themselves: fixed leases whose time was over. */
+  readonly ranOut = new WeakSet<LockEvent>();
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
   private readonly releaser: Releaser;
@@ -229,7 +231,9 @@ export class LockClient {
   private lost(tenure: Tenure): void {
     const { name, owner, terms, loss, fencingToken, queue, keptUntil } = tenure;
     const reason = loss?.reason ?? 'expired';
-    this.events.next({ type: 'lost', name, owner, reason });
+    const event: LockEvent = { type: 'lost', name, owner, reason };
+    if (tenure.ranOut) this.ranOut.add(event);
+    this.events.next(event);
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
     const endsByItself = !terms.renewed && queue === undefined && keptUntil < now();
     if (!endsByItself && reason !== 'taken' && reason !== 'deleted') {

@@ -42,6 +42,8 @@ export class Tenure {
   readonly queue: QueueTerms | undefined;
   /** The last one given out under this tenure. */
   fencingToken: number;
+  /** Granted on a claim that has not been confirmed yet. */
+  private claimed: boolean;
   /** What the store has last granted, ms. */
   private granted: number;
   /** Until when the store's promise holds, on the monotonic clock. */
@@ -75,6 +77,7 @@ export class Tenure {
     this.queue = queue;
     this.fencingToken = fencingToken;
     this.granted = leaseTime;
+    this.claimed = leaseTime < terms.leaseTime;
     this.deadline = deadlineOf(grantedAt, leaseTime);
     this.lossTimer = this.armLossTimer();
   }
@@ -87,6 +90,11 @@ export class Tenure {
 
   get remainingTime(): number {
     return this.held ? this.endsAt - now() : 0;
+  }
+
+  /** It was a fixed lease, and lost only because its time was over. */
+  get ranOut(): boolean {
+    return !this.terms.renewed && !this.claimed && this.loss?.reason === 'expired';
   }
 
   private get endsAt(): number {
@@ -103,6 +111,7 @@ export class Tenure {
   prolong(sentAt: number, leaseTime: number): void {
     if (this.ended) return;
     this.failures = 0;
+    this.claimed = false;
     this.granted = leaseTime;
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }

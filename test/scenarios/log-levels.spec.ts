@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import type { Lock, LockEvent, LockService } from '../../lib/index.js';
+import { blockFor } from '../pitfalls/stage.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { Cast } from './cast.js';
+import { until } from './until.js';
+
+describe('A loss is logged once', () => {
+  const cast = new Cast();
+  let server: RedisServer;
+  let locks: LockService;
+  let events: LockEvent[];
+  const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+
+  beforeAll(async () => {
+    server = await cast.server();
+  });
+
+  beforeEach(() => {
+    Logger.overrideLogger(logger);
+    locks = cast.service({ connection: server.url, leaseTime: 900 });
+    events = [];
+    locks.events$.subscribe((event) => events.push(event));
+  });
+
+  afterEach(() => {
+    Logger.overrideLogger(false);
+    jest.clearAllMocks();
+  });
+
+  afterAll(() => cast.end());
+
+  const logged = (level: 'warn' | 'error') =>
+    logger[level].mock.calls.map(([line]) => String(line)).filter((line) => line.startsWith('Lost'));
+
+  const lostEvents = () => events.filter(({ type }) => type === 'lost');
+
+  const KINDS: [string, () => Lock][] = [
+    ['plain', () => locks.getLock('plain')],
+    ['fair', () => locks.getFairLock('fair')],
+  ];
+
+  it.each(KINDS)('%s: as a warning, where a fixed lease runs out', async (name, lockOf) => {
+    const lease = await lockOf().acquire({ leaseTime: 300 });
+    await until(() => lease.signal.aborted);
+    expect(lostEvents()).toEqual([{ type: 'lost', name, owner: lease.owner, reason: 'expired' }]);
+    expect(logged('warn')).toEqual([`Lost the lock "${name}" (owner ${lease.owner}): expired`]);
+    expect(logged('error')).toEqual([]);
+  });
+
+  it('as a warning, where a fixed lease that was waited for runs out', async () => {
+    const holder = await locks.getFairLock('waited').acquire();
+    const waiting = locks.getFairLock('waited').acquire({ leaseTime: 1_500 });
+    await until(async () => (await locks.inspect('waited'))?.queue.length === 1);
+    await holder.release();
+    const lease = await waiting;
+    await until(() => lease.signal.aborted);
+    expect(logged('warn')).toHaveLength(1);
+    expect(logged('error')).toEqual([]);
+  });
+
+  it('as an error, where a fixed lease ends before its time', async () => {
+    const lease = await locks.getLock('deleted').acquire({ leaseTime: 60_000 });
+    await locks.forceRelease('deleted');
+    expect(lease.held).toBe(false);
+    expect(logged('error')).toEqual([`Lost the lock "deleted" (owner ${lease.owner}): deleted`]);
+    expect(logged('warn')).toEqual([]);
+  });
+
+  it('as an error, where the claim on a fixed lease is lost', async () => {
+    const holder = await locks.getFairLock('claim').acquire();
+    const waiting = locks.getFairLock('claim').acquire({ leaseTime: 60_000 });
+    await until(async () => (await locks.inspect('claim'))?.queue.length === 1);
+    await holder.release();
+    const lease = await waiting;
+    blockFor(1_200);
+    expect(lease.held).toBe(false);
+    expect(logged('error')).toHaveLength(1);
+    expect(logged('warn')).toEqual([]);
+  });
+
+  it('as an error, where a lease that is renewed runs out', async () => {
+    const lease = await locks.acquire('stopped');
+    blockFor(1_000);
+    expect(lease.held).toBe(false);
+    await sleep(0);
+    expect(logged('error')).toHaveLength(1);
+    expect(logged('warn')).toEqual([]);
+  });
+});
