@@ -6,6 +6,7 @@ import { assertDistributedLockOptions, type DistributedLockOptions } from './dis
 import { compileKey, type LockKey } from './lock-key.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
 import { injectService, serviceOf } from './service-property.js';
+import { assertSupported } from './supported-kind.js';
 
 /** What can be locked: the lock is released when the Promise settles or the Observable ends. */
 type Lockable = Promise<unknown> | Observable<unknown>;
@@ -53,7 +54,9 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
       assertDistributedLockOptions(options);
       return compileKey(key, ['args', 'this', 'class', 'method']);
     });
-    const service = injectService(target, options.instance);
+    const service = injectService(target, options.instance, (injected) => {
+      assertSupported(injected, options.kind, `@DistributedLock on ${declared}`);
+    });
     const returns = options.returns ?? declaredReturn(target, property);
 
     const callOn = (self: object, args: unknown[]): LockedCall => {

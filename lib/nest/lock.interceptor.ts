@@ -13,6 +13,7 @@ import { assertDistributedLockOptions, type DistributedLockOptions } from './dis
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
+import { assertSupported } from './supported-kind.js';
 
 /** What express and fastify give only through their prototypes, and a key may use all the same. */
 const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'hostname', 'method', 'url'];
@@ -35,7 +36,13 @@ export function LockInterceptor(
 
   @Injectable()
   class MixinLockInterceptor implements NestInterceptor {
-    constructor(@Inject(getLockServiceToken(options.instance)) private readonly service: LockService) {}
+    constructor(@Inject(getLockServiceToken(options.instance)) private readonly service: LockService) {
+      assertSupported(
+        service,
+        options.kind,
+        `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`,
+      );
+    }
 
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
       const [className, method] = [context.getClass().name, context.getHandler().name];

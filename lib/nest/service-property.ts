@@ -14,11 +14,36 @@ const propertyOf = (instance: string | undefined): symbol => {
   );
 };
 
-/** Has Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too. */
-export function injectService(prototype: object, instance: string | undefined): symbol {
+/**
+ * Has Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too.
+ * @param check called with the service when it is injected; what it throws fails the boot
+ */
+export function injectService(
+  prototype: object,
+  instance: string | undefined,
+  check: (service: LockService) => void,
+): symbol {
   const property = propertyOf(instance);
   Inject(getLockServiceToken(instance))(prototype, property);
+  // Each method that is locked adds its check to those of the others, inherited ones included.
+  const others = inherited(prototype, property);
+  Object.defineProperty(prototype, property, {
+    configurable: true,
+    set(this: object, service: LockService) {
+      check(service);
+      if (others?.set !== undefined) others.set.call(this, service);
+      else Object.defineProperty(this, property, { value: service, configurable: true, writable: true });
+    },
+  });
   return property;
+}
+
+function inherited(prototype: object | null, property: symbol): PropertyDescriptor | undefined {
+  if (prototype === null) return undefined;
+  return (
+    Object.getOwnPropertyDescriptor(prototype, property) ??
+    inherited(Object.getPrototypeOf(prototype) as object | null, property)
+  );
 }
 
 /**

@@ -1,8 +1,23 @@
 import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
+import {
+  Controller,
+  type DynamicModule,
+  Get,
+  type INestApplication,
+  Injectable,
+  type ModuleMetadata,
+  UseInterceptors,
+} from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { DistributedLock, LockConfigError, LockModule, LockService } from '../../lib/index.js';
+import { Redis } from 'ioredis';
+import {
+  DistributedLock,
+  LockConfigError,
+  LockInterceptor,
+  LockModule,
+  LockService,
+} from '../../lib/index.js';
 import { Troupe } from './troupe.js';
 
 const REASON = /nodes.*a majority of queues is not a queue.*Use connection/;
@@ -10,13 +25,19 @@ const REASON = /nodes.*a majority of queues is not a queue.*Use connection/;
 describe('A quorum', () => {
   let troupe: Troupe;
   let locks: LockService;
+  /** An application that does not boot closes nothing. */
+  let clients: Redis[];
 
   beforeAll(async () => {
     troupe = await Troupe.of(3);
     locks = troupe.quorum();
+    clients = troupe.urls.map((url) => new Redis(url));
   });
 
-  afterAll(() => troupe.end());
+  afterAll(async () => {
+    for (const client of clients) client.disconnect();
+    await troupe.end();
+  });
 
   it.each<[string, (service: LockService) => unknown]>([
     ['fair lock', (service) => service.getFairLock('a')],
@@ -27,27 +48,62 @@ describe('A quorum', () => {
     expect(() => get(locks)).toThrow(REASON);
   });
 
-  it.each(['fair', 'read', 'write'] as const)(
-    'runs no method whose decorator wants the kind %s',
+  const KINDS = ['fair', 'read', 'write'] as const;
+
+  const boot = async (imports: DynamicModule, metadata: ModuleMetadata): Promise<INestApplication> => {
+    const app = (await Test.createTestingModule({ imports: [imports], ...metadata }).compile())
+      .createNestApplication()
+      .enableShutdownHooks();
+    return await app.init();
+  };
+
+  it.each(KINDS)(
+    'lets no application boot with a provider whose decorator wants the kind %s',
     async (kind) => {
-      let ran = false;
       @Injectable()
       class Orders {
         @DistributedLock('a', { kind })
         pay(): Promise<void> {
-          ran = true;
+          return Promise.resolve();
+        }
+
+        @DistributedLock('list')
+        list(): Promise<void> {
           return Promise.resolve();
         }
       }
-      const app = await Test.createTestingModule({
-        imports: [LockModule.forRoot({ nodes: troupe.urls })],
-        providers: [Orders],
-      }).compile();
-      await expect(app.get(Orders).pay()).rejects.toThrow(REASON);
-      expect(ran).toBe(false);
+      @Injectable()
+      class MoreOrders extends Orders {
+        @DistributedLock('b')
+        more(): Promise<void> {
+          return Promise.resolve();
+        }
+      }
+      for (const provider of [Orders, MoreOrders]) {
+        const booting = boot(LockModule.forRoot({ nodes: clients }), { providers: [provider] });
+        await expect(booting).rejects.toThrow(LockConfigError);
+        await expect(booting).rejects.toThrow(REASON);
+        await expect(booting).rejects.toThrow('@DistributedLock on Orders.pay');
+      }
+      const app = await boot(LockModule.forRoot({ store: 'memory' }), { providers: [MoreOrders] });
+      await Promise.all([app.get(MoreOrders).pay(), app.get(MoreOrders).list(), app.get(MoreOrders).more()]);
       await app.close();
     },
   );
+
+  it.each(KINDS)('nor with an interceptor that wants the kind %s', async (kind) => {
+    @Controller()
+    class OrdersController {
+      @UseInterceptors(LockInterceptor('a', { kind }))
+      @Get()
+      pay(): string {
+        return 'paid';
+      }
+    }
+    const booting = boot(LockModule.forRoot({ nodes: clients }), { controllers: [OrdersController] });
+    await expect(booting).rejects.toThrow(LockConfigError);
+    await expect(booting).rejects.toThrow(REASON);
+  });
 
   it('has plain locks and multi-locks, re-entered as everywhere', async () => {
     await locks.using(['a', 'b'], async (lease) => {
