@@ -16,6 +16,12 @@ interface Sending {
 
 let epochs = 0;
 
+/**
+ * Commands that leave in one piece: enough to spread the cost of a write, few enough for the server to work at one piece
+ * while the next is made. Of 4 to 32, 16 and 24 let 64 loops run fastest.
+ */
+const PIECE = 16;
+
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
 
@@ -31,8 +37,11 @@ export class RedisConnection implements Deployment {
   private leftReplicaAt = -Infinity;
   private epoch = ++epochs;
   private readonly queueing = new Set<() => void>();
-  /** The socket that holds back what is written, until the end of this turn. */
+  /** Commands that have been sent and not answered. */
+  private underway = 0;
+  /** The socket that holds back what is written, and how much it holds. */
   private gathering: Redis['stream'] | undefined;
+  private gathered = 0;
   private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
 
   constructor(
@@ -102,17 +111,22 @@ export class RedisConnection implements Deployment {
     this.gather();
     const { epoch } = this;
     const evaluate = asking ? this.ask : this.evaluate;
-    const reply = await within(time(), (over) =>
-      evaluate('evalsha', script.sha, keys, args).catch((error: unknown) => {
-        if (replyCode(error) === 'READONLY') this.leaveReplica(error);
-        // Once the time is over a release may have followed, which nothing may come after.
-        if (over() || acquisition?.unwanted === true || replyCode(error) !== 'NOSCRIPT') throw error;
-        return evaluate('eval', script.source, keys, args);
-      }),
-    );
-    if (acquisition !== undefined && epoch !== this.epoch)
-      throw new Error('the connection was lost meanwhile');
-    return reply;
+    this.underway++;
+    try {
+      const reply = await within(time(), (over) =>
+        evaluate('evalsha', script.sha, keys, args).catch((error: unknown) => {
+          if (replyCode(error) === 'READONLY') this.leaveReplica(error);
+          // Once the time is over a release may have followed, which nothing may come after.
+          if (over() || acquisition?.unwanted === true || replyCode(error) !== 'NOSCRIPT') throw error;
+          return evaluate('eval', script.source, keys, args);
+        }),
+      );
+      if (acquisition !== undefined && epoch !== this.epoch)
+        throw new Error('the connection was lost meanwhile');
+      return reply;
+    } finally {
+      this.underway--;
+    }
   }
 
   runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
@@ -187,18 +201,25 @@ export class RedisConnection implements Deployment {
   }
 
   /**
-   * What leaves in one turn of the event loop leaves in one piece: a write to the socket costs as much as a command.
-   * A client of the user's is left alone.
+   * What follows a command that is under way leaves with the rest of its turn of the event loop, or with the rest of a
+   * piece: a write to the socket costs as much as a command. A client of the user's is left alone.
    */
   private gather(): void {
+    if (!this.owned || this.underway === 0) return;
     const { stream } = this.client;
-    if (!this.owned || this.gathering === stream) return;
-    this.gathering = stream;
-    stream.cork();
-    process.nextTick(() => {
-      this.gathering = undefined;
+    if (this.gathering !== stream) {
+      this.gathering = stream;
+      this.gathered = 0;
+      stream.cork();
+      process.nextTick(() => {
+        this.gathering = undefined;
+        stream.uncork();
+      });
+    } else if (++this.gathered === PIECE) {
+      this.gathered = 0;
       stream.uncork();
-    });
+      stream.cork();
+    }
   }
 
   private settleQueue(): void {
