@@ -64,10 +64,8 @@ export class QueuePlace {
   private resume: (() => void) | undefined;
   private lastHolder: string | undefined;
   private lastFailure: LockUnavailableError | undefined;
-  private readonly waitTimer = new WaitTimer();
-  private readonly onAbort = () => {
-    this.leave(new LockAbortedError(this.request.name, this.request.signal?.reason));
-  };
+  private waitTimer: WaitTimer | undefined;
+  private readonly onAbort: (() => void) | undefined;
 
   constructor(
     private readonly owner: string,
@@ -76,9 +74,13 @@ export class QueuePlace {
     private readonly ear: Ear,
     private readonly answer: (answer: Tenure | Busy | Error) => void,
   ) {
-    const { waitTime, signal } = request;
-    signal?.addEventListener('abort', this.onAbort, { once: true });
+    const { name, waitTime, signal } = request;
     if (waitTime > 0 && waitTime < Infinity) this.expireAt(now() + waitTime);
+    if (signal === undefined) return;
+    this.onAbort = () => {
+      this.leave(new LockAbortedError(name, signal.reason));
+    };
+    signal.addEventListener('abort', this.onAbort, { once: true });
   }
 
   /** Asks, and waits for the turn, until there is an answer. The same owner may ask again: that changes nothing. */
@@ -96,7 +98,8 @@ export class QueuePlace {
       this.lookAt = Infinity;
       let reply: AcquireReply | Error;
       try {
-        const request = { ...queue, place, beside };
+        const { kind, mode, capacity } = queue;
+        const request = { kind, mode, capacity, place, beside };
         reply = await store.acquire({ name, owner: this.owner, leaseTime, queue: request });
       } catch (error) {
         reply = error as Error;
@@ -187,8 +190,8 @@ export class QueuePlace {
     this.settled = true;
     // First of all: somebody waits for it.
     this.answer(answer);
-    this.waitTimer.clear();
-    this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.waitTimer?.clear();
+    if (this.onAbort !== undefined) this.request.signal?.removeEventListener('abort', this.onAbort);
     this.resume?.();
   }
 
@@ -202,7 +205,7 @@ export class QueuePlace {
   }
 
   private expireAt(moment: number): void {
-    this.waitTimer.set(moment, () => {
+    (this.waitTimer ??= new WaitTimer()).set(moment, () => {
       this.expire();
     });
   }
@@ -220,17 +223,20 @@ export class QueuePlace {
   }
 
   /** Until the moment, unless a message names another one. */
-  private async sleepUntil(moment: number): Promise<void> {
+  private sleepUntil(moment: number): Promise<void> {
     if (this.lookAt === Infinity) this.lookAt = moment;
-    while (!this.settled && now() < this.lookAt) {
-      await new Promise<void>((resolve) => {
-        const timer = timerAt(this.lookAt, resolve);
-        this.resume = () => {
-          clearTimeout(timer);
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      this.resume = () => {
+        clearTimeout(timer);
+        if (this.settled || now() >= this.lookAt) {
+          this.resume = undefined;
           resolve();
-        };
-      });
-    }
-    this.resume = undefined;
+        } else {
+          timer = timerAt(this.lookAt, () => this.resume?.());
+        }
+      };
+      this.resume();
+    });
   }
 }

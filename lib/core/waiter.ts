@@ -15,7 +15,7 @@ export interface Line {
 /** One who stands in a line, from its request to its answer. A class, because thousands of them share one shape. */
 export class Waiter {
   readonly arrivedAt = now();
-  readonly timer = new WaitTimer();
+  private timer: WaitTimer | undefined;
   /** The next answer is the last: it does not wait, or its wait time is over. */
   impatient: boolean;
   private readonly onAbort: (() => void) | undefined;
@@ -40,6 +40,11 @@ export class Waiter {
     return this.request.terms;
   }
 
+  /** Calls back at the moment, unless it has its answer by then. */
+  expireAt(moment: number, callback: () => void): void {
+    (this.timer ??= new WaitTimer()).set(moment, callback);
+  }
+
   grant(tenure: Tenure): void {
     this.settle();
     this.resolve(tenure);
@@ -52,7 +57,7 @@ export class Waiter {
   }
 
   private settle(): void {
-    this.timer.clear();
+    this.timer?.clear();
     if (this.onAbort !== undefined) this.request.signal?.removeEventListener('abort', this.onAbort);
     this.line.answered(this);
   }

@@ -281,7 +281,7 @@ export class WaitingLine implements TenureKeeper, Line {
   }
 
   private expireAt(waiter: Waiter, moment: number): void {
-    waiter.timer.set(moment, () => {
+    waiter.expireAt(moment, () => {
       this.expire(waiter);
     });
   }

@@ -43,7 +43,11 @@ export abstract class ScopedLock implements Lock {
   abstract countHolds(scope: Scope | undefined): number;
 
   acquire(options?: AcquireOptions): Promise<Lease> {
-    return this.enterOrThrow(currentScope(), options);
+    try {
+      return this.enterOrThrow(currentScope(), options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
@@ -82,14 +86,16 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
-  private async enterOrThrow(
-    scope: Scope | undefined,
-    options: AcquireOptions | undefined,
-  ): Promise<OwnLease> {
+  /**
+   * Without an async function, whose frame each of a thousand waiters would keep.
+   * @throws at once what bad options throw
+   */
+  private enterOrThrow(scope: Scope | undefined, options: AcquireOptions | undefined): Promise<OwnLease> {
     const askedAt = now();
-    const lease = await this.enter(scope, withWaitTime(options, this.defaultWaitTime));
-    if ('busy' in lease) throw new LockTimeoutError(this.name, Math.round(now() - askedAt), lease.holder);
-    return lease;
+    return this.enter(scope, withWaitTime(options, this.defaultWaitTime)).then((lease) => {
+      if ('busy' in lease) throw new LockTimeoutError(this.name, Math.round(now() - askedAt), lease.holder);
+      return lease;
+    });
   }
 }
 

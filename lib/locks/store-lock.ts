@@ -45,17 +45,15 @@ export abstract class StoreLock extends ScopedLock {
   /** Gets the lock for a new owner. */
   protected abstract obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy>;
 
-  async enter(
-    scope: Scope | undefined,
-    options: AcquireOptions & { waitTime: number },
-  ): Promise<OwnLease | Busy> {
+  enter(scope: Scope | undefined, options: AcquireOptions & { waitTime: number }): Promise<OwnLease | Busy> {
     const request = this.request(options);
     const outer = this.findHold(scope);
-    if (outer !== undefined) return await this.reenter(outer, options.leaseTime);
+    if (outer !== undefined) return this.reenter(outer, options.leaseTime);
 
     const askedAt = now();
-    const tenure = await this.obtain(request, scope);
-    return 'busy' in tenure ? tenure : this.begin(tenure, scope, askedAt);
+    return this.obtain(request, scope).then((tenure) =>
+      'busy' in tenure ? tenure : this.begin(tenure, scope, askedAt),
+    );
   }
 
   /** A tenure becomes a lease, which the scope shares from now on. */
