@@ -46,7 +46,8 @@ export abstract class ScopedLock implements Lock {
     try {
       return this.enterOrThrow(currentScope(), options);
     } catch (error) {
-      return Promise.reject(error);
+      const reason = error instanceof Error ? error : new Error(String(error));
+      return Promise.reject(reason);
     }
   }
 

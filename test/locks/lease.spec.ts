@@ -39,6 +39,20 @@ describe('a lease', () => {
     }).not.toThrow();
   });
 
+  it('is refused with a rejection, whatever was asked for, and never with an exception', async () => {
+    const refused = locks.getLock('a').acquire({ leaseTime: -1 });
+    await expect(refused).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('that did not come names in its error the line which has waited for it', async () => {
+    const placeOrder = async () => await locks.acquire('a', { waitTime: 20 });
+    await locks.acquire('a');
+    await expect(placeOrder()).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      stack: expect.stringContaining('placeOrder'),
+    });
+  });
+
   it('is listed while it is held', async () => {
     const one = await locks.acquire('a');
     const two = await locks.acquire('b');
