@@ -3,6 +3,9 @@ const POLL = 10;
 
 const contenders = {
   none: { title: 'no lock', module: 'none' },
+  'by-hand': { title: 'its two scripts by hand', module: 'by-hand' },
+  publish: { title: 'a PUBLISH', module: 'publish' },
+  'publish-take': { title: 'a PUBLISH, then SET NX', module: 'publish', options: { again: true } },
   raw: { title: 'SET NX PX + EVALSHA', module: 'raw' },
   ours: { title: 'this package', module: 'ours' },
   fair: { title: 'this package, fair lock', module: 'ours', options: { kind: 'fair' } },
@@ -52,7 +55,7 @@ const PEERS = [
   'node-redisson',
 ];
 /** Without contention nobody polls. */
-export const uncontended = ['raw', 'ours', ...PEERS];
+export const uncontended = ['raw', 'by-hand', 'ours', ...PEERS];
 export const contended = [
   'ours',
   'fair',

@@ -14,13 +14,14 @@ export function tables({ machine, results }, checks) {
     ...parts,
     ...(growths > 0 ? [`How cost grows: ${growths} steps, see the JSON.`] : []),
     plain([
-      ['budget', 'measured', '', 'limit', ''],
-      ...checks.map(({ title, value, sign, limit, asserted, met }) => [
+      ['budget', 'measured', '', 'limit', '', 'floor'],
+      ...checks.map(({ title, value, sign, limit, asserted, met, least }) => [
         title,
         number(value, 2),
         sign,
         String(limit),
         met ? 'met' : asserted ? 'FAILED' : 'missed',
+        least ? `${number(least.value, 2)}, ${least.what}` : '',
       ]),
     ]),
   ].join('\n\n');

@@ -5,10 +5,14 @@ import { percentile, median } from '../report/statistics.mjs';
 export const handOver = {
   id: 'hand-over',
   title: 'From one process to another that waits, both idle before',
-  contenders: contended.filter((id) => id !== 'no-handoff' && id !== 'node-redisson'),
+  contenders: [
+    'publish',
+    'publish-take',
+    ...contended.filter((id) => id !== 'no-handoff' && id !== 'node-redisson'),
+  ],
   stage: { processes: 2 },
   figures: ['ping', 'p50', 'p99', 'max', 'pings', 'violations'],
-  quick: ['ours', 'fair'],
+  quick: ['publish', 'publish-take', 'ours', 'fair'],
   async measure(cast, { quick }) {
     const [{ url }] = cast.servers;
     const params = { name: 'hand-over', url };

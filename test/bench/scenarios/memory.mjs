@@ -28,7 +28,7 @@ export const leaseMemory = {
 export const waiterMemory = {
   id: 'waiter-memory',
   title: 'Memory of the process per waiter',
-  contenders: CONTENDERS,
+  contenders: ['none', ...CONTENDERS],
   stage: { fresh: true, ttl: 30_000 },
   rounds: 2,
   figures: ['bytes'],
