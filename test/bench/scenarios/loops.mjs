@@ -4,7 +4,7 @@ const loops = (waiters) =>
   async function measure(cast) {
     await cast.warmUp('loop', { name: 'warm', waiters, time: 100 });
     const performance = await cast.measure(async () => [
-      await cast.play('loop', { name: 'loop', waiters, time: 2_000 }),
+      await cast.play('loop', { name: 'loop', waiters, time: 4_000 }),
     ]);
     return sampleOf(performance);
   };
