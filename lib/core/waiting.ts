@@ -66,9 +66,8 @@ export class WaitTimer {
   private timer: NodeJS.Timeout | undefined;
   private cleared = false;
 
-  /** Calls back at the moment, in place of any that was set before. */
+  /** Calls back at the moment. To be set again only when it has called back. */
   set(moment: number, callback: () => void): void {
-    clearTimeout(this.timer);
     this.timer = timerAt(moment, () => {
       // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
       setImmediate(() => {

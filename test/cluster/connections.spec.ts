@@ -216,6 +216,21 @@ describe('A cluster of our own', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'reconnected', node }));
   });
 
+  it('renews over the next connection where the last one has just been lost', async () => {
+    const locks = owned();
+    const lease = await locks.acquire('renewed');
+    const master = await cluster.masterOf(await cluster.slotOf('lock:renewed'));
+    const lost = new Promise<void>((resolve) => {
+      locks.events$.subscribe(({ type }) => {
+        if (type === 'disconnected') resolve();
+      });
+    });
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
+    await lost;
+    await lease.extend(60_000);
+    expect(lease.remainingTime()).toBeGreaterThan(30_000);
+  });
+
   it('leaves no connection behind', async () => {
     const [server] = cluster.servers;
     const count = async () =>

@@ -271,6 +271,17 @@ describe('tryAcquire', () => {
     );
     expect(store.calls.acquire).toBe(0);
   });
+
+  it('costs nothing either when a lease from before, which the store had forgotten, has ended', async () => {
+    const locks = open();
+    const forgotten = await locks.acquire('a');
+    await open().forceRelease('a');
+    await locks.acquire(['a', 'b']);
+    await forgotten.release();
+    store.calls.acquire = 0;
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(store.calls.acquire).toBe(0);
+  });
 });
 
 it('sends everybody away at shutdown, and lets nobody new in', async () => {
@@ -291,4 +302,17 @@ it('sends everybody away at shutdown, and lets nobody new in', async () => {
     cause: { code: 'LOCK_CLOSED' },
   });
   expect(await open().inspect('a')).toBeNull();
+});
+
+it('lets nobody wait or come while it closes, even if it was not told before', async () => {
+  const locks = open();
+  const reply = deferred();
+  store.onRelease = () => reply.promise;
+  await locks.acquire('a');
+  const waiting = locks.acquire('a');
+  const closing = locks.onApplicationShutdown();
+  await expect(locks.acquire('b', { waitTime: 0 })).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  reply.resolve();
+  await closing;
 });

@@ -135,9 +135,12 @@ describe('QuorumLockStore', () => {
     await until(async () => (await holders()).every((owner) => owner === 'me'));
     for (const member of members.slice(3)) {
       expect((await member.store.inspect('a'))?.fencingToken).toBeGreaterThanOrEqual(token);
+      member.store.calls.release = 0;
     }
     expect(await store.release(request)).toBe(true);
     expect(await holders()).toEqual(members.map(() => undefined));
+    // They have answered, so nothing can arrive behind it.
+    expect(members.slice(3).map((member) => member.store.calls.release)).toEqual([1, 1]);
   });
 
   it('tops up nothing that has been released meanwhile', async () => {
