@@ -1,0 +1,39 @@
+/**
+ * Which specs judge the files of a folder, quick ones first: each line is one run of Jest, and the first that fails
+ * ends it. Those that use the built package cannot tell, and the slowest are left out.
+ */
+const RULES = ['test/core', 'test/locks/', 'test/scenarios/exit'];
+const MEMORY = ['test/conformance/memory', 'test/testing/'];
+const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
+const QUEUE = ['test/queue/(rules|leases)'];
+const REDIS = [
+  'test/conformance/redis',
+  'test/redis/(commands|wire|keys|server|redis-member|scripts|preflight)',
+];
+const CLUSTER = ['test/conformance/cluster', 'test/cluster/(connections|order|privileges|down)'];
+
+const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
+  ['lib/core/queue-place', [RULES, MEMORY, QUEUE]],
+  ['lib/core/', [RULES, MEMORY, PITFALLS]],
+  ['lib/locks/', [RULES, MEMORY, QUEUE]],
+  ['lib/stores/memory/', [MEMORY, RULES]],
+  [
+    'lib/stores/redis/scripts/',
+    [REDIS, QUEUE, ['test/redis/(states|inspect)', 'test/queue/(crashes|order)']],
+  ],
+  ['lib/stores/redis/cluster-', [CLUSTER]],
+  ['lib/stores/redis/slots', [CLUSTER]],
+  ['lib/stores/redis/replication', [['test/redis/replication']]],
+  ['lib/stores/redis/', [REDIS, ['test/redis/(connections|states|health)']]],
+  [
+    'lib/stores/quorum/',
+    [
+      ['test/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting)'],
+      ['test/quorum/(electorate|outages|releases|renewals|fencing)'],
+    ],
+  ],
+  ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/quorum/(kinds|health)']]],
+];
+
+export const stagesFor = (file: string): readonly (readonly string[])[] =>
+  SPECS.find(([folder]) => file.startsWith(folder))?.[1] ?? [];
