@@ -71,6 +71,40 @@ describe('Sentinel: when the master', () => {
     for (const worker of [holder, ...crowds]) await worker.call('blockEventLoop', 1);
   }, 60_000);
 
+  it('is replaced while a client is looking for it, the client finds the next one', async () => {
+    const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
+    const addresses = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
+    const natMap = Object.fromEntries(
+      deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, addresses[index]!]),
+    );
+    const connection = { ...deployment.connection, sentinels: addresses, natMap };
+    const locks = cast.service({ connection, leaseTime: 2_000, waitTime: 15_000 });
+    const lease = await locks.acquire('n');
+    // The message connection is there too.
+    await locks.acquire('n', { waitTime: 100 }).catch(() => undefined);
+    await lease.release();
+
+    const witnesses = deployment.ports.map((port) => new Redis(port, { enableReadyCheck: false }));
+    await Promise.all(witnesses.map((witness) => witness.subscribe('+switch-master')));
+    const announced = Promise.race(witnesses.map((witness) => once(witness, 'message')));
+    // The clients ask where the master is before they hear that there is another, and are answered afterwards.
+    for (const way of ways) way.replyDelay(600);
+    const replaced = deployment.failover(master);
+    await announced;
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await sleep(1_500);
+    for (const way of ways) way.replyDelay(0);
+    await replaced;
+
+    const next = await locks.acquire('n');
+    const waiting = locks.acquire('n');
+    await next.release();
+    await (await waiting).release();
+    for (const witness of witnesses) witness.disconnect();
+    await Promise.all(ways.map((way) => way.stop()));
+  }, 60_000);
+
   it('is killed and replicas: 1 was asked for, what was acquired until then is still held', async () => {
     const locks = cast.service({
       connection: deployment.connection,

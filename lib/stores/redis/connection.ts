@@ -25,6 +25,9 @@ const PIECE = 16;
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
 
+/** ms until a client that has ended by itself is connected again. */
+const REVIVAL = 50;
+
 /**
  * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is
  * defined on it, no option of it is changed. Commands leave in the order of the calls, which is what lets a release
@@ -42,6 +45,7 @@ export class RedisConnection implements Deployment {
   /** The socket that holds back what is written, and how much it holds. */
   private gathering: Redis['stream'] | undefined;
   private gathered = 0;
+  private revival: NodeJS.Timeout | undefined;
   private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
 
   constructor(
@@ -63,6 +67,7 @@ export class RedisConnection implements Deployment {
       },
       end: () => {
         this.settleQueue();
+        this.revive();
       },
       // Without a listener ioredis prints the error; on the user's own client that is the user's choice.
       ...(owned && {
@@ -169,6 +174,7 @@ export class RedisConnection implements Deployment {
   /** Leaves the client alone from now on. */
   detach(): void {
     for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    clearTimeout(this.revival);
     this.settleQueue();
   }
 
@@ -220,6 +226,17 @@ export class RedisConnection implements Deployment {
       stream.uncork();
       stream.cork();
     }
+  }
+
+  /**
+   * A client that Sentinel tells of a new master while it is asking for the present one ends, and for ioredis that is
+   * for good.
+   */
+  private revive(): void {
+    if (!this.owned || this.client.options.sentinels == null) return;
+    this.revival = setTimeout(() => {
+      this.client.connect().catch(() => undefined);
+    }, REVIVAL);
   }
 
   private settleQueue(): void {
