@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { Random } from './random.js';
 import { round, type RoundResult } from './round.js';
 import { aloneOf, mixOf } from './schedule.js';
+import { timesOf } from './strikes.js';
 import { jestReport, Summary } from './summary.js';
 import { topologies } from './topologies/index.js';
 import { controls } from './variants/controls.js';
@@ -32,6 +33,8 @@ const { values } = parseArgs({
   },
 });
 
+/** Minutes of a run over everything whose silence shall mean something. */
+const LONG = 20;
 const PACKAGE = new URL('../../dist/index.js', import.meta.url).href;
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 const stages = topologies.filter(({ name }) => values.topology?.includes(name) ?? true);
@@ -77,6 +80,8 @@ if (values.controls !== 'only') {
     }
   };
   await Promise.all(Array.from({ length: Number(values.parallel) }, run));
+  if (Number(values.minutes) >= LONG && (values.topology ?? values.fault ?? only) === undefined)
+    summary.findShortfalls();
   summary.print();
 }
 if (values.controls !== 'none') summary.controls = await controls(PACKAGE, values.control);
@@ -89,13 +94,14 @@ function report(
   topology: string,
   { violations, acquisitions, strikes, journals }: RoundResult,
 ): void {
-  const struck = Object.values(strikes).reduce((sum, count) => sum + count, 0);
+  const struck = timesOf(strikes);
   console.log(
     `round ${String(number)}, ${topology}: ${String(acquisitions)} acquisitions, ${String(struck)} faults, ` +
       `${String(violations.length)} violations`,
   );
   for (const { checker, message } of violations.slice(0, 10)) console.log(`  ${checker}: ${message}`);
-  if (journals !== undefined) console.log(`  faults: ${Object.keys(strikes).join(', ')}`);
+  if (journals !== undefined)
+    console.log(`  faults: ${Object.values(strikes).flatMap(Object.keys).join(', ')}`);
 }
 
 function quoted(argument: string): string {

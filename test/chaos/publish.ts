@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
+import { GROUPS, type Strikes, timesOf } from './strikes.js';
 import type { Summary } from './summary.js';
 
 const PAGE = fileURLToPath(new URL('../../docs/guarantees.md', import.meta.url));
@@ -20,11 +21,10 @@ function describe(summary: Summary): string {
   const { minutes, cores, server, seed, rounds, acquisitions, handedOver, strikes, losses, expected } =
     summary;
   const { violations, failedRounds, controls } = summary;
-  const struck = Object.values(strikes).reduce((sum, count) => sum + count, 0);
   const uncaught = controls.filter(({ caught }) => Object.keys(caught).length === 0);
   return [
     `Seed ${String(seed)}, ${server ?? 'a server'}, ${String(cores)} cores, ${minutes.toFixed(1)} minutes: ${many(rounds)} rounds,`,
-    `${many(acquisitions)} acquisitions (${many(handedOver)} by hand-over inside a process), ${many(struck)} faults.`,
+    `${many(acquisitions)} acquisitions (${many(handedOver)} by hand-over inside a process), ${many(timesOf(strikes))} faults.`,
     `**${many(violations)} violations**${failedRounds.length > 0 ? ` in ${many(failedRounds.length)} rounds` : ''}.`,
     `${many(losses)} leases were lost and told so. After a loss of data ${many(expected.overlaps)} holds overlapped, as`,
     `expected; the resource refused ${many(expected.refusedWrites)} writes that came too late, and lost none.`,
@@ -34,7 +34,7 @@ function describe(summary: Summary): string {
     '',
     ...table(['Topology', 'Rounds', 'Acquisitions'], byTopology(summary)),
     '',
-    ...table(['Fault', 'Times'], Object.entries(strikes).sort(byName)),
+    ...table(['Faults', '', 'Times'], byGroup(strikes)),
     '',
   ].join('\n');
 }
@@ -43,8 +43,13 @@ function byTopology({ byTopology }: Summary): (string | number)[][] {
   return Object.entries(byTopology).map(([name, { rounds, acquisitions }]) => [name, rounds, acquisitions]);
 }
 
-function byName([a]: [string, number], [b]: [string, number]): number {
-  return a.localeCompare(b);
+function byGroup(strikes: Strikes): (string | number)[][] {
+  return GROUPS.flatMap((group) => [
+    [`**${group}**`, '', timesOf(strikes, group)],
+    ...Object.entries(strikes[group] ?? {})
+      .sort(([a], [b]) => a.localeCompare(b))
+      .map(([fault, times]) => ['', fault, times]),
+  ]);
 }
 
 function table(head: string[], rows: (string | number)[][]): string[] {

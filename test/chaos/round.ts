@@ -20,6 +20,7 @@ import {
 import type { Random } from './random.js';
 import { Resource, SCRIPTS } from './resource.js';
 import type { Planned } from './schedule.js';
+import { count, type Strikes } from './strikes.js';
 import type { Stage, Topology } from './topologies/topology.js';
 
 /** What the locks are taken with: short enough that faults outlast it. */
@@ -49,7 +50,7 @@ export interface RoundResult {
   readonly losses: number;
   /** Overlaps that a loss of data explains, and the writes that the resource refused. */
   readonly expected: { overlaps: number; refused: number };
-  readonly strikes: Readonly<Record<string, number>>;
+  readonly strikes: Strikes;
   /** Kept where something was wrong. */
   readonly journals: string | undefined;
 }
@@ -94,7 +95,11 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     await crew.start(workers);
     const faults = [...stage.faults, ...workerFaults(crew)];
     const names = locks.map(({ name }) => name);
-    const intervals = await strikeAll(options.schedule(faults, random, duration), names, duration);
+    const { intervals, strikes } = await strikeAll(
+      options.schedule(faults, random, duration),
+      names,
+      duration,
+    );
     await persist(() => stage.heal());
     const healed = now();
     const recovery = LEASE + CLAIM + stage.failover;
@@ -131,13 +136,14 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     };
     const violations = check(history, { recovery, prompt: 300, perDead: stage.perDead });
     const holds = holdsOf(attempts);
+    count(strikes, 'callers', 'caller aborts', attempts.filter(isAborted).length);
     return {
       violations,
       acquisitions: holds.length,
       handedOver: holds.length - new Set(holds.map(({ owner }) => owner)).size,
       losses: holds.filter(({ lost }) => lost !== undefined).length,
       expected: { overlaps: overlaps(history).filter(({ explainedBy }) => explainedBy).length, refused },
-      strikes: countBy(intervals.map(({ fault }) => fault)),
+      strikes,
       journals: violations.length > 0 ? directory : undefined,
     };
   } finally {
@@ -175,15 +181,17 @@ async function strikeAll(
   schedule: readonly Planned[],
   locks: readonly string[],
   duration: number,
-): Promise<FaultInterval[]> {
+): Promise<{ intervals: FaultInterval[]; strikes: Strikes }> {
   const begin = now();
   const intervals: FaultInterval[] = [];
-  const strikes = schedule.map(async ({ at, lasts, fault, random }) => {
+  const strikes: Strikes = {};
+  const all = schedule.map(async ({ at, lasts, fault, random }) => {
     await sleep(at);
     const concern: Concern = {};
     const from = now();
     try {
       const heal = await fault.strike({ random, concern, locks });
+      count(strikes, fault.group, fault.name);
       await sleep(lasts);
       await persist(heal);
       // A server looks at its clock and its settings once per round of its event loop.
@@ -195,9 +203,9 @@ async function strikeAll(
     }
     intervals.push({ fault: fault.name, severity: fault.severity, from, to: now(), ...concern });
   });
-  await Promise.all(strikes);
+  await Promise.all(all);
   await sleep(Math.max(0, begin + duration - now()));
-  return intervals;
+  return { intervals, strikes };
 }
 
 /** Healing must succeed, whatever else is broken at the moment. */
@@ -225,8 +233,4 @@ async function settled(stage: Stage, patience: number): ReturnType<Stage['residu
   }
 }
 
-function countBy(names: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
-  return counts;
-}
+const isAborted = ({ refusal }: Attempt) => refusal === 'LOCK_ABORTED';

@@ -5,6 +5,7 @@ import { mixOf, type Planned } from './schedule.js';
 
 const fault = (name: string, told: Partial<Fault> = {}): Fault => ({
   name,
+  group: 'server',
   severity: 'outage',
   lasts: [10, 100],
   strike: async () => () => undefined,
@@ -38,5 +39,15 @@ describe('mixOf', () => {
     expect(others!.length).toBeGreaterThan(50);
     for (const names of stepped!) expect(names).not.toContain('flush');
     for (const names of stepped!) expect(names).not.toContain('cut');
+  });
+
+  it('gives every group its share, however many faults it has', () => {
+    const many = Array.from({ length: 19 }, (_, index) =>
+      fault(`cut ${String(index)}`, { group: 'network' }),
+    );
+    const names = told(
+      mixOf([...many, fault('failover', { group: 'cluster' })], new Random(3), 1_000, 400),
+    ).map(({ name }) => name);
+    expect(names.filter((name) => name === 'failover').length).toBeGreaterThan(150);
   });
 });

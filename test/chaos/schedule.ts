@@ -26,11 +26,18 @@ export function mixOf(
     clock ? apart === 'clock' || apart === 'pause' || severity === 'harmless' : apart !== 'clock',
   );
   const steps = eligible.filter(({ apart }) => apart === 'clock');
+  const others = byGroup(eligible.filter(({ apart }) => apart !== 'clock'));
   return Array.from({ length: strikes }, () => {
-    const fault =
-      clock && steps.length > 0 && random.next() < 0.4 ? random.pick(steps) : random.pick(eligible);
-    return plan(fault, random, duration);
+    const stepped = steps.length > 0 && random.next() < 0.4;
+    return plan(random.pick(stepped ? steps : random.pick(others)), random, duration);
   }).sort((a, b) => a.at - b.at);
+}
+
+/** Every group gets its share, however many faults it has. */
+function byGroup(faults: readonly Fault[]): Fault[][] {
+  const groups = new Map<string, Fault[]>();
+  for (const fault of faults) groups.set(fault.group, [...(groups.get(fault.group) ?? []), fault]);
+  return [...groups.values()];
 }
 
 /** One fault again and again. */

@@ -18,6 +18,21 @@ describe('liveness', () => {
     expect(liveness(history([hold(0), unanswered]), bounds)).toHaveLength(1);
   });
 
+  it('finds who waits until it is killed for not coming to an end', () => {
+    const unanswered = refused(20, 0, { process: 'B' });
+    delete unanswered.answered;
+    const attempts = [hold(0), unanswered];
+    const { processes } = history(attempts);
+    processes.get('B')!.lastSeen = 9_900;
+    expect(liveness(history(attempts, { processes }), bounds)).toHaveLength(1);
+  });
+
+  it('finds a lock that was free until somebody gave up', () => {
+    const gaveUp = (answered: number) => [hold(0), refused(20, answered), hold(1_000)];
+    expect(liveness(history(gaveUp(310)), bounds)).toEqual([]);
+    expect(liveness(history(gaveUp(330)), bounds)).toHaveLength(1);
+  });
+
   it('counts from the end of the last fault, and allows a lease then', () => {
     const faults = [lossOfData(0, 1_000)];
     const holds = (granted: number) => [hold(0), hold(granted, { invoked: 5 })];
@@ -38,7 +53,7 @@ describe('liveness', () => {
   });
 
   it('allows for those who died while they waited, where each is told so', () => {
-    const dead = refused(5, 0, { process: 'B' });
+    const dead = refused(5, 0, { process: 'B', kind: 'fair' });
     delete dead.answered;
     const processes = new Map(lagging('A', 0, 0)).set('B', {
       ...lagging('B', 0, 0).get('B')!,
@@ -47,6 +62,11 @@ describe('liveness', () => {
     const holds = [hold(0), dead, hold(1_000, { invoked: 5 })];
     expect(liveness(history(holds, { processes, healed: 100 }), { ...bounds, perDead: 1_000 })).toEqual([]);
     expect(liveness(history(holds, { processes, healed: 100 }), bounds)).toHaveLength(1);
+    // In no queue, and so in nobody's way.
+    const plain = holds.map((one) => ({ ...one, kind: 'lock' as const }));
+    expect(liveness(history(plain, { processes, healed: 100 }), { ...bounds, perDead: 1_000 })).toHaveLength(
+      1,
+    );
   });
 
   it('finds what is left when all have gone', () => {

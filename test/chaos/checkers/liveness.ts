@@ -3,7 +3,7 @@ import { type Attempt, byLock, endOf, type History, holdsOf, lagWithin, type Vio
 export interface LivenessBounds {
   /** ms that a lock may be free after the last fault while somebody waits: lease, failover, claim. */
   readonly recovery: number;
-  /** ms for each waiter whose process was killed. */
+  /** ms for each waiter in a queue whose process was killed. */
   readonly perDead: number;
   /** The same where nothing has gone wrong at all. */
   readonly prompt: number;
@@ -36,8 +36,11 @@ function stalls(
       // Who was not answered asks again after about as long a time.
       const silence = 2 * lagWithin(server, from - 100, to);
       const dead = waits.filter(
-        ({ answered, process, invoked }) =>
-          answered === undefined && invoked < to && (processes.get(process)?.lastSeen ?? to) < healed,
+        ({ kind, answered, process, invoked }) =>
+          kind !== 'lock' &&
+          answered === undefined &&
+          invoked < to &&
+          (processes.get(process)?.lastSeen ?? to) < healed,
       ).length;
       const bound = (calm ? prompt : recovery) + lag + silence + dead * perDead;
       if (to - from > bound)
@@ -51,7 +54,7 @@ function stalls(
   return found;
 }
 
-/** The times in which nobody held the lock and the next who got it, or somebody who never did, waited already. */
+/** The times in which nobody held the lock and somebody waited for it. */
 function* freeWhileWaitedFor(
   all: readonly Attempt[],
   waits: readonly Attempt[],
@@ -64,13 +67,13 @@ function* freeWhileWaitedFor(
   const events = [...holds, undefined];
   for (const hold of events) {
     const to = hold?.granted ?? end;
-    if (to > free && to > since) {
-      // Everyone who waited at the end of the gap; the one who had waited longest tells how long it was.
-      const waiting = waits.filter((wait) => wait.invoked < to && waitEnd(wait) >= to);
-      const first = Math.min(...waiting.map(({ invoked }) => invoked));
-      const from = Math.max(free, first, since);
-      if (waiting.length > 0 && to > from) yield { from, to };
+    // The longest that somebody waited in vain: until the gap was over, or gave up, or was killed at the end.
+    let longest = { from: to, to };
+    for (const wait of waits) {
+      const gap = { from: Math.max(free, wait.invoked, since), to: Math.min(to, waitEnd(wait)) };
+      if (gap.to - gap.from > longest.to - longest.from) longest = gap;
     }
+    if (longest.to > longest.from) yield longest;
     if (hold !== undefined) free = Math.max(free, hold.releaseTo ?? endOf(hold), endOf(hold));
   }
 }

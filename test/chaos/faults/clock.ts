@@ -52,6 +52,7 @@ export class WallClock {
       ] as const
     ).map(([where, seconds]) => ({
       name: `server clock stepped ${where} and returned`,
+      group: 'server clock',
       severity: 'loss',
       lasts: [200, 1_500],
       apart: 'clock',

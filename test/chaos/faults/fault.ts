@@ -1,5 +1,6 @@
 import type { Severity } from '../history.js';
 import type { Random } from '../random.js';
+import type { Group } from '../strikes.js';
 
 /** What a strike concerns, where it is not everybody. */
 export interface Concern {
@@ -20,6 +21,7 @@ export class InTheWay extends Error {}
 /** Something that goes wrong for a while. */
 export interface Fault {
   readonly name: string;
+  readonly group: Group;
   readonly severity: Severity;
   /** ms, from and to; 0 where it is over at once. */
   readonly lasts: readonly [number, number];

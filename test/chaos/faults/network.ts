@@ -1,20 +1,22 @@
 import type { TcpProxy } from '../../support/tcp-proxy.js';
 import type { Fault, Strike } from './fault.js';
 
-/** What happens between processes and server. Each process has a stretch of network of its own. */
-export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
+/** What happens between processes and servers. Of each process, all the ways to the servers are struck together. */
+export function networkFaults(ways: readonly (readonly TcpProxy[])[]): Fault[] {
   const fault = (
+    group: Fault['group'],
     name: string,
-    severity: Fault['severity'],
     lasts: Fault['lasts'],
     start: (proxy: TcpProxy, strike: Strike) => unknown,
     end: (proxy: TcpProxy) => unknown = () => undefined,
+    severity: Fault['severity'] = 'outage',
   ): Fault => ({
     name,
+    group,
     severity,
     lasts,
     strike: async (strike) => {
-      const struck = strike.random.some(proxies);
+      const struck = strike.random.some(ways).flat();
       for (const proxy of struck) start(proxy, strike);
       return () => {
         for (const proxy of struck) end(proxy);
@@ -24,18 +26,19 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
   return [
     {
       name: 'network slow',
+      group: 'network',
       severity: 'harmless',
       lasts: [1_000, 3_000],
       strike: async () => {
-        for (const proxy of proxies) proxy.replyDelay(15);
+        for (const proxy of ways.flat()) proxy.replyDelay(15);
         return () => {
-          for (const proxy of proxies) proxy.replyDelay(0);
+          for (const proxy of ways.flat()) proxy.replyDelay(0);
         };
       },
     },
     fault(
+      'network',
       'replies delayed',
-      'outage',
       [300, 2_500],
       (proxy, { random }) => {
         proxy.replyDelay(random.pick([20, 100, 400, 1_800]));
@@ -45,8 +48,8 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
       },
     ),
     fault(
+      'network',
       'requests delayed',
-      'outage',
       [300, 2_000],
       (proxy, { random }) => {
         proxy.requestDelay(random.pick([20, 100, 400, 1_800]));
@@ -55,15 +58,15 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
         proxy.requestDelay(0);
       },
     ),
-    fault('connections cut', 'outage', [0, 100], (proxy) => {
+    fault('network', 'connections cut', [0, 100], (proxy) => {
       proxy.cut();
     }),
-    fault('cut inside of a reply', 'outage', [100, 500], (proxy, { random }) => {
+    fault('network', 'cut inside of a reply', [100, 500], (proxy, { random }) => {
       proxy.cutAfterReplyBytes(random.between(0, 120));
     }),
     fault(
+      'network',
       'replies lost after the command was carried out',
-      'outage',
       [100, 2_000],
       (proxy) => {
         proxy.dropReplies(true);
@@ -73,8 +76,8 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
       },
     ),
     fault(
+      'network',
       'requests lost',
-      'outage',
       [100, 2_000],
       (proxy) => {
         proxy.dropRequests(true);
@@ -84,8 +87,8 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
       },
     ),
     fault(
+      'network',
       'connections refused',
-      'outage',
       [100, 2_000],
       (proxy) => {
         proxy.refuse(true);
@@ -97,8 +100,8 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
     ),
     ...(['dropped', 'duplicated', 'reordered'] as const).map((what) =>
       fault(
+        'messages',
         `messages ${what}`,
-        what === 'duplicated' ? 'harmless' : 'outage',
         [300, 2_000],
         (proxy) => {
           proxy.messages(what);
@@ -106,6 +109,7 @@ export function networkFaults(proxies: readonly TcpProxy[]): Fault[] {
         (proxy) => {
           proxy.messages('delivered');
         },
+        what === 'duplicated' ? 'harmless' : 'outage',
       ),
     ),
   ];

@@ -14,6 +14,7 @@ export function serverFaults(
   const admin = () => server.client();
   const setting = (name: string, key: string, value: string, normal: string): Fault => ({
     name,
+    group: 'refusals',
     severity: 'outage',
     lasts: [100, 1_500],
     strike: async () => {
@@ -23,10 +24,12 @@ export function serverFaults(
   });
   const once = (
     name: string,
+    group: Fault['group'],
     severity: Fault['severity'],
     run: (strike: Strike) => Promise<unknown>,
   ): Fault => ({
     name,
+    group,
     severity,
     lasts: [0, 0],
     strike: async (strike) => {
@@ -37,6 +40,7 @@ export function serverFaults(
   return [
     {
       name: 'server stopped',
+      group: 'server',
       severity: 'outage',
       lasts: [100, 2_500],
       strike: async () => {
@@ -48,6 +52,7 @@ export function serverFaults(
     },
     {
       name: durable ? 'server killed, restarted with its data' : 'server killed, restarted empty',
+      group: 'server',
       severity: durable ? 'outage' : 'loss',
       lasts: [20, 1_500],
       strike: async () => {
@@ -55,16 +60,19 @@ export function serverFaults(
         return () => server.restart();
       },
     },
-    once('SCRIPT FLUSH', 'harmless', () => admin().script('FLUSH')),
-    once('FLUSHALL', 'loss', () => admin().flushall()),
-    once('DEL of a lock', 'loss', async ({ random, locks, concern }) => {
+    once('SCRIPT FLUSH', 'data lost', 'harmless', () => admin().script('FLUSH')),
+    once('FLUSHALL', 'data lost', 'loss', () => admin().flushall()),
+    once('DEL of a lock', 'data lost', 'loss', async ({ random, locks, concern }) => {
       concern.lock = random.pick(locks);
       await admin().del(prefix + concern.lock);
     }),
-    once('message connections killed', 'outage', () => admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub')),
+    once('message connections killed', 'messages', 'outage', () =>
+      admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
+    ),
     setting('OOM', 'maxmemory', '1', '0'),
     {
       name: 'too many clients',
+      group: 'refusals',
       severity: 'outage',
       lasts: [100, 1_500],
       strike: async () => {
@@ -75,6 +83,7 @@ export function serverFaults(
     },
     {
       name: 'READONLY',
+      group: 'refusals',
       severity: 'outage',
       lasts: [100, 1_500],
       strike: async () => {
@@ -84,6 +93,7 @@ export function serverFaults(
     },
     {
       name: 'BUSY',
+      group: 'refusals',
       severity: 'outage',
       lasts: [100, 1_500],
       strike: async () => {

@@ -13,6 +13,7 @@ export function workerFaults(crew: Crew): Fault[] {
   return [
     {
       name: 'worker killed',
+      group: 'processes',
       severity: 'outage',
       lasts: [50, 1_000],
       strike: async (strike) => {
@@ -23,6 +24,7 @@ export function workerFaults(crew: Crew): Fault[] {
     },
     {
       name: 'worker stopped',
+      group: 'processes',
       severity: 'outage',
       apart: 'pause',
       lasts: [100, 2_500],
@@ -35,6 +37,7 @@ export function workerFaults(crew: Crew): Fault[] {
     },
     {
       name: 'event loop blocked',
+      group: 'processes',
       severity: 'outage',
       apart: 'pause',
       lasts: [100, 2_200],
@@ -46,6 +49,7 @@ export function workerFaults(crew: Crew): Fault[] {
     },
     {
       name: 'client clock stepped',
+      group: 'client clock',
       severity: 'harmless',
       lasts: [200, 2_000],
       strike: async (strike) => {

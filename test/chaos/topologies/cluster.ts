@@ -2,17 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisCluster } from '../../support/redis-cluster.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import type { Fault } from '../faults/fault.js';
+import { networkFaults } from '../faults/network.js';
 import { LockCommands, residueOf } from './residue.js';
 import type { Stage, Topology } from './topology.js';
 import { oneAtATime } from './turn.js';
+import { Ways } from './ways.js';
 
 const PREFIX = 'chaos:';
 
 /** Three masters with a replica each. */
 export const cluster: Topology = {
   name: 'cluster',
-  start: async (): Promise<Stage> => {
+  start: async (workers): Promise<Stage> => {
     const nodes = await RedisCluster.start();
+    const ways = await Ways.start(nodes.servers, workers);
     const commands = new LockCommands(nodes.servers);
     const replaced = async (master: RedisServer) => {
       while ((await nodes.masters()).includes(master)) await sleep(20);
@@ -20,6 +23,7 @@ export const cluster: Topology = {
     const faults: Fault[] = [
       {
         name: 'slot moved',
+        group: 'cluster',
         severity: 'outage',
         lasts: [0, 0],
         strike: async ({ random, locks }) => {
@@ -31,6 +35,7 @@ export const cluster: Topology = {
       },
       {
         name: 'master of a slot stopped, its replica takes over',
+        group: 'cluster',
         severity: 'loss',
         lasts: [0, 500],
         strike: async ({ random, locks }) => {
@@ -45,6 +50,7 @@ export const cluster: Topology = {
       },
       {
         name: 'master of a slot killed, its replica takes over',
+        group: 'cluster',
         severity: 'loss',
         lasts: [0, 500],
         strike: async ({ random, locks }) => {
@@ -59,8 +65,11 @@ export const cluster: Topology = {
       },
     ];
     return {
-      optionsFor: () => ({ connection: { cluster: nodes.addresses }, keyPrefix: PREFIX }),
-      faults: oneAtATime(faults),
+      optionsFor: (worker) => ({
+        connection: { cluster: ways.addresses(worker), options: { natMap: ways.natMap(worker) } },
+        keyPrefix: PREFIX,
+      }),
+      faults: [...oneAtATime(faults), ...networkFaults(ways.byWorker)],
       failover: 6_000,
       // A node does not know who listens at another, so each has to let its claim run out.
       perDead: 1_000,
@@ -72,7 +81,10 @@ export const cluster: Topology = {
       },
       ping: () => Promise.all(nodes.servers.map((server) => server.client().ping())),
       residue: async () => residueOf((await nodes.masters()).map((server) => server.client())),
-      stop: () => nodes.stop(),
+      stop: async () => {
+        await ways.stop();
+        await nodes.stop();
+      },
     };
   },
 };

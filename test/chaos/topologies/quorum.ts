@@ -1,8 +1,10 @@
 import { RedisServer } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import type { TcpProxy } from '../../support/tcp-proxy.js';
 import { type Fault, InTheWay } from '../faults/fault.js';
+import { networkFaults } from '../faults/network.js';
 import { LockCommands, residueOf } from './residue.js';
 import type { Stage, Topology } from './topology.js';
+import { Ways } from './ways.js';
 
 const PREFIX = 'chaos:';
 const NODES = 5;
@@ -22,12 +24,10 @@ export const quorum: Topology = {
   start: async (workers): Promise<Stage> => {
     const each = Array.from({ length: NODES });
     const servers = await Promise.all(each.map(() => RedisServer.start()));
-    const ways = await Promise.all(
-      servers.map(({ port }) => Promise.all(Array.from({ length: workers }, () => TcpProxy.start(port)))),
-    );
+    const ways = await Ways.start(servers, workers);
     const commands = new LockCommands(servers);
     const forWays = (act: (proxy: TcpProxy) => void) => (node: number) => {
-      ways[node]?.forEach(act);
+      ways.to(node).forEach(act);
     };
     const blows: Blow[] = [
       {
@@ -63,6 +63,7 @@ export const quorum: Topology = {
     const struck = new Set<number>();
     const strikes = (count: number, { what, hit, mend }: Blow): Fault => ({
       name: `${String(count)} of ${String(NODES)} ${what}`,
+      group: 'quorum',
       severity: 'outage',
       lasts: [200, 2_000],
       strike: async ({ random }) => {
@@ -79,8 +80,11 @@ export const quorum: Topology = {
       },
     });
     return {
-      optionsFor: (worker) => ({ nodes: ways.map((way) => way[worker]!.url), keyPrefix: PREFIX }),
-      faults: [1, 2].flatMap((count) => blows.map((blow) => strikes(count, blow))),
+      optionsFor: (worker) => ({ nodes: ways.addresses(worker), keyPrefix: PREFIX }),
+      faults: [
+        ...[1, 2].flatMap((count) => blows.map((blow) => strikes(count, blow))),
+        ...networkFaults(ways.byWorker),
+      ],
       // A node that has restarted does not vote for a lease.
       failover: 3_000,
       perDead: 0,
@@ -97,7 +101,7 @@ export const quorum: Topology = {
       ping: () => Promise.all(servers.map((server) => server.client().ping())),
       residue: () => residueOf(servers.map((server) => server.client())),
       stop: async () => {
-        await Promise.all(ways.flat().map((proxy) => proxy.stop()));
+        await ways.stop();
         await Promise.all(servers.map((server) => server.stop()));
       },
     };

@@ -3,18 +3,21 @@ import { inSync, roleOf } from '../../support/replicas.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { SentinelDeployment } from '../../support/sentinel.js';
 import type { Fault } from '../faults/fault.js';
+import { networkFaults } from '../faults/network.js';
 import { LockCommands, residueOf } from './residue.js';
 import type { Stage, Topology } from './topology.js';
 import { oneAtATime } from './turn.js';
+import { Ways } from './ways.js';
 
 const PREFIX = 'chaos:';
 
 /** A master, two replicas, three sentinels. A failover may forget the last locks, unless a replica had to have them. */
 const sentinel = (name: string, replicas: number): Topology => ({
   name,
-  start: async (): Promise<Stage> => {
+  start: async (workers): Promise<Stage> => {
     const deployment = await SentinelDeployment.start();
     const { servers } = deployment;
+    const ways = await Ways.start(servers, workers);
     const commands = new LockCommands(servers);
     const demoted = async (former: RedisServer) => {
       while ((await roleOf(former)) !== 'slave') await sleep(20);
@@ -24,6 +27,7 @@ const sentinel = (name: string, replicas: number): Topology => ({
     const word = replicas > 0 ? 'with' : 'without';
     const stopped: Fault = {
       name: `master stopped, failover ${word} WAIT`,
+      group: 'Sentinel failover',
       severity: replicas > 0 ? 'outage' : 'loss',
       lasts: [0, 500],
       strike: async () => {
@@ -39,6 +43,7 @@ const sentinel = (name: string, replicas: number): Topology => ({
     // The other replica would confirm what the former master still takes, and then forget it.
     const lives: Fault = {
       name: `failover while the master lives`,
+      group: 'Sentinel failover',
       severity: 'loss',
       lasts: [0, 500],
       strike: async () => {
@@ -48,12 +53,12 @@ const sentinel = (name: string, replicas: number): Topology => ({
       },
     };
     return {
-      optionsFor: () => ({
-        connection: deployment.connection,
+      optionsFor: (worker) => ({
+        connection: { ...deployment.connection, natMap: ways.natMap(worker) },
         keyPrefix: PREFIX,
         ...(replicas > 0 && { replication: { replicas } }),
       }),
-      faults: oneAtATime([stopped, lives]),
+      faults: [...oneAtATime([stopped, lives]), ...networkFaults(ways.byWorker)],
       failover: 5_000,
       perDead: 0,
       queues: true,
@@ -64,7 +69,10 @@ const sentinel = (name: string, replicas: number): Topology => ({
       },
       ping: () => Promise.all(servers.map((server) => server.client().ping())),
       residue: async () => residueOf([(await deployment.master()).client()]),
-      stop: () => deployment.stop(),
+      stop: async () => {
+        await ways.stop();
+        await deployment.stop();
+      },
     };
   },
 });

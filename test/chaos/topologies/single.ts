@@ -1,10 +1,10 @@
 import { RedisServer } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
 import { WallClock } from '../faults/clock.js';
 import { networkFaults } from '../faults/network.js';
 import { SERVER_ARGS, serverFaults } from '../faults/server.js';
 import { LockCommands, residueOf } from './residue.js';
 import type { Stage, Topology } from './topology.js';
+import { Ways } from './ways.js';
 
 const PREFIX = 'chaos:';
 
@@ -15,13 +15,13 @@ const single = (name: string, durable: boolean): Topology => ({
     const clock = WallClock.make();
     const data = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : [];
     const server = await RedisServer.start({ args: [...SERVER_ARGS, ...data], env: clock?.env ?? {} });
-    const proxies = await Promise.all(Array.from({ length: workers }, () => TcpProxy.start(server.port)));
+    const ways = await Ways.start([server], workers);
     const commands = new LockCommands([server]);
     return {
-      optionsFor: (worker) => ({ connection: proxies[worker]!.url, keyPrefix: PREFIX }),
+      optionsFor: (worker) => ({ connection: ways.addresses(worker)[0]!, keyPrefix: PREFIX }),
       faults: [
         ...serverFaults(server, { durable, prefix: PREFIX }),
-        ...networkFaults(proxies),
+        ...networkFaults(ways.byWorker),
         ...(clock?.faults(server.url, PREFIX) ?? []),
       ],
       failover: 1_000,
@@ -39,7 +39,7 @@ const single = (name: string, durable: boolean): Topology => ({
       ping: () => server.client().ping(),
       residue: () => residueOf([server.client()]),
       stop: async () => {
-        await Promise.all(proxies.map((proxy) => proxy.stop()));
+        await ways.stop();
         await server.stop();
         clock?.remove();
       },
