@@ -51,6 +51,9 @@ const jitter = () => 1 + Math.random() * 20;
 export class QueuePlace {
   private arrival: number | undefined;
   private settled = false;
+  private readonly arrivedAt = now();
+  /** The store has said that somebody else has it: until then nobody knows. */
+  private answered = false;
   /** When the request left that has not been answered yet. */
   private askedAt: number | undefined;
   /** It has asked for a place in the queue. */
@@ -75,7 +78,7 @@ export class QueuePlace {
     private readonly answer: (answer: Tenure | Busy | Error) => void,
   ) {
     const { name, waitTime, signal } = request;
-    if (waitTime > 0 && waitTime < Infinity) this.expireAt(now() + waitTime);
+    if (waitTime > 0 && waitTime < Infinity) this.expireAt(this.arrivedAt + waitTime);
     if (signal === undefined) return;
     this.onAbort = () => {
       this.leave(new LockAbortedError(name, signal.reason));
@@ -130,6 +133,7 @@ export class QueuePlace {
         if (waitTime === 0 || this.expired) this.leave(this.lastFailure);
       } else {
         failures = 0;
+        this.answered = true;
         this.lastFailure = undefined;
         this.lastHolder = reply.holder;
         this.arrival = reply.arrival ?? this.arrival;
@@ -218,7 +222,8 @@ export class QueuePlace {
       return;
     }
     const { name } = this.request;
-    const silence = this.askedAt === undefined ? undefined : unanswered(name, this.askedAt);
+    const silentSince = this.askedAt ?? (this.answered ? undefined : this.arrivedAt);
+    const silence = silentSince === undefined ? undefined : unanswered(name, silentSince);
     this.leave(this.lastFailure ?? silence ?? { busy: true, holder: this.lastHolder });
   }
 

@@ -117,3 +117,23 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, con
     await until(async () => (await server.client().keys('lock:*')).length === 0);
   });
 });
+
+describe('A connection that is slow', () => {
+  const cast = new Cast();
+
+  afterAll(() => cast.end());
+
+  it('lets nobody think that others have a lock of which nothing is known', async () => {
+    const server = await cast.server();
+    const proxy = await TcpProxy.start(server.port);
+    cast.add(() => proxy.stop());
+    const locks = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    await (await locks.acquire('warm-up')).release();
+    // The connection for messages has yet to be made, and takes longer than there is.
+    proxy.replyDelay(2_000);
+    await expect(locks.getFairLock('free').acquire({ waitTime: 200 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+    });
+    proxy.replyDelay(0);
+  });
+});
