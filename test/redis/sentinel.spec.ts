@@ -73,6 +73,7 @@ describe('Sentinel: when the master', () => {
 
   it('is replaced while a client is looking for it, the client finds the next one', async () => {
     const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
+    for (const way of ways) cast.add(() => way.stop());
     const addresses = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
     const natMap = Object.fromEntries(
       deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, addresses[index]!]),
@@ -85,6 +86,11 @@ describe('Sentinel: when the master', () => {
     await lease.release();
 
     const witnesses = deployment.ports.map((port) => new Redis(port, { enableReadyCheck: false }));
+    for (const witness of witnesses) {
+      cast.add(() => {
+        witness.disconnect();
+      });
+    }
     await Promise.all(witnesses.map((witness) => witness.subscribe('+switch-master')));
     const announced = Promise.race(witnesses.map((witness) => once(witness, 'message')));
     // The clients ask where the master is before they hear that there is another, and are answered afterwards.
@@ -101,8 +107,6 @@ describe('Sentinel: when the master', () => {
     const waiting = locks.acquire('n');
     await next.release();
     await (await waiting).release();
-    for (const witness of witnesses) witness.disconnect();
-    await Promise.all(ways.map((way) => way.stop()));
   }, 60_000);
 
   it('is killed and replicas: 1 was asked for, what was acquired until then is still held', async () => {
