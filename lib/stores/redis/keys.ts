@@ -1,5 +1,11 @@
 import { hashTag, slotOf, slotOfTag } from './slots.js';
 
+/**
+ * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock
+ * might step back; an hour covers more than any step seen, and names that are used once leave nothing for good.
+ */
+export const FENCE_TTL = 3_600_000;
+
 /** The names under which one lock lives in Redis. All keys of a lock fall into one cluster slot. */
 export interface LockKeys {
   /** The hash that Redisson's RLock uses too. */

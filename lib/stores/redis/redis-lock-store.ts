@@ -20,8 +20,8 @@ import { kindMismatch } from '../kind-mismatch.js';
 import { nodeWarnings } from '../preflight.js';
 import { overallStatus } from '../overall-status.js';
 import type { RedisConnection } from './connection.js';
-import type { Argument, Command, Deployment, Listener, Subscriptions } from './deployment.js';
-import { keysOf, type LockKeys } from './keys.js';
+import type { Argument, Deployment, Listener, Subscriptions } from './deployment.js';
+import { FENCE_TTL, keysOf, type LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import {
   LETTERS,
@@ -31,18 +31,11 @@ import {
   storedLock,
   type InspectReply,
 } from './queue-protocol.js';
-import { notALock, replyCode, translate } from './redis-errors.js';
+import { notALock, translate } from './redis-errors.js';
+import { Renewals } from './renewals.js';
 import type { Replication } from './replication.js';
 import { ServerClocks } from './server-clock.js';
 import * as scripts from './script.js';
-
-/**
- * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock
- * might step back; an hour covers more than any step seen, and names that are used once leave nothing for good.
- */
-const FENCE_TTL = 3_600_000;
-/** Holds per renewal command: big enough to spread its cost, small enough not to keep the server from others. */
-const RENEWAL_BATCH = 100;
 
 export interface RedisLockStoreOptions {
   readonly connection: Deployment;
@@ -61,10 +54,16 @@ export class RedisLockStore implements LockStore {
   private readonly clocks = new ServerClocks();
   /** The acquisitions under way, by owner. */
   private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
+  private readonly renewals: Renewals;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
     this.connection = options.connection;
+    this.renewals = new Renewals({
+      connection: this.connection,
+      keys: (name) => this.keys(name),
+      confirmation: (name) => this.confirmation(name),
+    });
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -138,28 +137,7 @@ export class RedisLockStore implements LockStore {
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    const renewals = new Map<RenewRequest, Promise<HoldState>>();
-    const groups = new Map<number, RenewRequest[]>();
-    for (const request of requests) {
-      const group = this.connection.groupOf(this.keys(request.name).lock);
-      const members = groups.get(group);
-      if (members === undefined) groups.set(group, [request]);
-      else members.push(request);
-    }
-    const batches: RenewRequest[][] = [];
-    for (const members of groups.values()) {
-      for (let from = 0; from < members.length; from += RENEWAL_BATCH) {
-        batches.push(members.slice(from, from + RENEWAL_BATCH));
-      }
-    }
-    const commands = batches.map((batch) => this.renewalOf(batch));
-    const confirmations = batches.map(([first]) => this.confirmation(first?.name ?? ''));
-    this.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
-      const batch = batches[n] ?? [];
-      const states = this.statesOf(batch, reply, confirmations[n]);
-      batch.forEach((request, index) => renewals.set(request, states(index)));
-    });
-    return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
+    return this.renewals.renew(requests);
   }
 
   async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<boolean> {
@@ -237,42 +215,6 @@ export class RedisLockStore implements LockStore {
 
   async close(): Promise<void> {
     await Promise.all([this.subscriptions?.close(), this.connection.close()]);
-  }
-
-  private renewalOf(batch: readonly RenewRequest[]): Command {
-    return {
-      keys: batch.flatMap(({ name }) => {
-        const { lock, fence } = this.keys(name);
-        return [lock, fence];
-      }),
-      args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
-    };
-  }
-
-  private statesOf(
-    batch: readonly RenewRequest[],
-    reply: Promise<unknown>,
-    confirm?: () => Promise<void>,
-  ): (index: number) => Promise<HoldState> {
-    const each = reply.then(
-      (states) =>
-        (states as readonly (number | string)[]).map(async (code) => {
-          const state = holdState(code);
-          // A hold that is gone is so on any server.
-          if (state === 'held') await confirm?.();
-          return state;
-        }),
-      (error: unknown) => {
-        // While a slot is on the move, one key that is gone makes the server refuse all keys of a command.
-        if (batch.length > 1 && replyCode(error) === 'TRYAGAIN') return this.renewOneByOne(batch);
-        throw translate(error, batch.length === 1 ? batch[0]?.name : undefined);
-      },
-    );
-    return async (index) => (await (await each)[index]) ?? 'deleted';
-  }
-
-  private renewOneByOne(batch: readonly RenewRequest[]): Promise<HoldState>[] {
-    return batch.flatMap((request) => this.renew([request]));
   }
 
   private async nodeHealths(): Promise<readonly NodeHealth[]> {
@@ -406,11 +348,6 @@ export class RedisLockStore implements LockStore {
       throw translate(error, name);
     }
   }
-}
-
-function holdState(code: number | string | undefined): HoldState {
-  if (Number(code) === 1) return 'held';
-  return Number(code) === 0 ? 'deleted' : 'taken';
 }
 
 /** A PTTL as a time to wait: a key without a TTL has no end. */

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { keysOf } from '../../../dist/stores/redis/keys.js';
+import { FENCE_TTL, keysOf } from '../../../dist/stores/redis/keys.js';
 import * as scripts from '../../../dist/stores/redis/script.js';
 import { connect, disconnect } from './ioredis.mjs';
-
-const FENCE_TTL = 3_600_000;
 
 /** The scripts of the plain lock and nothing around them: what its fence and its message cost in the server. */
 export async function open({ urls, ttl }) {

@@ -1,0 +1,91 @@
+import type { HoldState, RenewRequest } from '../lock-store.js';
+import type { Command, Deployment } from './deployment.js';
+import { FENCE_TTL, type LockKeys } from './keys.js';
+import { replyCode, translate } from './redis-errors.js';
+import * as scripts from './script.js';
+
+/** Holds per renewal command: big enough to spread its cost, small enough not to keep the server from others. */
+const RENEWAL_BATCH = 100;
+
+interface RenewalsContext {
+  readonly connection: Deployment;
+  readonly keys: (name: string) => LockKeys;
+  /** To be made before something is written, and called after it: waits until replicas have that. */
+  readonly confirmation: (name: string) => () => Promise<void>;
+}
+
+/** Renews many holds with few commands: those of one slot together, on a single server all. */
+export class Renewals {
+  constructor(private readonly context: RenewalsContext) {}
+
+  renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    const renewals = new Map<RenewRequest, Promise<HoldState>>();
+    const batches = this.batchesOf(requests);
+    const commands = batches.map((batch) => this.commandOf(batch));
+    const confirmations = batches.map(([first]) => this.context.confirmation(first?.name ?? ''));
+    this.context.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
+      const batch = batches[n] ?? [];
+      const states = this.statesOf(batch, reply, confirmations[n]);
+      batch.forEach((request, index) => renewals.set(request, states(index)));
+    });
+    return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
+  }
+
+  private batchesOf(requests: readonly RenewRequest[]): RenewRequest[][] {
+    const groups = new Map<number, RenewRequest[]>();
+    for (const request of requests) {
+      const group = this.context.connection.groupOf(this.context.keys(request.name).lock);
+      const members = groups.get(group);
+      if (members === undefined) groups.set(group, [request]);
+      else members.push(request);
+    }
+    const batches: RenewRequest[][] = [];
+    for (const members of groups.values()) {
+      for (let from = 0; from < members.length; from += RENEWAL_BATCH) {
+        batches.push(members.slice(from, from + RENEWAL_BATCH));
+      }
+    }
+    return batches;
+  }
+
+  private commandOf(batch: readonly RenewRequest[]): Command {
+    return {
+      keys: batch.flatMap(({ name }) => {
+        const { lock, fence } = this.context.keys(name);
+        return [lock, fence];
+      }),
+      args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
+    };
+  }
+
+  private statesOf(
+    batch: readonly RenewRequest[],
+    reply: Promise<unknown>,
+    confirm?: () => Promise<void>,
+  ): (index: number) => Promise<HoldState> {
+    const each = reply.then(
+      (states) =>
+        (states as readonly (number | string)[]).map(async (code) => {
+          const state = holdState(code);
+          // A hold that is gone is so on any server.
+          if (state === 'held') await confirm?.();
+          return state;
+        }),
+      (error: unknown) => {
+        // While a slot is on the move, one key that is gone makes the server refuse all keys of a command.
+        if (batch.length > 1 && replyCode(error) === 'TRYAGAIN') return this.renewOneByOne(batch);
+        throw translate(error, batch.length === 1 ? batch[0]?.name : undefined);
+      },
+    );
+    return async (index) => (await (await each)[index]) ?? 'deleted';
+  }
+
+  private renewOneByOne(batch: readonly RenewRequest[]): Promise<HoldState>[] {
+    return batch.flatMap((request) => this.renew([request]));
+  }
+}
+
+function holdState(code: number | string | undefined): HoldState {
+  if (Number(code) === 1) return 'held';
+  return Number(code) === 0 ? 'deleted' : 'taken';
+}
