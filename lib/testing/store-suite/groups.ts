@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { LEASE, type Stage, tokenOf, until, words } from './stage.js';
+
+/** Several plain locks in one step. */
+export function describeGroups(stage: Stage): void {
+  const { it } = words();
+
+  const owners = async (names: readonly string[]) =>
+    await Promise.all(names.map(async (name) => (await stage.store.inspect(name))?.holders[0]?.owner));
+  /** Names of one place: where hash tags decide, these share one. */
+  const freshNames = (count: number) => {
+    const tag = stage.freshName();
+    return Array.from({ length: count }, (_, n) => `{${tag}}:${String(n)}`);
+  };
+
+  it('says of every name where it lives, always the same', async () => {
+    const [one, two] = freshNames(2) as [string, string];
+    assert.equal(typeof stage.store.placeOf(one), 'string');
+    assert.equal(stage.store.placeOf(one), stage.store.placeOf(two));
+    assert.equal(stage.store.placeOf(one), stage.other.placeOf(one));
+    await stage.store.acquireAll({ names: [one, two], owner: 'a:1', leaseTime: 1_000 });
+  });
+
+  it('grants all names to one owner, each with a token of its own that grows', async () => {
+    const names = freshNames(50);
+    const request = { names, owner: 'a:1', leaseTime: LEASE };
+    const first = await stage.store.acquireAll(request);
+    assert.ok(first.granted);
+    assert.equal(first.fencingTokens.length, 50);
+    assert.deepEqual(new Set(await owners(names)), new Set(['a:1']));
+    const again = await stage.store.acquireAll(request);
+    assert.ok(again.granted, 'a request that is sent twice changes nothing');
+    again.fencingTokens.forEach((token, n) => {
+      assert.ok(token > (first.fencingTokens[n] ?? Infinity));
+    });
+    for (const name of names) assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+    for (const [n, name] of names.slice(0, 3).entries()) {
+      const token = tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE }));
+      assert.ok(token > (again.fencingTokens[n] ?? Infinity));
+    }
+  });
+
+  it('takes none when one is busy, and says which, for how long at most, and by whom', async () => {
+    const names = freshNames(3);
+    await stage.other.acquire({ name: names[1] ?? '', owner: 'b:1', leaseTime: LEASE });
+    const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE * 10 });
+    assert.ok(!reply.granted);
+    assert.equal(reply.name, names[1]);
+    assert.equal(reply.holder, 'b:1');
+    assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+    assert.deepEqual(await owners(names), [undefined, 'b:1', undefined]);
+  });
+
+  it('never lets two in, however they overlap', async () => {
+    const names = freshNames(4);
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        (n % 2 === 0 ? stage.store : stage.other).acquireAll({
+          names: [0, 1, 2].map((k) => names[(n + k) % 4] ?? ''),
+          owner: `a:${String(n)}`,
+          leaseTime: LEASE,
+        }),
+      ),
+    );
+    assert.equal(replies.filter((reply) => reply.granted).length, 1);
+  });
+
+  it('lets whoever has reserved a turn come first, and holds nothing against a single acquisition', async () => {
+    const names = freshNames(3);
+    const [first, second, third] = names as [string, string, string];
+    await stage.other.acquire({ name: first, owner: 'b:1', leaseTime: LEASE });
+    const turn = { asker: 'elder', reserveFor: LEASE };
+    const elder = { names: [first, second], owner: 'a:1', leaseTime: LEASE, turn };
+    assert.equal((await stage.store.acquireAll(elder)).granted, false);
+
+    const younger = { names: [second, third], owner: 'b:2', leaseTime: LEASE };
+    const reply = await stage.other.acquireAll(younger);
+    assert.ok(!reply.granted);
+    assert.equal(reply.name, second);
+    assert.ok(reply.retryAfter > 0 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+    // It cannot reserve what another has reserved, nor a part of it.
+    await stage.other.acquireAll({ ...younger, turn: { asker: 'younger', reserveFor: LEASE } });
+    tokenOf(await stage.other.acquire({ name: third, owner: 'c:1', leaseTime: LEASE }));
+    await stage.other.release({ name: third, owner: 'c:1' });
+    tokenOf(await stage.other.acquire({ name: second, owner: 'c:2', leaseTime: LEASE }));
+    await stage.other.release({ name: second, owner: 'c:2' });
+
+    await stage.other.release({ name: first, owner: 'b:1' });
+    assert.ok((await stage.store.acquireAll(elder)).granted);
+    for (const name of elder.names) await stage.store.release({ name, owner: 'a:1' });
+    assert.ok((await stage.other.acquireAll(younger)).granted, 'a turn that was taken is over');
+  });
+
+  it('forgets a turn that is not taken', async () => {
+    const names = freshNames(2);
+    await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: LEASE });
+    const turn = { asker: 'gone', reserveFor: 50 };
+    await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE, turn });
+    await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
+    await until(
+      async () => (await stage.other.acquireAll({ names, owner: 'b:2', leaseTime: LEASE })).granted,
+    );
+  });
+
+  it('gives no token below the least that is asked for', async () => {
+    const [name] = freshNames(1) as [string];
+    const far = (Date.now() + 3_600_000) * 1_000;
+    const reply = await stage.store.acquireAll({
+      names: [name],
+      owner: 'a:1',
+      leaseTime: LEASE,
+      leastToken: far,
+    });
+    assert.ok(reply.granted && (reply.fencingTokens[0] ?? 0) >= far);
+    const more = far + 1_000;
+    assert.ok(
+      tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, leastToken: more })) >= more,
+    );
+    await stage.store.release({ name, owner: 'a:1' });
+    assert.ok(tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })) > more);
+  });
+}

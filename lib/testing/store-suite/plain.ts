@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { LEASE, type Stage, tokenOf, until, words } from './stage.js';
+
+/** The plain lock, and what all kinds share. */
+export function describePlain(stage: Stage): void {
+  const { describe, it } = words();
+
+  describe('acquire', () => {
+    it('grants a free lock with a token that is a safe integer', async () => {
+      const token = tokenOf(
+        await stage.store.acquire({ name: stage.freshName(), owner: 'a:1', leaseTime: LEASE }),
+      );
+      assert.ok(Number.isSafeInteger(token) && token > 0, String(token));
+    });
+
+    it('tells everybody else who holds it and for how long at most', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      const reply = await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE });
+      assert.ok(!reply.granted);
+      assert.equal(reply.holder, 'a:1');
+      assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+    });
+
+    it('succeeds again for the owner that has it, and still needs one release only', async () => {
+      const name = stage.freshName();
+      const first = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+      const again = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+      assert.ok(again > first);
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+      assert.equal(await stage.store.inspect(name), null);
+    });
+
+    it('grants it to one of many', async () => {
+      const name = stage.freshName();
+      const replies = await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          (n % 2 === 0 ? stage.store : stage.other).acquire({
+            name,
+            owner: `a:${String(n)}`,
+            leaseTime: LEASE,
+          }),
+        ),
+      );
+      assert.equal(replies.filter((reply) => reply.granted).length, 1);
+    });
+
+    it('keeps names apart, whatever characters they have', async () => {
+      for (const name of [
+        'a b',
+        'ключ',
+        '{tag}:x',
+        'a{b',
+        'a}b',
+        '{}',
+        '*',
+        'a\nb',
+        '"',
+        'x'.repeat(1_024),
+      ]) {
+        tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+        assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
+        assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+      }
+    });
+  });
+
+  describe('expiry', () => {
+    it('frees a lock whose holder is silent, after its lease and not before', async () => {
+      const name = stage.freshName();
+      const before = performance.now();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: 150 });
+      await until(async () => (await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
+      assert.ok(performance.now() - before >= 149, 'granted before the lease was over');
+    });
+
+    it('makes a release after the lease a plain false that harms nobody', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: 20 });
+      await until(async () => (await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), false);
+      assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'b:1');
+    });
+  });
+
+  describe('renew', () => {
+    it('makes a hold last longer', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: 500 });
+      assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'held');
+      const remaining = (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+      assert.ok(remaining > LEASE / 2, String(remaining));
+    });
+
+    it('never makes one shorter', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: 100 }])[0], 'held');
+      const remaining = (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+      assert.ok(remaining > LEASE / 2, String(remaining));
+    });
+
+    it('answers for each hold by itself, in a batch of any size', async () => {
+      const mine = Array.from({ length: 250 }, () => stage.freshName());
+      await Promise.all(mine.map((name) => stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE })));
+      const [taken, deleted] = [mine[7], mine[120]] as [string, string];
+      await stage.store.forceRelease(taken);
+      await stage.store.forceRelease(deleted);
+      await stage.other.acquire({ name: taken, owner: 'b:1', leaseTime: LEASE });
+      const states = await Promise.all(
+        stage.store.renew(mine.map((name) => ({ name, owner: 'a:1', leaseTime: LEASE }))),
+      );
+      mine.forEach((name, n) => {
+        assert.equal(states[n], name === taken ? 'taken' : name === deleted ? 'deleted' : 'held');
+      });
+    });
+
+    it('does not bring a lock back', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      await stage.store.release({ name, owner: 'a:1' });
+      assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'deleted');
+      assert.equal(await stage.store.inspect(name), null);
+    });
+  });
+
+  describe('release', () => {
+    it('frees the lock once, and is false after that', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), false);
+    });
+
+    it('changes nothing when a stranger asks', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      assert.equal(await stage.other.release({ name, owner: 'b:1' }), false);
+      assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
+    });
+
+    it('by force, frees a lock whoever has it', async () => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      assert.equal(await stage.other.forceRelease(name), true);
+      assert.equal(await stage.other.forceRelease(name), false);
+      assert.equal(await stage.store.inspect(name), null);
+    });
+  });
+
+  describe('fencing token', () => {
+    it('grows with every acquisition, whoever makes it', async () => {
+      const name = stage.freshName();
+      let last = 0;
+      for (let n = 0; n < 50; n++) {
+        const owner = `a:${String(n)}`;
+        const token = tokenOf(
+          await (n % 2 === 0 ? stage.store : stage.other).acquire({ name, owner, leaseTime: LEASE }),
+        );
+        assert.ok(token > last, `${String(token)} after ${String(last)}`);
+        last = token;
+        await stage.store.release({ name, owner });
+      }
+    });
+
+    it('grows beyond the last one that was handed on under a hold', async () => {
+      const name = stage.freshName();
+      const granted = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+      // Further than the clock gets meanwhile.
+      const handedOn = granted + 60_000_000;
+      await stage.store.release({ name, owner: 'a:1', fencingToken: handedOn });
+      assert.ok(tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })) > handedOn);
+    });
+  });
+
+  describe('subscribe', () => {
+    it('tells of a release, to all who listen', async () => {
+      const name = stage.freshName();
+      const woken = new Set<string>();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      const subscriptions = await Promise.all([
+        stage.other.subscribe(name, () => woken.add('one')),
+        stage.other.subscribe(name, () => woken.add('two')),
+        stage.store.subscribe(name, () => woken.add('releaser')),
+      ]);
+      assert.ok(subscriptions.every((subscription) => subscription.active));
+      await stage.store.release({ name, owner: 'a:1' });
+      await until(() => woken.size === 3);
+      for (const subscription of subscriptions) subscription.close();
+    });
+
+    it('tells of a forced release', async () => {
+      const name = stage.freshName();
+      const woken = new Set<string>();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      const subscription = await stage.other.subscribe(name, () => woken.add('one'));
+      await stage.store.forceRelease(name);
+      await until(() => woken.has('one'));
+      subscription.close();
+    });
+
+    it('goes on for the others when one closes, and is silent for the one that did', async () => {
+      const name = stage.freshName();
+      const woken = new Set<string>();
+      const first = await stage.other.subscribe(name, () => woken.add('first'));
+      const second = await stage.other.subscribe(name, () => woken.add('second'));
+      woken.clear();
+      first.close();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      await stage.store.release({ name, owner: 'a:1' });
+      await until(() => woken.has('second'));
+      assert.ok(!woken.has('first'));
+      second.close();
+    });
+  });
+
+  it('inspects holder, time and token, and is null for a free lock', async () => {
+    const name = stage.freshName();
+    assert.equal(await stage.store.inspect(name), null);
+    const token = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+    const stored = await stage.other.inspect(name);
+    // Of several nodes one may have given a greater one that nobody has got.
+    assert.ok((stored?.fencingToken ?? 0) >= token);
+    assert.ok(stored !== null);
+    assert.equal(stored.holders.length, 1);
+    const [holder] = stored.holders;
+    assert.equal(holder?.owner, 'a:1');
+    assert.ok(Math.abs((holder.since ?? 0) - Date.now()) < 60_000, String(holder.since));
+    assert.ok(holder.remainingTime <= LEASE && holder.remainingTime > LEASE / 2);
+  });
+
+  it('reports the health of its nodes', async () => {
+    const { status, nodes } = await stage.store.health();
+    assert.equal(status, 'up');
+    assert.ok(nodes.length > 0);
+    for (const node of nodes) assert.equal(node.status, 'up', node.error);
+  });
+}

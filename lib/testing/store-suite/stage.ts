@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import type { AcquireReply, LockStore } from '../../stores/lock-store.js';
+
+/** A place where locks live, reached by any number of stores as by so many processes. */
+export interface StorePlace {
+  /** Another client of the place. The suite closes it. */
+  open(): LockStore;
+  /** Ends the place itself. */
+  close(): Promise<void>;
+}
+
+/** The few words of a test framework that the suite needs; Jest's and Vitest's globals fit. */
+export interface TestFramework {
+  describe: (title: string, body: () => void) => void;
+  it: (title: string, body: () => Promise<void>) => void;
+  beforeAll: (body: () => Promise<void>) => void;
+  afterAll: (body: () => Promise<void>) => void;
+}
+
+export const words = () => globalThis as unknown as TestFramework;
+
+/** Two clients of one place, for all tests of a suite. */
+export class Stage {
+  private place: StorePlace | undefined;
+  private clients: readonly LockStore[] = [];
+  private names = 0;
+
+  constructor(private readonly createPlace: () => Promise<StorePlace>) {}
+
+  get store(): LockStore {
+    return this.client(0);
+  }
+
+  get other(): LockStore {
+    return this.client(1);
+  }
+
+  async set(): Promise<void> {
+    this.place = await this.createPlace();
+    this.clients = [this.open(), this.open()];
+  }
+
+  async clear(): Promise<void> {
+    for (const client of this.clients) await client.close();
+    await this.place?.close();
+  }
+
+  open(): LockStore {
+    assert.ok(this.place !== undefined, 'the place has not been made');
+    return this.place.open();
+  }
+
+  freshName(): string {
+    return `conformance:${String(++this.names)}`;
+  }
+
+  private client(index: number): LockStore {
+    const client = this.clients[index];
+    assert.ok(client !== undefined, 'the place has not been made');
+    return client;
+  }
+}
+
+export const LEASE = 5_000;
+export const sleep = (time: number) => new Promise((resolve) => setTimeout(resolve, time));
+
+/** Waits until the condition holds, 5 s at most. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!(await condition())) {
+    assert.ok(performance.now() < end, `still false after 5 s: ${String(condition)}`);
+    await sleep(5);
+  }
+}
+
+export function tokenOf(reply: AcquireReply): number {
+  assert.ok(reply.granted, 'expected the lock to be granted');
+  return reply.fencingToken;
+}
