@@ -86,6 +86,9 @@ export function values(record) {
     heldPeer: some(r.median('held', 'redis-semaphore', 'commands10s')),
     heldPeerName: contenderOf('redis-semaphore').title,
     uncontendedRatio: times(r.ratio('uncontended', 'ours', 'raw', 'p50')),
+    byHandRatio: times(r.ratio('uncontended', 'by-hand', 'raw', 'p50')),
+    handOver: some(r.median('hand-over', 'fair', 'pings')),
+    handOverFloor: some(r.median('hand-over', 'publish', 'pings')),
     processesTable: markdown([
       ['processes', 'plain: commands', 'messages', 'bytes', 'fair: commands', 'messages', 'bytes'],
       ...s.processes.map((step) => [
