@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -50,31 +50,34 @@ console.log(
 const scores = new Map<string, { killed: number; of: number }>();
 const survivors: Mutant[] = [];
 const queue = sample.values();
+const copies: string[] = [];
+/** The groups of the runs under way. */
+const running = new Set<number>();
+// However it ends: what is known so far is told, and nothing is left behind.
+process.once('exit', () => {
+  running.forEach(end);
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true, maxRetries: 10 });
+  report();
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => process.exit(128 + constants.signals[signal]));
+}
 // What is red anyway would count as killed.
 const stages = new Set(sample.flatMap(({ file }) => stagesFor(file)));
 const unjudged = stages.values();
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
-console.table(
-  Object.fromEntries(
-    [...scores].sort().map(([folder, score]) => [folder, { ...score, '%': percent(score) }]),
-  ),
-);
-if (values.output !== undefined) writeFileSync(values.output, `${JSON.stringify(survivors, null, 2)}\n`);
 
 /** One after the other in a copy of its own. */
 async function lane(): Promise<void> {
   const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
-  try {
-    const left = new Set(['node_modules', '.git', 'coverage']);
-    cpSync(ROOT, copy, { recursive: true, filter: (path) => !left.has(basename(path)) });
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    for (const specs of unjudged) {
-      if (!(await passes(copy, specs))) throw new Error(`Red without a mutant: ${specs.join(', ')}`);
-    }
-    for (const mutant of queue) judged(mutant, await survives(copy, mutant));
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
+  copies.push(copy);
+  const left = new Set(['node_modules', '.git', 'coverage']);
+  cpSync(ROOT, copy, { recursive: true, filter: (path) => !left.has(basename(path)) });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  for (const specs of unjudged) {
+    if (!(await passes(copy, specs))) throw new Error(`Red without a mutant: ${specs.join(', ')}`);
   }
+  for (const mutant of queue) judged(mutant, await survives(copy, mutant));
 }
 
 async function survives(copy: string, mutant: Mutant): Promise<boolean> {
@@ -113,10 +116,22 @@ async function passes(copy: string, specs: readonly string[]): Promise<boolean> 
   ];
   // A group of its own, so that all of it can be ended.
   const child = spawn('node', [...jest, ...options], { cwd: copy, stdio: 'ignore', detached: true });
-  const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), TOO_LONG);
+  const { pid } = child;
+  if (pid === undefined) throw new Error('Jest does not start');
+  running.add(pid);
+  const timer = setTimeout(end, TOO_LONG, pid);
   const [code] = (await once(child, 'exit')) as [number | null];
   clearTimeout(timer);
+  running.delete(pid);
   return code === 0;
+}
+
+function end(group: number): void {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 function judged(mutant: Mutant, survived: boolean): void {
@@ -130,6 +145,15 @@ function judged(mutant: Mutant, survived: boolean): void {
   console.log(
     `${survived ? 'SURVIVED' : 'killed  '} ${file}:${String(line)}  ${short(before)}  →  ${short(after)}`,
   );
+}
+
+function report(): void {
+  console.table(
+    Object.fromEntries(
+      [...scores].sort().map(([folder, score]) => [folder, { ...score, '%': percent(score) }]),
+    ),
+  );
+  if (values.output !== undefined) writeFileSync(values.output, `${JSON.stringify(survivors, null, 2)}\n`);
 }
 
 function percent({ killed, of }: { killed: number; of: number }): number {
