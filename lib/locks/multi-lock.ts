@@ -64,8 +64,7 @@ export class MultiLock extends ScopedLock {
       if (refusal === undefined && group.held) return group;
       await group.release();
       const answer = refusal?.answer ?? this.endedMeanwhile();
-      const waited = refusal !== undefined && refusal.by === order[0];
-      if (waited || isFinal(answer) || now() >= until) {
+      if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
         return answer;
       }

@@ -259,6 +259,20 @@ describe('a multi-lock', () => {
     await lease.release();
   });
 
+  it('does not wait where waiting is no use, whichever member says so', async () => {
+    const pool = await others.getSemaphore('pool', 2).acquire();
+    const lock = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('pool')]);
+    await expect(lock.acquire({ waitTime: Infinity })).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
+    expect(await locks.inspect('a')).toBeNull();
+    await pool.release();
+  });
+
+  it('takes its members in the order of their names, whichever service they are of', () => {
+    const across = (first: string, second: string) =>
+      locks.getMultiLock([locks.getLock(first), others.getLock(second)]).name;
+    expect([across('a', 'b'), across('b', 'a')]).toEqual(['a,b', 'a,b']);
+  });
+
   it('tries again within its wait time when a member of another kind gets no answer', async () => {
     const lock = locks.getMultiLock([locks.getFairLock('fair'), locks.getLock('a')]);
     let failures = 2;
