@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { FAIR, type Kind, lockOf, queued, READ, semaphore, timed, WRITE } from './kinds.js';
 
@@ -111,6 +112,18 @@ describe('An answer that is slower than the lease', () => {
     expect(await Promise.race([outcome.then(() => 'over'), sleep(4_000, 'still asking')])).toBe('over');
     proxy.replyDelay(0);
     await until(async () => (await stage.ttl('slow')) === -2);
+  });
+
+  it('nor is one that comes when the wait time is over: it is not asked for again', async () => {
+    const store = new ScriptedStore();
+    const service = stage.service({ store });
+    store.afterAcquire = () => sleep(150);
+    const lock = service.getFairLock('slow');
+    await expect(lock.acquire({ leaseTime: 100, waitTime: 100 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+    });
+    expect(store.calls.acquire).toBe(1);
+    await until(async () => (await service.inspect('slow')) === null);
   });
 });
 
