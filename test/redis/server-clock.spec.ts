@@ -10,6 +10,7 @@ describe('ServerClock', () => {
     // The command took 10 ms at the most, so a date is at most so much too early.
     clock.learn(50_000, 990);
     expect(clock.momentOf(50_100, 1_200)).toBe(1_089);
+    expect(clock.momentOf(50_100, 1_089)).toBe(1_089);
   });
 
   it.each([
