@@ -8,12 +8,12 @@ const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/conformance/redis',
-  'test/redis/(commands|wire|keys|server|redis-member|scripts|preflight)',
+  'test/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight)',
 ];
 const CLUSTER = ['test/conformance/cluster', 'test/cluster/(connections|order|privileges|down)'];
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
-  ['lib/core/queue-place', [RULES, MEMORY, QUEUE]],
+  ['lib/core/queue-place', [RULES, MEMORY, QUEUE, ['test/queue/hygiene']]],
   ['lib/core/', [RULES, MEMORY, PITFALLS]],
   ['lib/locks/', [RULES, MEMORY, QUEUE]],
   ['lib/stores/memory/', [MEMORY, RULES]],
@@ -21,7 +21,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     'lib/stores/redis/scripts/',
     [REDIS, QUEUE, ['test/redis/(states|inspect)', 'test/queue/(crashes|order)']],
   ],
-  ['lib/stores/redis/cluster-', [CLUSTER]],
+  ['lib/stores/redis/cluster-', [CLUSTER, ['test/cluster/(replication|moving)']]],
   ['lib/stores/redis/slots', [CLUSTER]],
   ['lib/stores/redis/replication', [['test/redis/replication']]],
   ['lib/stores/redis/', [REDIS, ['test/redis/(connections|states|health)']]],
