@@ -1,5 +1,7 @@
 import { LockClosedError } from '../lock.errors.js';
-import type { QueueMessage, Subscription } from '../stores/lock-store.js';
+import { CLAIM, type QueueMessage, type Subscription } from '../stores/lock-store.js';
+import { now } from './deadline.js';
+import { Departures } from './departures.js';
 import { type Ear, type PlacesContext, type QueuedRequest, QueuePlace } from './queue-place.js';
 import type { Tenure } from './tenure.js';
 import type { Busy, TenureKeeper } from './waiting.js';
@@ -11,6 +13,7 @@ import type { Busy, TenureKeeper } from './waiting.js';
  */
 export class QueuePlaces implements TenureKeeper, Ear {
   private readonly places = new Map<string, QueuePlace>();
+  private readonly departures = new Departures();
   private subscription: Subscription | undefined;
   /** The last attempt to hear messages has failed. */
   private deaf = false;
@@ -40,6 +43,8 @@ export class QueuePlaces implements TenureKeeper, Ear {
       const owner = this.context.nextOwner();
       const place = new QueuePlace(owner, request, this.context, this, (answer) => {
         this.places.delete(owner);
+        if ('busy' in answer || answer instanceof Error)
+          this.departures.add({ name: request.name, owner, queue: request.queue });
         if (answer instanceof Error) reject(answer);
         else resolve(answer);
       });
@@ -52,8 +57,9 @@ export class QueuePlaces implements TenureKeeper, Ear {
     return this.context.giveBack(tenure, keepFor);
   }
 
-  ended(): void {
+  ended({ name, owner, queue }: Tenure): void {
     // The store hands over by itself.
+    this.departures.add({ name, owner, ...(queue && { queue }) });
   }
 
   get untried(): boolean {
@@ -93,7 +99,17 @@ export class QueuePlaces implements TenureKeeper, Ear {
   }
 
   private hear(message: QueueMessage): void {
-    if (message.owner !== undefined) this.places.get(message.owner)?.hear(message);
-    else for (const place of this.places.values()) place.lookAgain();
+    const { owner } = message;
+    if (owner === undefined) {
+      for (const place of this.places.values()) place.lookAgain();
+      return;
+    }
+    const place = this.places.get(owner);
+    if (place !== undefined) {
+      place.hear(message);
+      return;
+    }
+    const departed = this.departures.of(owner);
+    if (departed !== undefined) void this.context.releaser.release(departed, now() + CLAIM);
   }
 }

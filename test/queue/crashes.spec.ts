@@ -344,6 +344,30 @@ describe('lost messages', () => {
   });
 });
 
+describe('A store that has gone back by a moment', () => {
+  it('calls up those who have left: they do not keep the lock from the living', async () => {
+    const service = stage.service();
+    const holder = await service.getFairLock('back').acquire();
+    const waiters = Array.from({ length: 6 }, () =>
+      service.getFairLock('back').using(PATIENT, () => undefined),
+    );
+    await queued(service, 'back', waiters.length);
+    const queue = '{lock:back}:queue';
+    const before = await stage.redis.zrange(queue, '0', '-1', 'WITHSCORES');
+    await holder.release();
+    await Promise.all(waiters);
+
+    const again = await service.getFairLock('back').acquire();
+    for (let n = 0; n < before.length; n += 2)
+      await stage.redis.zadd(queue, String(before[n + 1]), String(before[n]));
+    const next = service.getFairLock('back').acquire(PATIENT);
+    await queued(service, 'back', waiters.length + 1);
+    const [, took] = await timed(again.release().then(() => next));
+    expect(took).toBeLessThan(3 * CLAIM);
+    await (await next).release();
+  });
+});
+
 describe('A clock that is 10 minutes off', () => {
   let all: Worker[] = [];
   afterEach(async () => {
