@@ -12,7 +12,7 @@ describe('order', () => {
   });
 
   it('does not judge those who came at about the same time, nor plain locks', () => {
-    expect(order(history([fair(0, 1_100), fair(200, 1_000)]))).toEqual([]);
+    expect(order(history([fair(0, 1_100), fair(100, 1_000)]))).toEqual([]);
     expect(order(history([fair(0, 1_100, { kind: 'lock' }), fair(600, 1_000, { kind: 'lock' })]))).toEqual(
       [],
     );
@@ -22,9 +22,17 @@ describe('order', () => {
     expect(order(history([fair(0, 1_001, { token: 1 }), fair(600, 1_000, { token: 2 })]))).toEqual([]);
   });
 
+  it('does not judge the tokens of those who share a lock and enter together', () => {
+    const permit = (invoked: number, granted: number, token: number) =>
+      fair(invoked, granted, { kind: 'semaphore', mode: 'shared', capacity: 3, token });
+    expect(order(history([permit(0, 1_001, 2), permit(600, 1_000, 1)]))).toEqual([]);
+    expect(order(history([permit(0, 1_400, 2), permit(600, 1_000, 1)]))).toHaveLength(1);
+  });
+
   it('excuses whose process did not run or could not reach the store', () => {
     const holds = [fair(0, 1_100), fair(600, 1_000, { process: 'B' })];
     expect(order(history(holds, { processes: lagging('A', 100, 800) }))).toEqual([]);
+    expect(order(history(holds, { server: { lags: [{ from: 100, to: 800 }] } }))).toEqual([]);
     const fault = { fault: 'cut', severity: 'outage', from: 100, to: 200 } as const;
     expect(order(history(holds, { faults: [fault] }))).toEqual([]);
     expect(order(history(holds, { faults: [{ ...fault, process: 'A' }] }))).toEqual([]);
