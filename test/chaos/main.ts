@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Random } from './random.js';
 import { round, type RoundResult } from './round.js';
-import { aloneOf, mixOf } from './schedule.js';
+import { aloneOf, mixOf, oneOf } from './schedule.js';
 import { timesOf } from './strikes.js';
 import { jestReport, Summary } from './summary.js';
 import { topologies } from './topologies/index.js';
@@ -71,7 +71,7 @@ if (values.controls !== 'only') {
           if (faults.length === 0) return [];
           if (long && pass === 0 && values.fault === undefined) return [];
           if (values.fault !== undefined || (long && pass % 4 === 1))
-            return aloneOf(random.pick(faults), random, duration, 8);
+            return aloneOf(oneOf(faults, random), random, duration, 8);
           return mixOf(faults, random, duration, random.between(12, 28));
         },
       });

@@ -55,7 +55,8 @@ function byGroup(strikes: Strikes): (string | number)[][] {
 function table(head: string[], rows: (string | number)[][]): string[] {
   const line = (cells: (string | number)[]) =>
     `| ${cells.map((cell) => (typeof cell === 'number' ? many(cell) : cell)).join(' | ')} |`;
-  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '---:'))), ...rows.map(line)];
+  const alignment = head.map((_, index) => (typeof rows[0]?.[index] === 'number' ? '---:' : '---'));
+  return [line(head), line(alignment), ...rows.map(line)];
 }
 
 function many(count: number): string {

@@ -1,5 +1,6 @@
 import type { Fault } from './faults/fault.js';
 import type { Random } from './random.js';
+import { type Group, isEverywhere } from './strikes.js';
 
 /** One strike, ms from the beginning of the round. */
 export interface Planned {
@@ -21,23 +22,28 @@ export function mixOf(
   duration: number,
   strikes: number,
 ): Planned[] {
-  const clock = random.next() < 0.2;
-  const eligible = faults.filter(({ apart, severity }) =>
-    clock ? apart === 'clock' || apart === 'pause' || severity === 'harmless' : apart !== 'clock',
+  const steps = faults.filter(({ apart }) => apart === 'clock');
+  const clock = steps.length > 0 && random.next() < 0.3;
+  const others = faults.filter(({ apart, severity }) =>
+    clock ? apart === 'pause' || severity === 'harmless' : apart !== 'clock',
   );
-  const steps = eligible.filter(({ apart }) => apart === 'clock');
-  const others = byGroup(eligible.filter(({ apart }) => apart !== 'clock'));
   return Array.from({ length: strikes }, () => {
-    const stepped = steps.length > 0 && random.next() < 0.4;
-    return plan(random.pick(stepped ? steps : random.pick(others)), random, duration);
+    const stepped = clock && random.next() < 0.5;
+    return plan(stepped ? random.pick(steps) : oneOf(others, random), random, duration);
   }).sort((a, b) => a.at - b.at);
 }
 
-/** Every group gets its share, however many faults it has. */
-function byGroup(faults: readonly Fault[]): Fault[][] {
-  const groups = new Map<string, Fault[]>();
-  for (const fault of faults) groups.set(fault.group, [...(groups.get(fault.group) ?? []), fault]);
-  return [...groups.values()];
+/**
+ * Any of them. Most strikes are of what not every deployment has, for the rest strikes in every round; among either every
+ * group gets its share, however many faults it has.
+ */
+export function oneOf(faults: readonly Fault[], random: Random): Fault {
+  const own = faults.filter(({ group }) => !isEverywhere(group));
+  const rest = faults.filter(({ group }) => isEverywhere(group));
+  const some = rest.length === 0 || (own.length > 0 && random.next() < 0.6) ? own : rest;
+  const groups = new Map<Group, Fault[]>();
+  for (const fault of some) groups.set(fault.group, [...(groups.get(fault.group) ?? []), fault]);
+  return random.pick(random.pick([...groups.values()]));
 }
 
 /** One fault again and again. */

@@ -15,6 +15,10 @@ export const GROUPS = [
 ] as const;
 export type Group = (typeof GROUPS)[number];
 
+const EVERYWHERE: readonly Group[] = ['processes', 'callers', 'client clock', 'network', 'messages'];
+/** Whether faults of the group strike whatever the locks live on. */
+export const isEverywhere = (group: Group): boolean => EVERYWHERE.includes(group);
+
 /** How often each fault has struck, by its group. */
 export type Strikes = Partial<Record<Group, Record<string, number>>>;
 
