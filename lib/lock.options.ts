@@ -42,7 +42,7 @@ export interface LockModuleOptions {
   maxHoldTime?: number;
   /**
    * How often a lock may pass from one waiter of this process to the next without asking the store, before other
-   * processes get their turn. 0 turns it off.
+   * processes get their turn. 0 turns it off, 999 is the most.
    * @default 16
    */
   localHandoff?: number;

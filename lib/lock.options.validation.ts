@@ -16,6 +16,9 @@ const KNOWN: readonly string[] = [
   'replication',
 ];
 
+/** Fewer than the fencing tokens that a script leaves out for them: see STRIDE in plain.include.lua. */
+const MOST_HANDOFFS = 999;
+
 /**
  * Checks the module's options at boot and fills the defaults in.
  * @throws LockConfigError with the option, what it allows and what was found
@@ -46,8 +49,9 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertLeaseTime(leaseTime);
   assertTime('waitTime', waitTime, { unbounded: true });
   assertTime('maxHoldTime', maxHoldTime, { least: 1, unbounded: true });
-  if (!Number.isSafeInteger(localHandoff) || localHandoff < 0) {
-    throw new LockConfigError('localHandoff', 'must be a whole number from 0 on', { value: localHandoff });
+  if (!Number.isSafeInteger(localHandoff) || localHandoff < 0 || localHandoff > MOST_HANDOFFS) {
+    const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}`;
+    throw new LockConfigError('localHandoff', rule, { value: localHandoff });
   }
   assertReplication(options);
   return Object.freeze({ keyPrefix, leaseTime, waitTime, maxHoldTime, localHandoff });

@@ -229,6 +229,8 @@ resource.defineCommand('read', { numberOfKeys: 1, lua: plan.scripts.read });
 resource.defineCommand('write', { numberOfKeys: 1, lua: plan.scripts.write });
 await resource.ping();
 note('start', undefined, { pid: process.pid });
+// How long a first connection takes says nothing about the locks. Where a fault is on already it takes for ever.
+for (const end = now() + 2_000; now() < end && (await service.health()).status === 'down';) await sleep(20);
 process.send({ ready: true });
 
 await Promise.all(Array.from({ length: plan.loops }, loop));

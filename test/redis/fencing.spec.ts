@@ -1,0 +1,32 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Cast } from '../scenarios/cast.js';
+
+describe('While the clock of the server is behind the fence', () => {
+  const cast = new Cast();
+
+  afterEach(() => cast.end());
+
+  it('what a loser still hands on has lesser tokens than the winner', async () => {
+    const server = await cast.server();
+    const ahead = Date.now() * 1_000 + 600_000_000;
+    await server.client().set('{lock:a}:fence', `${String(ahead)} former:1`);
+    const [mine, other] = [
+      cast.service({ connection: server.url }),
+      cast.service({ connection: server.url }),
+    ];
+    const loser = await mine.acquire('a');
+    const heirs = Array.from({ length: 3 }, () => mine.acquire('a'));
+    await server.client().del('lock:a');
+    const winner = await other.acquire('a');
+    await loser.release();
+    let last = loser.fencingToken;
+    for (const heir of heirs) {
+      const lease = await heir;
+      expect(lease.fencingToken).toBeGreaterThan(last);
+      expect(lease.fencingToken).toBeLessThan(winner.fencingToken);
+      last = lease.fencingToken;
+      await lease.release();
+    }
+    await winner.release();
+  });
+});
