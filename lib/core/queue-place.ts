@@ -150,10 +150,11 @@ export class QueuePlace {
     } else if (message.type === 'next') {
       this.lookAt = this.after(message.within);
       this.resume?.();
-    } else if (now() < deadlineOf(message.grantedAt, CLAIM)) {
-      this.grant({ ...message, leaseTime: Math.min(CLAIM, this.request.terms.leaseTime) });
     } else {
-      this.lookAgain();
+      const leaseTime = Math.min(CLAIM, this.request.terms.leaseTime);
+      if (now() < deadlineOf(message.grantedAt, leaseTime)) this.grant({ ...message, leaseTime });
+      // A message that came too late: asking makes a hold that still stands a whole lease.
+      else this.lookAgain();
     }
   }
 

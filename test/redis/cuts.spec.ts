@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../lib/index.js';
 import * as scripts from '../../lib/stores/redis/script.js';
@@ -135,5 +136,24 @@ describe('A connection that is slow', () => {
       code: 'LOCK_UNAVAILABLE',
     });
     proxy.replyDelay(0);
+  });
+
+  it('gives nobody a lease that is over, where the message of the grant took longer than the lease', async () => {
+    const server = await cast.server();
+    const proxy = await TcpProxy.start(server.port);
+    cast.add(() => proxy.stop());
+    const near = cast.service({ connection: server.url, leaseTime: LEASE });
+    const far = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    const lease = await near.getFairLock('brief').acquire();
+    const acquired = far
+      .getFairLock('brief')
+      .acquire({ leaseTime: 300 })
+      .then(({ held }) => held);
+    await until(async () => (await near.inspect('brief'))?.queue.length === 1);
+    proxy.replyDelay(600);
+    await lease.release();
+    await sleep(500);
+    proxy.replyDelay(0);
+    expect(await acquired).toBe(true);
   });
 });
