@@ -38,18 +38,21 @@ export function benchmarksPage(record) {
     ...shown.flatMap((result) => [`## ${result.title}`, markdown(rowsOf(result))]),
     '## Budgets',
     'Numbers of commands are asserted, also in CI (`npm run bench -- --quick`). Times depend on the machine and on what ' +
-      'else it does. The floor is what the same takes, in the same run, without this package: a budget below it asks for ' +
-      'more than Redis, its client and Node can give.',
+      'else it does. The floor is what the same takes, in the same run, without this package, or what the cores allow: a ' +
+      'budget beyond it asks for more than Redis, its client and Node can give.',
     markdown([
       ['budget', 'measured', 'limit', '', 'floor'],
       ...check(record).map(({ title, value, sign, limit, met, least }) => [
         title,
         some(value),
-        `${sign} ${number(limit, limit < 1 ? 2 : limit % 1 === 0 ? 0 : 1)}`,
+        `${sign} ${number(limit, Number.isInteger(limit) ? 0 : limit < 1 ? 2 : 1)}`,
         met ? 'met' : '**missed**',
         least ? `${some(least.value)} (${least.what})` : '',
       ]),
     ]),
+    'Of a held lease, a heap snapshot finds some 1,150 bytes in objects: the tenure 176, its numbers 144, the line of the ' +
+      'name 144, the timer of the loss 120, the hold 104, the lease 56, and closures, contexts and strings of the rest. What ' +
+      'is left are the tables of the maps, which double as they grow, and the bench that holds the lease.',
     '',
   ].join('\n\n');
 }
@@ -129,6 +132,7 @@ export function values(record) {
     fleetCore: some(s.fleet.serverCore),
     fleetMemory: some(s.fleet.serverMegabytes),
     pair: some(s.serverPair),
+    pairTogether: some(s.serverPairTogether),
     pairs: some(Math.round(s.pairsPerSecond / 1000) * 1000),
     pairsInHalf: some(Math.round(s.pairsInHalf / 1000) * 1000),
     hotKey: some(s.hotKey),

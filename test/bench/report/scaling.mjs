@@ -46,6 +46,8 @@ export function scaling({ results }) {
       serverMegabytes: (FLEET.leases * lease('serverBytes')) / 1e6,
     },
     serverPair: pair,
+    /** Where many commands come over one connection at once. */
+    serverPairTogether: r.median('parallel', 'ours', 'serverCpu'),
     pairsPerSecond: 1e6 / pair,
     /** With half of its core for other things and for peaks. */
     pairsInHalf: 5e5 / pair,
