@@ -28,18 +28,24 @@ export class SentinelDeployment {
     const master = await RedisServer.start({ args: MASTER_ARGS });
     const replicas = await Promise.all([startReplica(master), startReplica(master)]);
     await inSync(master, replicas);
-    const first = 32_100 + Math.floor(Math.random() * 600);
-    const ports = [first, first + 1, first + 2];
     const directory = await mkdtemp(join(tmpdir(), 'lock-sentinel-'));
-    const deployment = new SentinelDeployment([master, ...replicas], directory, ports);
-    try {
-      await Promise.all(ports.map((port) => deployment.launch(port, master.port)));
-      await Promise.all(ports.map((port) => whenAcquainted(port)));
-    } catch (error) {
-      await deployment.stop();
-      throw error;
+    for (;;) {
+      const first = 32_100 + Math.floor(Math.random() * 600);
+      const ports = [first, first + 1, first + 2];
+      const deployment = new SentinelDeployment([master, ...replicas], directory, ports);
+      try {
+        await allOrFirstError(ports.map((port) => deployment.launch(port, master.port)));
+        await Promise.all(ports.map((port) => whenAcquainted(port)));
+        return deployment;
+      } catch (error) {
+        if (error instanceof Error && error.message.includes('Address already in use')) {
+          await deployment.endSentinels();
+          continue;
+        }
+        await deployment.stop();
+        throw error;
+      }
     }
-    return deployment;
   }
 
   /** Whom a majority takes for the master, once it is one. */
@@ -68,14 +74,18 @@ export class SentinelDeployment {
   }
 
   async stop(): Promise<void> {
+    await this.endSentinels();
+    await Promise.all(this.servers.map((server) => server.stop()));
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  private async endSentinels(): Promise<void> {
     for (const sentinel of this.sentinels) {
       if (sentinel.exitCode !== null) continue;
       const exit = once(sentinel, 'exit');
       sentinel.kill('SIGKILL');
       await exit;
     }
-    await Promise.all(this.servers.map((server) => server.stop()));
-    await rm(this.directory, { recursive: true, force: true });
   }
 
   private async launch(port: number, masterPort: number): Promise<void> {
@@ -107,6 +117,12 @@ export class SentinelDeployment {
       });
     });
   }
+}
+
+/** None is still starting when this has an answer. */
+async function allOrFirstError(launches: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(launches);
+  await Promise.all(launches);
 }
 
 /** Asks one sentinel. */
