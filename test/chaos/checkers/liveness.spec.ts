@@ -52,6 +52,20 @@ describe('liveness', () => {
     expect(liveness(history(holds(720), { server }), bounds)).toHaveLength(1);
   });
 
+  it('takes a long silence of the server for a fault, and allows a lease after it', () => {
+    const holds = (granted: number) => [hold(0), hold(5_000), hold(granted, { invoked: 5_010 })];
+    const server = { lags: [{ from: 100, to: 4_900 }] };
+    expect(liveness(history(holds(8_000), { server }), bounds)).toEqual([]);
+    expect(liveness(history(holds(8_100), { server }), bounds)).toHaveLength(1);
+    // Not for a short one, nor for one that is long over.
+    expect(
+      liveness(history(holds(5_500), { server: { lags: [{ from: 4_700, to: 4_900 }] } }), bounds),
+    ).toHaveLength(1);
+    expect(
+      liveness(history(holds(5_500), { server: { lags: [{ from: 100, to: 1_900 }] } }), bounds),
+    ).toHaveLength(1);
+  });
+
   it('allows for those who died while they waited, where each is told so', () => {
     const dead = refused(5, 0, { process: 'B', kind: 'fair' });
     delete dead.answered;

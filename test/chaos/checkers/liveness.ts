@@ -42,7 +42,11 @@ function stalls(
           invoked < to &&
           (processes.get(process)?.lastSeen ?? to) < healed,
       ).length;
-      const bound = (calm ? prompt : recovery) + lag + silence + dead * perDead;
+      // A server that is silent for so long has made a fault that nobody planned, such as a disk that stalls.
+      const disturbed = server.lags.some(
+        (silent) => silent.to - silent.from > prompt && silent.from < to && silent.to > from - recovery,
+      );
+      const bound = (calm && !disturbed ? prompt : recovery) + lag + silence + dead * perDead;
       if (to - from > bound)
         found.push({
           checker: 'liveness',
