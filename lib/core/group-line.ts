@@ -20,6 +20,8 @@ export class GroupLine implements LineStore {
   /** The name that was in the way the last time, and whoever has to hear of its release. */
   private busyName: string | undefined;
   private ear: Ear | undefined;
+  /** Whose release has been sent last. */
+  private takenBack: string | undefined;
   /** What the store has granted last. */
   private origin: TenureOrigin | undefined;
   /** In a row. */
@@ -39,6 +41,7 @@ export class GroupLine implements LineStore {
         store: this,
         releaser: {
           release: async ({ owner }, until, options) => {
+            this.takenBack = owner;
             const releases = names.map((name) => context.releaser.release({ name, owner }, until, options));
             return (await Promise.all(releases)).every((released) => released);
           },
@@ -88,6 +91,8 @@ export class GroupLine implements LineStore {
       // The line believes that it hears of the release, so it has to; and that may have come in between.
       if (!(await this.ear.follow(reply.name)))
         return { ...reply, retryAfter: Math.min(reply.retryAfter, POLL) };
+      // Given up meanwhile: what came after the release would be taken for nobody.
+      if (this.takenBack === owner) return reply;
     }
   }
 
@@ -112,6 +117,8 @@ export class GroupLine implements LineStore {
 class Ear implements Subscription {
   name: string | undefined;
   private inner: Subscription | undefined;
+  /** How often it has been told a name. */
+  private changes = 0;
   private closed = false;
 
   constructor(
@@ -126,15 +133,20 @@ class Ear implements Subscription {
 
   /** @returns whether it can be heard now. */
   async follow(name: string): Promise<boolean> {
+    const change = ++this.changes;
     this.name = name;
     this.inner?.close();
     this.inner = undefined;
     try {
-      const inner = await this.store.subscribe(name, this.onWake);
-      if (this.closed) inner.close();
+      // A listener of its own each time, so that the end of one subscription is not that of the next.
+      const inner = await this.store.subscribe(name, () => {
+        this.onWake();
+      });
+      // Another name may have come meanwhile, and have been subscribed to sooner.
+      if (this.closed || change !== this.changes) inner.close();
       else this.inner = inner;
     } catch {
-      this.name = undefined; // to be tried again
+      if (change === this.changes) this.name = undefined; // to be tried again
     }
     return this.active;
   }

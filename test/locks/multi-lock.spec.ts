@@ -7,6 +7,7 @@ import {
   LockService,
   LockUnavailableError,
 } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 let store: ScriptedStore;
@@ -156,6 +157,51 @@ describe('a multi-lock', () => {
     expect(await locks.inspect('a')).toBeNull();
     expect((await locks.inspect('b'))?.waiters.local).toBe(0);
     await busy.release();
+  });
+
+  it('asks for nothing more once it has left, whichever name it was about to listen for', async () => {
+    const a = await others.acquire('a');
+    const gone = new AbortController();
+    const waiting = locks.acquire(['a', 'b'], { signal: gone.signal });
+    await sleep(20);
+    const b = await others.acquire('b');
+    const [asked, answer] = [deferred(), deferred()];
+    const subscribe = store.subscribe.bind(store);
+    store.subscribe = async (name, onWake) => {
+      asked.resolve();
+      await answer.promise;
+      return await subscribe(name, onWake);
+    };
+    await a.release();
+    await asked.promise;
+    gone.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await b.release();
+    answer.resolve();
+    await sleep(20);
+    expect(await others.inspect('a')).toBeNull();
+    expect(await others.inspect('b')).toBeNull();
+  });
+
+  it('listens for one name at a time, whichever of two subscriptions is confirmed first', async () => {
+    const a = await others.acquire('a');
+    const answer = deferred();
+    const subscribe = store.subscribe.bind(store);
+    store.subscribe = async (name, onWake) => {
+      if (name === 'a') await answer.promise;
+      return await subscribe(name, onWake);
+    };
+    const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    await sleep(20);
+    const b = await others.acquire('b');
+    await a.release();
+    expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
+    answer.resolve();
+    await sleep(20);
+    await b.release();
+    await (await waiting).release();
+    await sleep(5);
+    expect((store as unknown as { listeners: Map<string, unknown> }).listeners.size).toBe(0);
   });
 
   it('takes back what an unanswered request may have taken, and tries again', async () => {
