@@ -22,16 +22,24 @@ export class PlainGroup {
     try {
       for (const lock of this.locks) {
         if (fresh.includes(lock)) continue;
-        const lease = await lock.enter(scope, options);
-        // Never busy: the scope holds it, or has lost it, and that throws.
-        if (!('busy' in lease)) leases.push(lease);
+        // The scope may have given it up while the others were waited for. They are held now, so nobody waits for it.
+        const lease = await lock.enter(scope, { ...options, waitTime: 0 });
+        if ('busy' in lease) {
+          await giveBack(leases);
+          return lease;
+        }
+        leases.push(lease);
       }
       return leases;
     } catch (error) {
-      await Promise.all(leases.map((lease) => lease.release()));
+      await giveBack(leases);
       throw error;
     }
   }
+}
+
+async function giveBack(leases: readonly OwnLease[]): Promise<void> {
+  await Promise.all(leases.map((lease) => lease.release()));
 }
 
 async function take(

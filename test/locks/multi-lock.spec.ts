@@ -268,6 +268,25 @@ describe('a multi-lock', () => {
     });
   });
 
+  it('has all of them or none, also where the scope gives one up that it held while the others are waited for', async () => {
+    const b = await others.acquire('b');
+    let late: Promise<Lease> | undefined;
+    await locks.using('a', async () => {
+      late = locks.acquire(['a', 'b'], { waitTime: 5_000 });
+      await sleep(20);
+    });
+    const a = await others.acquire('a');
+    await b.release();
+    await sleep(20);
+    const meanwhile = await locks.tryAcquire('b');
+    expect(meanwhile).not.toBeNull();
+    await meanwhile?.release();
+    await a.release();
+    const lease = await late!;
+    expect([...lease.fencingTokens.keys()]).toEqual(['a', 'b']);
+    await lease.release();
+  });
+
   it('may hold locks of any kind, both sides of a read-write lock, and another multi-lock', async () => {
     const doc = locks.getReadWriteLock('doc');
     const pair = locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]);
