@@ -1,4 +1,4 @@
-import { isObservable, Observable, type Subscriber } from 'rxjs';
+import { isObservable, Observable, type Subscriber, takeUntil } from 'rxjs';
 import { isLockLostError, isLockTimeoutError, LockConfigError, LockLostError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
 import type { Lease, Lock } from '../locks/lock.js';
@@ -118,23 +118,27 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
   throw new LockLostError(name, { reason: loss.reason, owner, cause, result });
 }
 
-/** Passes values on until the source ends, nobody listens any more, or the lease is lost. */
+/**
+ * Passes values on until the source ends, nobody listens any more, or the lease is lost. The source hears of that also
+ * while it emits, before it has given its subscription back: one that emits all at once would not stop otherwise.
+ */
 function forward(source: Observable<unknown>, to: Subscriber<unknown>, lost?: AbortSignal): Promise<void> {
+  const stopped = new Observable<void>((stop) => {
+    const end = () => {
+      stop.next();
+    };
+    to.add(end);
+    lost?.addEventListener('abort', end, { once: true });
+    if (lost?.aborted === true) end();
+  });
   return new Promise((resolve, reject) => {
-    const subscription = source.subscribe({
+    takeUntil<unknown>(stopped)(source).subscribe({
       next: (value) => {
         to.next(value);
       },
       error: reject,
       complete: resolve,
     });
-    const stop = () => {
-      subscription.unsubscribe();
-      resolve();
-    };
-    to.add(stop);
-    lost?.addEventListener('abort', stop, { once: true });
-    if (lost?.aborted === true) stop();
   });
 }
 

@@ -11,6 +11,7 @@ import {
   NEVER,
   Observable,
   of,
+  range,
   tap,
   throwError,
   timer,
@@ -776,6 +777,15 @@ describe('a method that returns an Observable', () => {
   it('is released when its consumer takes the first value only', async () => {
     source = () => timer(0, 5);
     expect(await firstValueFrom(streams.declared())).toBe(0);
+    await sleep(5);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('stops a source that emits all at once, as soon as nobody listens', async () => {
+    let emitted = 0;
+    source = () => range(1, 1_000).pipe(tap(() => emitted++));
+    expect(await firstValueFrom(streams.declared())).toBe(1);
+    expect(emitted).toBe(1);
     await sleep(5);
     expect(await isLocked()).toBe(false);
   });
