@@ -84,9 +84,12 @@ export class Scope {
 
 /** One storage for all copies of this package in the process, so that they agree on where work runs. */
 const STORAGE = Symbol.for('nestjs-distributed-lock.scopes');
-const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> | undefined };
-const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope>());
+const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope | undefined> | undefined };
+const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope | undefined>());
 
 export const currentScope = (): Scope | undefined => storage.getStore()?.alive();
 
 export const runInScope = <T>(scope: Scope, callback: () => T): T => storage.run(scope, callback);
+
+/** For what is told to somebody else than whoever runs here, and must not find the locks that are held here. */
+export const runOutsideScopes = <T>(callback: () => T): T => storage.run(undefined, callback);

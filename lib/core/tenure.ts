@@ -1,6 +1,7 @@
 import { LockLostError, type LossReason } from '../lock.errors.js';
 import type { QueueTerms } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
+import { runOutsideScopes } from './scope.js';
 
 /** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
 export interface TenureHolder {
@@ -134,9 +135,13 @@ export class Tenure {
     if (this.ended) return;
     this.ended = true;
     clearTimeout(this.lossTimer);
-    this.loss = new LockLostError(this.name, { reason, owner: this.owner });
-    this.onEnd(this);
-    this.holder?.onLost(this.loss);
+    const loss = new LockLostError(this.name, { reason, owner: this.owner });
+    this.loss = loss;
+    // It comes to light wherever somebody looks, mostly at a timer that another request has set.
+    runOutsideScopes(() => {
+      this.onEnd(this);
+      this.holder?.onLost(loss);
+    });
   }
 
   /** The holder gives it up; what the store is told about it is the caller's business. */

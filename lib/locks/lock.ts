@@ -61,7 +61,7 @@ export interface Lease extends AsyncDisposable {
   /** The token of each name that it holds: several for a multi-lock, whose `fencingToken` is the greatest of them. */
   readonly fencingTokens: ReadonlyMap<string, number>;
 
-  /** Aborted with LockLostError when the lease is lost; not on release. */
+  /** Aborted with LockLostError when the lease is lost; not on release. Its listeners run outside of any scope. */
   readonly signal: AbortSignal;
 
   /** Whether the lease is promised right now, by this process's monotonic clock. */

@@ -103,6 +103,26 @@ describe('inside a scope', () => {
     });
   });
 
+  it('is none of those who hear of the loss of another lease, wherever that comes to light', async () => {
+    const heard: boolean[] = [];
+    const hear = () => heard.push(locks.getLock('a').isHeld());
+    const one = await locks.acquire('b', { leaseTime: 100 });
+    one.signal.addEventListener('abort', hear);
+    locks.events$.subscribe(({ type }) => type === 'lost' && hear());
+    await locks.using('a', async () => {
+      // By a look at the clock, and by a timer that was set in this scope.
+      while (one.held);
+      const another = await locks.acquire('b', { leaseTime: 100 });
+      const lost = new Promise((resolve) => {
+        another.signal.addEventListener('abort', resolve);
+      });
+      another.signal.addEventListener('abort', hear);
+      await lost;
+      expect(locks.getLock('a').isHeld()).toBe(true);
+    });
+    expect(heard).toEqual([false, false, false, false]);
+  });
+
   it('throws at a nested acquisition when the outer lease is lost', async () => {
     await locks.using('a', async (outer) => {
       await locks.forceRelease('a');
