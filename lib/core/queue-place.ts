@@ -58,7 +58,7 @@ export class QueuePlace {
   private askedAt: number | undefined;
   /** It has asked for a place in the queue. */
   private stands = false;
-  private left = false;
+  private tenure: Tenure | undefined;
   /** A request got no answer, so that it may arrive later than what was sent after it. */
   private doubtful = false;
   /** The wait time is over, but what has been asked may still be answered. */
@@ -108,10 +108,11 @@ export class QueuePlace {
         reply = error as Error;
       }
       this.askedAt = undefined;
-      this.doubtful ||= reply instanceof Error && !isRefusal(reply);
+      const lost = reply instanceof Error && !isRefusal(reply);
+      this.doubtful ||= lost;
       // Left or granted meanwhile: the release that has been sent, or the hold that stands, is the answer.
       if (this.isSettled()) {
-        if (this.left && this.doubtful) this.giveUp();
+        if (lost) this.mayArriveYet();
         return;
       }
 
@@ -166,9 +167,14 @@ export class QueuePlace {
   /** Gives up the place, and the hold if it has just been granted, before anybody hears of it. */
   leave(answer: Busy | Error): void {
     if (this.settled) return;
-    this.left = true;
     if (this.stands || this.doubtful || this.askedAt !== undefined) this.giveUp();
     this.settle(answer);
+  }
+
+  /** It is all over, but a request may arrive after the release, which therefore has to be repeated. */
+  private mayArriveYet(): void {
+    if (this.tenure?.held === true) this.tenure.doubtful = true;
+    else this.giveUp();
   }
 
   private giveUp(): void {
@@ -188,6 +194,7 @@ export class QueuePlace {
       queue,
     });
     tenure.doubtful = this.doubtful;
+    this.tenure = tenure;
     this.settle(tenure);
   }
 

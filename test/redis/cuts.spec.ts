@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../lib/index.js';
@@ -17,6 +18,10 @@ const CLIENTS: [string, (url: string) => string | Redis][] = [
   ['our own client', (url) => url],
   ["a user's client that sends again", (url) => new Redis(url, { maxRetriesPerRequest: null })],
 ];
+
+const commandsOf = (locks: LockService) =>
+  (locks as unknown as { client: { store: { connection: { client: Redis } } } }).client.store.connection
+    .client;
 
 /** Each reply is cut off after every number of bytes, where the server has carried the command out. */
 describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, connect) => {
@@ -155,5 +160,32 @@ describe('A connection that is slow', () => {
     await sleep(500);
     proxy.replyDelay(0);
     expect(await acquired).toBe(true);
+  });
+
+  it('does not leave a lock to nobody, where a request arrives after the release of what a message has granted', async () => {
+    const server = await cast.server();
+    const proxy = await TcpProxy.start(server.port);
+    cast.add(() => proxy.stop());
+    const near = cast.service({ connection: server.url, leaseTime: LEASE });
+    const far = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    const gone = await TcpProxy.start(server.port);
+    await cast
+      .service({ connection: gone.url, leaseTime: LEASE })
+      .getFairLock('late')
+      .acquire({ leaseTime: 600 });
+    await gone.stop();
+    const acquired = far.getFairLock('late').acquire();
+    await until(async () => (await near.inspect('late'))?.queue.length === 1);
+    // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
+    proxy.requestDelay(1_500);
+    await sleep(700);
+    expect(await near.getFairLock('late').tryAcquire()).toBeNull();
+    const lease = await acquired;
+    proxy.requestDelay(0);
+    commandsOf(far).disconnect(true);
+    await once(commandsOf(far), 'ready');
+    await lease.release();
+    await until(async () => (await near.inspect('late')) !== null);
+    await (await near.getFairLock('late').acquire({ waitTime: 10_000 })).release();
   });
 });
