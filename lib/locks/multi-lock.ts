@@ -110,12 +110,14 @@ const isFinal = (answer: Busy | Error): boolean =>
 async function enterInOrder(
   order: readonly Unit[],
   scope: Scope,
-  options: AcquireOptions,
+  options: AcquireOptions & { waitTime: number },
   until: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: { by: Unit; answer: Busy | Error } }> {
   const leases: OwnLease[] = [];
   for (const unit of order) {
-    const waitTime = unit === order[0] ? Math.max(0, Math.ceil(until - now())) : 0;
+    // Never more than was given: the sum of two long times is rounded.
+    const left = Math.min(options.waitTime, Math.max(0, Math.ceil(until - now())));
+    const waitTime = unit === order[0] ? left : 0;
     try {
       const entered = await unit.enter(scope, { ...options, waitTime });
       if ('busy' in entered) return { leases, refusal: { by: unit, answer: entered } };

@@ -159,6 +159,13 @@ describe('a multi-lock', () => {
     await busy.release();
   });
 
+  it('may be waited for as long as a number can say', async () => {
+    for (let n = 0; n < 100; n++) {
+      const lease = await locks.acquire(['a', 'b'], { waitTime: Number.MAX_SAFE_INTEGER });
+      await lease.release();
+    }
+  });
+
   it('asks for nothing more once it has left, whichever name it was about to listen for', async () => {
     const a = await others.acquire('a');
     const gone = new AbortController();
