@@ -16,6 +16,7 @@ import type {
 } from '../lock-store.js';
 import { MemoryQueue } from './memory-queue.js';
 import { MemoryTurns } from './memory-turns.js';
+import { SweptMap } from './swept-map.js';
 
 interface PlainHold {
   owner: string;
@@ -37,8 +38,8 @@ const microseconds = () => Math.floor((performance.timeOrigin + performance.now(
  * Services that are given the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
-  private readonly holds = new Map<string, PlainHold>();
-  private readonly queues = new Map<string, MemoryQueue>();
+  private readonly holds = new SweptMap<PlainHold>(({ expiresAt }) => expiresAt <= performance.now());
+  private readonly queues = new SweptMap<MemoryQueue>((queue) => queue.isOver);
   private readonly turns = new MemoryTurns();
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();

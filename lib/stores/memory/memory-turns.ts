@@ -1,6 +1,10 @@
+import { SweptMap } from './swept-map.js';
+
 /** Who comes next among those who want several locks at once. */
 export class MemoryTurns {
-  private readonly reservations = new Map<string, { asker: string; expiresAt: number }>();
+  private readonly reservations = new SweptMap<{ asker: string; expiresAt: number }>(
+    ({ expiresAt }) => expiresAt <= performance.now(),
+  );
 
   /** What keeps `asker` from taking it; undefined when nothing does. */
   reservation(
