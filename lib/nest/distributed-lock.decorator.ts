@@ -50,6 +50,12 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
     if (descriptor === undefined || typeof method !== 'function') {
       throw misplaced(declared, 'goes on a method');
     }
+    if (Object.prototype.toString.call(method).includes('Generator')) {
+      throw misplaced(
+        declared,
+        'cannot lock a generator: it runs after its call has ended. Lock whoever iterates it, or return an Observable',
+      );
+    }
     const makeKeys = atDeclaration(declared, () => {
       assertDistributedLockOptions(options);
       return compileKey(key, ['args', 'this', 'class', 'method']);

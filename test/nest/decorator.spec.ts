@@ -618,6 +618,26 @@ describe('refused where it is applied', () => {
     }).toThrow(/Jobs\.run.*static/);
   });
 
+  it.each([
+    [
+      'an async generator',
+      async function* () {
+        yield sleep(1);
+      },
+    ],
+    [
+      'a generator',
+      function* () {
+        yield 1;
+      },
+    ],
+  ])('%s, which runs after its call has ended', (_, value) => {
+    const decorate = DistributedLock('a') as (target: object, property: string, descriptor?: object) => void;
+    expect(() => {
+      decorate({}, 'rows', { value });
+    }).toThrow(/rows.*generator/);
+  });
+
   it('something that is no method', () => {
     const decorate = DistributedLock('a') as (target: object, property: string, descriptor?: object) => void;
     expect(() => {
