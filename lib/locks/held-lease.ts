@@ -57,7 +57,7 @@ export class HeldLease implements Lease {
 
   /** @param minHoldTime ms since the acquisition for which nobody else gets the lock, even though it is given up */
   release(minHoldTime = 0): Promise<void> {
-    this.releasing ??= this.leave(Math.ceil(minHoldTime - (now() - this.since)));
+    this.releasing ??= this.leave(this.since + minHoldTime);
     return this.releasing;
   }
 
@@ -65,8 +65,8 @@ export class HeldLease implements Lease {
     return this.release();
   }
 
-  private leave(keepFor: number): Promise<void> {
+  private leave(keepUntil: number): Promise<void> {
     this.hold.leases = this.hold.leases.filter((lease) => lease !== this);
-    return this.hold.leave(keepFor > 0 ? keepFor : undefined);
+    return this.hold.leave(keepUntil);
   }
 }

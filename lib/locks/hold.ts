@@ -17,6 +17,7 @@ export class Hold implements TenureHolder, ScopedHold {
   readonly fencingToken: number;
   loss: LockLostError | undefined;
   private readonly since = now();
+  private keepUntil = -Infinity;
   private controller: AbortController | undefined;
 
   constructor(
@@ -54,12 +55,17 @@ export class Hold implements TenureHolder, ScopedHold {
     this.controller?.abort(error);
   }
 
-  /** One of the leases that share it is given back; with the last one the lock is. */
-  async leave(keepFor?: number): Promise<void> {
+  /**
+   * One of the leases that share it is given back; with the last one the lock is.
+   * @param keepUntil until when nobody else is to get the lock; the latest of what the leases say counts
+   */
+  async leave(keepUntil: number): Promise<void> {
+    this.keepUntil = Math.max(this.keepUntil, keepUntil);
     if (--this.count > 0) return;
     this.scope?.remove(this.scopeKey, this);
     const { name, owner } = this.tenure;
-    const loss = await this.client.release(this.tenure, keepFor);
+    const keepFor = Math.ceil(this.keepUntil - now());
+    const loss = await this.client.release(this.tenure, keepFor > 0 ? keepFor : undefined);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss === undefined) {
       this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });

@@ -123,6 +123,16 @@ describe('inside a scope', () => {
     expect(heard).toEqual([false, false, false, false]);
   });
 
+  it('keeps the lock as long as a nested call has to, also when the outer one ends before', async () => {
+    await locks.using('a', () => locks.using('a', { minHoldTime: 5_000 }, () => undefined));
+    expect(await locks.getLock('a').isLocked()).toBe(true);
+    expect(await locks.getLock('a').remainingTime()).toBeGreaterThan(3_000);
+    await locks.using('b', { minHoldTime: 5_000 }, () => locks.using('b', () => undefined));
+    expect(await locks.getLock('b').isLocked()).toBe(true);
+    await locks.using('c', () => locks.using('c', () => undefined));
+    expect(await locks.getLock('c').isLocked()).toBe(false);
+  });
+
   it('throws at a nested acquisition when the outer lease is lost', async () => {
     await locks.using('a', async (outer) => {
       await locks.forceRelease('a');
