@@ -12,6 +12,7 @@ import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /** What is taken in one step: plain locks that live together, or any other lock for itself. */
 interface Unit {
+  readonly name: string;
   enter(
     scope: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
@@ -68,8 +69,10 @@ export class MultiLock extends ScopedLock {
         if (answer instanceof Error) throw answer;
         return answer;
       }
-      // Whoever was in the way is waited for, and then comes first.
-      order = this.units.toSorted((a, b) => Number(b === refusal?.by) - Number(a === refusal?.by));
+      // Whoever was in the way is waited for, and then comes first. The two sides of a read-write lock stay together,
+      // and in their order: a reader cannot become the writer.
+      const isFirst = ({ name }: Unit) => Number(name === refusal?.by.name);
+      order = this.units.toSorted((a, b) => isFirst(b) - isFirst(a));
       // Two that have met like this would meet again, if they went on at the same pace.
       await sleep(Math.random() * Math.min(4, until - now()));
     }
@@ -147,6 +150,7 @@ function unitsOf(members: readonly ScopedLock[]): readonly Unit[] {
       units.push(new PlainGroup(locks));
     } else {
       units.push({
+        name: member.name,
         enter: async (scope, options) => {
           const lease = await member.enter(scope, options);
           return 'busy' in lease ? lease : [lease];

@@ -10,6 +10,10 @@ export class PlainGroup {
   /** @param locks of one client, and of one place of its store */
   constructor(private readonly locks: readonly PlainLock[]) {}
 
+  get name(): string {
+    return this.locks.map((lock) => lock.name).join(',');
+  }
+
   /** Takes those that the scope does not hold yet, all or none, and re-enters the others. */
   async enter(
     scope: Scope | undefined,

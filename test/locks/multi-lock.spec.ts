@@ -345,6 +345,17 @@ describe('a multi-lock', () => {
     expect([across('a', 'b'), across('b', 'a')]).toEqual(['a,b', 'a,b']);
   });
 
+  it('takes the write side first, also where the read side has just got no answer', async () => {
+    const { read, write } = locks.getReadWriteLock('doc');
+    let asked = 0;
+    store.beforeAcquire = () => {
+      if (++asked === 2) throw new LockUnavailableError('doc', { effect: 'refused' });
+    };
+    const lease = await locks.getMultiLock([read, write]).acquire({ waitTime: 5_000 });
+    expect((await locks.inspect('doc'))?.holders.map(({ mode }) => mode)).toEqual(['exclusive', 'shared']);
+    await lease.release();
+  });
+
   it('tries again within its wait time when a member of another kind gets no answer', async () => {
     const lock = locks.getMultiLock([locks.getFairLock('fair'), locks.getLock('a')]);
     let failures = 2;
