@@ -12,7 +12,8 @@ export interface DistributedLockOptions extends UsingOptions {
   kind?: 'lock' | 'fair' | 'read' | 'write';
   /**
    * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`,
-   * or an Observable that completes), or what your function gives.
+   * or an Observable that completes), or what your function gives. To an Observable without a value Nest answers 500, so
+   * a handler that returns one needs the function, or {@link LockInterceptor}, which answers without content.
    * @default 'throw'
    */
   onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown);

@@ -55,6 +55,8 @@ export function LockInterceptor(
           return { service, keys, options, title: `${className}.${method}` };
         },
         () => next.handle(),
+        // It stands for the handler's answer, and Nest takes a stream without a value for a fault: HTTP 500.
+        'undefined',
       );
     }
   }

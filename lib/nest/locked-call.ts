@@ -31,8 +31,14 @@ export async function lockPromise(makeCall: () => LockedCall, run: () => unknown
 /**
  * Runs a call that gives an Observable: nothing happens before somebody subscribes, and each subscription is a call
  * with a lock of its own, until the stream completes, fails or is unsubscribed from.
+ *
+ * @param whenSkipped what it gives when the lock is busy and `onBusy` gives nothing: no value, or `undefined` as a value
  */
-export function lockObservable(makeCall: () => LockedCall, run: () => unknown): Observable<unknown> {
+export function lockObservable(
+  makeCall: () => LockedCall,
+  run: () => unknown,
+  whenSkipped: 'no value' | 'undefined' = 'no value',
+): Observable<unknown> {
   return new Observable((subscriber) => {
     if (locksPassThrough()) return (run() as Observable<unknown>).subscribe(subscriber);
     // Whoever unsubscribes while it waits leaves the line.
@@ -48,7 +54,7 @@ export function lockObservable(makeCall: () => LockedCall, run: () => unknown): 
         await forward(source, subscriber, call.options.onLost === 'throw' ? lease.signal : undefined);
         return STREAMED;
       });
-      if (instead === STREAMED || instead === undefined) return;
+      if (instead === STREAMED || (instead === undefined && whenSkipped === 'no value')) return;
       if (isObservable(instead)) await forward(instead, subscriber);
       else subscriber.next(instead);
     };

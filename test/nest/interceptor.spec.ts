@@ -138,6 +138,25 @@ describe('LockInterceptor', () => {
     expect((await request('/answer')).text).toBe('ran');
   });
 
+  it.each([
+    ['skips', 'skip'],
+    ['has a function that gives nothing', () => undefined],
+  ] as const)('answers without content when busy and it %s', async (_, onBusy) => {
+    @Controller()
+    class Jobs {
+      @UseInterceptors(LockInterceptor('a', { waitTime: 0, onBusy }))
+      @Get('run')
+      run() {
+        return 'ran';
+      }
+    }
+    const request = await serve(Jobs);
+    const lease = await app!.get(LockService).acquire('a');
+    expect(await request('/run')).toEqual({ status: 200, text: '' });
+    await lease.release();
+    expect(await request('/run')).toEqual({ status: 200, text: 'ran' });
+  });
+
   it('takes a function of the ExecutionContext', async () => {
     @Controller()
     class Jobs {
