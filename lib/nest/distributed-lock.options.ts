@@ -54,6 +54,9 @@ const KNOWN: readonly string[] = [
  * @throws LockConfigError with the option, the rule and the value
  */
 export function assertDistributedLockOptions(options: DistributedLockOptions): void {
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new LockConfigError('options', 'must be an object', { value: options });
+  }
   for (const [option, value] of Object.entries(options as Record<string, unknown>)) {
     if (!KNOWN.includes(option)) {
       throw new LockConfigError(option, `is not an option; there are ${KNOWN.join(', ')}`);

@@ -577,7 +577,7 @@ describe('kind', () => {
 });
 
 describe('refused where it is applied', () => {
-  const apply = (key: unknown, options?: object) => () => {
+  const apply = (key: unknown, options?: unknown) => () => {
     class Jobs {
       @DistributedLock(key as string, options as never)
       async run(): Promise<void> {
@@ -587,7 +587,7 @@ describe('refused where it is applied', () => {
     return Jobs;
   };
 
-  it.each<[string, unknown, object | undefined, RegExp]>([
+  it.each<[string, unknown, unknown, RegExp]>([
     ['a malformed template', 'a:$<args', undefined, /Jobs\.run.*"a:\$<args".*position/],
     ['no key', undefined, undefined, /Jobs\.run.*template/],
     ['an empty array', [], undefined, /empty/],
@@ -600,6 +600,8 @@ describe('refused where it is applied', () => {
     ['a leaseTime of 0', 'a', { leaseTime: 0 }, /leaseTime.*0/],
     ['an empty instance', 'a', { instance: '' }, /name/],
     ['an option that does not exist', 'a', { waitTme: 5 }, /waitTme/],
+    ['null for the options', 'a', null, /Jobs\.run.*options.*null/],
+    ['a number for the options', 'a', 5_000, /Jobs\.run.*options.*5000/],
   ])('%s', (_, key, options, message) => {
     expect(apply(key, options)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     expect(apply(key, options)).toThrow(message);

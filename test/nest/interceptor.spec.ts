@@ -196,5 +196,6 @@ describe('LockInterceptor', () => {
     expect(() => LockInterceptor('$<this.id>')).toThrow(/starts with req, args, class, method/);
     expect(() => LockInterceptor('a', { onBusy: 'wait' as never })).toThrow(/onBusy/);
     expect(() => LockInterceptor('a', { kind: 'mutex' as never })).toThrow(/kind/);
+    expect(() => LockInterceptor('a', null as never)).toThrow(/options: must be an object \(found: null\)/);
   });
 });
