@@ -3,6 +3,7 @@ import type { LockClient } from '../core/lock-client.js';
 import { releasedError } from '../core/tenure.js';
 import { assertLeaseTime } from '../core/validation.js';
 import type { Hold } from './hold.js';
+import { leaseJson } from './lease-json.js';
 import type { Lease } from './lock.js';
 
 export class HeldLease implements Lease {
@@ -63,6 +64,10 @@ export class HeldLease implements Lease {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  toJSON(): object {
+    return leaseJson(this);
   }
 
   private leave(keepUntil: number): Promise<void> {

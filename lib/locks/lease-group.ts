@@ -1,3 +1,4 @@
+import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
 /** The leases of a multi-lock as one: held while all are, lost with the first, released together. */
@@ -51,5 +52,9 @@ export class LeaseGroup implements OwnLease {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  toJSON(): object {
+    return leaseJson(this);
   }
 }

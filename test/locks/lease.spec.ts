@@ -61,6 +61,22 @@ describe('a lease', () => {
     expect(locks.leases()).toEqual([two]);
   });
 
+  it('go into JSON, for a log line or an administrator', async () => {
+    const one = await locks.acquire('a', { leaseTime: 10_000 });
+    const several = await locks.acquire(['b', 'c']);
+    const { owner, fencingToken } = one;
+    const expected = { name: 'a', owner, fencingToken, held: true, remainingTime: expect.any(Number) };
+    expect(JSON.parse(JSON.stringify(locks.leases()))).toEqual([
+      expected,
+      expect.objectContaining({ name: 'b' }),
+      expect.objectContaining({ name: 'c' }),
+    ]);
+    expect(JSON.parse(JSON.stringify(several))).toMatchObject({ name: 'b,c', held: true });
+    await one.release();
+    expect(JSON.parse(JSON.stringify(one))).toEqual({ ...expected, held: false, remainingTime: 0 });
+    await several.release();
+  });
+
   it('is over after its release, which may be repeated', async () => {
     const lease = await locks.acquire('a');
     await Promise.all([lease.release(), lease.release()]);
