@@ -1,5 +1,4 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
-import { LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
   type LockFactoryOptions,
@@ -7,7 +6,7 @@ import {
   type LockModuleOptions,
   type LockOptionsFactory,
 } from './lock.options.js';
-import { assertInstanceName, resolveOptions } from './lock.options.validation.js';
+import { assertAsyncOptions, assertOptionsFactory, resolveOptions } from './lock.options.validation.js';
 import { LockService } from './lock.service.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
 
@@ -26,27 +25,25 @@ export class LockModule {
    * Wrong options fail the boot with LockConfigError.
    */
   static forRootAsync(options: LockModuleAsyncOptions): DynamicModule {
+    assertAsyncOptions(options);
     const { name, imports = [], inject = [], useFactory, useClass, useExisting } = options;
-    assertInstanceName(name);
     const provide = getLockServiceToken(name);
     const create = (made: LockFactoryOptions) =>
       new LockService(name === undefined ? made : { ...made, name });
-    const createFrom = async (maker: LockOptionsFactory) => create(await maker.createLockOptions());
+    const createFrom = async (maker: LockOptionsFactory) => {
+      assertOptionsFactory(maker);
+      return create(await maker.createLockOptions());
+    };
 
-    const ways: Provider[][] = [];
+    const providers: Provider[] = [];
     if (useFactory !== undefined) {
       const factory = async (...dependencies: unknown[]) => create(await useFactory(...dependencies));
-      ways.push([{ provide, useFactory: factory, inject }]);
+      providers.push({ provide, useFactory: factory, inject });
     }
     if (useClass !== undefined) {
-      ways.push([useClass, { provide, useFactory: createFrom, inject: [useClass] }]);
+      providers.push(useClass, { provide, useFactory: createFrom, inject: [useClass] });
     }
-    if (useExisting !== undefined) ways.push([{ provide, useFactory: createFrom, inject: [useExisting] }]);
-    const [providers, another] = ways;
-    if (providers === undefined || another !== undefined) {
-      const rule = 'forRootAsync takes exactly one of them';
-      throw new LockConfigError('useFactory / useClass / useExisting', rule);
-    }
+    if (useExisting !== undefined) providers.push({ provide, useFactory: createFrom, inject: [useExisting] });
     return { ...moduleOf(options, providers), imports };
   }
 }

@@ -1,6 +1,12 @@
 import { assertLeaseTime, assertTime } from './core/validation.js';
 import { describe, LockConfigError } from './lock.errors.js';
-import { DEFAULTS, type LockModuleOptions, type ResolvedLockOptions } from './lock.options.js';
+import {
+  DEFAULTS,
+  type LockModuleAsyncOptions,
+  type LockModuleOptions,
+  type LockOptionsFactory,
+  type ResolvedLockOptions,
+} from './lock.options.js';
 import type { LockStore } from './stores/lock-store.js';
 
 const PLACES = ['connection', 'nodes', 'store'] as const;
@@ -16,6 +22,16 @@ const KNOWN: readonly string[] = [
   'replication',
 ];
 
+const KNOWN_ASYNC: readonly string[] = [
+  'name',
+  'isGlobal',
+  'imports',
+  'inject',
+  'useFactory',
+  'useClass',
+  'useExisting',
+];
+
 /** Fewer than the fencing tokens that a script leaves out for them: see STRIDE in plain.include.lua. */
 const MOST_HANDOFFS = 999;
 
@@ -24,25 +40,18 @@ const MOST_HANDOFFS = 999;
  * @throws LockConfigError with the option, what it allows and what was found
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
-  if (!isObject(options)) throw new LockConfigError('options', 'must be an object', { value: options });
-  for (const option of Object.keys(options)) {
-    // A misspelt maxHoldTime must not pass for "no maximum".
-    if (!KNOWN.includes(option)) {
-      throw new LockConfigError(option, `is not an option of LockModule; there are ${KNOWN.join(', ')}`);
-    }
-  }
+  // A misspelt maxHoldTime must not pass for "no maximum".
+  assertKnown(options, KNOWN, 'LockModule');
   assertPlace(options);
   assertInstanceName(options.name);
-  const { isGlobal, keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
+  assertGlobal(options.isGlobal);
+  const { keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
   const {
     leaseTime = DEFAULTS.leaseTime,
     waitTime = DEFAULTS.waitTime,
     maxHoldTime = DEFAULTS.maxHoldTime,
   } = options;
 
-  if (isGlobal !== undefined && typeof isGlobal !== 'boolean') {
-    throw new LockConfigError('isGlobal', 'must be true or false', { value: isGlobal });
-  }
   if (typeof keyPrefix !== 'string') {
     throw new LockConfigError('keyPrefix', 'must be a string', { value: keyPrefix });
   }
@@ -55,6 +64,48 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   }
   assertReplication(options);
   return Object.freeze({ keyPrefix, leaseTime, waitTime, maxHoldTime, localHandoff });
+}
+
+/**
+ * Checks what forRootAsync is given, before its factory is asked.
+ * @throws LockConfigError with the option, what it allows and what was found
+ */
+export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
+  // What the factory is to give would be passed over here without a word.
+  assertKnown(options, KNOWN_ASYNC, 'forRootAsync');
+  assertInstanceName(options.name);
+  assertGlobal(options.isGlobal);
+  const { useFactory, useClass, useExisting } = options;
+  if ([useFactory, useClass, useExisting].filter((way) => way !== undefined).length !== 1) {
+    const rule = 'forRootAsync takes exactly one of them';
+    throw new LockConfigError('useFactory / useClass / useExisting', rule);
+  }
+  if (useFactory !== undefined && typeof useFactory !== 'function') {
+    throw new LockConfigError('useFactory', 'must be a function', { value: useFactory });
+  }
+}
+
+/** @throws LockConfigError when what Nest has made of `useClass` or `useExisting` gives no options */
+export function assertOptionsFactory(maker: LockOptionsFactory): void {
+  if (typeof (maker as Partial<LockOptionsFactory> | null | undefined)?.createLockOptions !== 'function') {
+    const rule = 'must have the method createLockOptions of a LockOptionsFactory';
+    throw new LockConfigError('useClass / useExisting', rule, { value: maker });
+  }
+}
+
+function assertKnown(options: object, known: readonly string[], owner: string): void {
+  if (!isObject(options)) throw new LockConfigError('options', 'must be an object', { value: options });
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option)) {
+      throw new LockConfigError(option, `is not an option of ${owner}; there are ${known.join(', ')}`);
+    }
+  }
+}
+
+function assertGlobal(isGlobal: unknown): void {
+  if (isGlobal !== undefined && typeof isGlobal !== 'boolean') {
+    throw new LockConfigError('isGlobal', 'must be true or false', { value: isGlobal });
+  }
 }
 
 /** @throws LockConfigError when it is not undefined and not a name */

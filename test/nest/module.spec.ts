@@ -83,6 +83,30 @@ describe('LockModule', () => {
     ).toThrow(LockConfigError);
   });
 
+  it.each<[string, unknown, RegExp]>([
+    ['nothing', undefined, /options: must be an object \(found: undefined\)/],
+    ['a factory that is none', { useFactory: 5 }, /useFactory: must be a function \(found: 5\)/],
+    [
+      'an option that its factory is to give',
+      { useFactory: () => ({ store: 'memory' }), leaseTime: 5 },
+      /leaseTime: is not an option of forRootAsync; there are name, isGlobal,/,
+    ],
+    ['a wrong isGlobal', { useClass: Settings, isGlobal: 'no' }, /isGlobal: must be true or false/],
+    ['a wrong name', { useClass: Settings, name: '' }, /name: must be a non-empty string/],
+  ])('forRootAsync refuses %s', (_, options, message) => {
+    expect(() => LockModule.forRootAsync(options as never)).toThrow(LockConfigError);
+    expect(() => LockModule.forRootAsync(options as never)).toThrow(message);
+  });
+
+  it('forRootAsync says what a class lacks that makes no options', async () => {
+    @Injectable()
+    class Nothing {}
+    const dynamic = LockModule.forRootAsync({ useClass: Nothing as never });
+    const booting = Test.createTestingModule({ imports: [dynamic] }).compile();
+    await expect(booting).rejects.toThrow(LockConfigError);
+    await expect(booting).rejects.toThrow(/createLockOptions.*\(Nothing\)/);
+  });
+
   it('gives named instances beside the default one', async () => {
     @Injectable()
     class Reports {
