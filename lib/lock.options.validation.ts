@@ -184,9 +184,18 @@ function assertConnection(option: string, connection: unknown): void {
     if (!URL.canParse(connection)) throw new LockConfigError(option, 'is not a valid URL');
     return;
   }
-  if (!isObject(connection)) {
+  // ioredis would take what it does not know for options, find nothing in it, and connect to localhost.
+  if (
+    !isObject(connection) ||
+    Array.isArray(connection) ||
+    connection instanceof URL ||
+    isOtherClient(connection)
+  ) {
     const rule = 'must be a URL, ioredis options, { cluster } or an ioredis client';
     throw new LockConfigError(option, rule, { value: connection });
+  }
+  if ('url' in connection && connection.url !== undefined) {
+    throw new LockConfigError(`${option}.url`, 'is no option of ioredis; give the URL itself, as a text');
   }
   const { status, mode, manuallyClosing, cluster } = connection as Partial<
     Record<'status' | 'mode' | 'manuallyClosing' | 'cluster', unknown>
@@ -209,6 +218,16 @@ function assertConnection(option: string, connection: unknown): void {
     throw new LockConfigError(option, `the given client is in ${mode} mode and takes no commands; ${cure}`);
   }
 }
+
+/** A client of another library. Those of ioredis, and its doubles, have a status; options have no such methods. */
+const isOtherClient = (connection: object): boolean => {
+  const member = connection as Partial<Record<string, unknown>>;
+  return (
+    ['duplicate', 'on', 'close'].some((method) => typeof member[method] === 'function') &&
+    typeof member.status !== 'string' &&
+    typeof member.isCluster !== 'boolean'
+  );
+};
 
 /** A client of a single server has a member of that name, too: the command. */
 const isCluster = (connection: { isCluster?: unknown; cluster?: unknown }): boolean =>

@@ -192,6 +192,22 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['a URL of another kind', { connection: 'http://user:secret@x' }, /redis:\/\/ or rediss:\/\/.*http:/],
     ['text that is no URL', { connection: 'localhost' }, /redis:\/\//],
     ['a number for a connection', { connection: 6379 }, /connection.*6379/],
+    ['a list for a connection', { connection: ['redis://a'] }, /connection: must be a URL.*an array of 1/],
+    [
+      'a URL that is no text',
+      { connection: new URL('redis://u:secret@a') },
+      /^(?!.*secret)connection: must be a URL.*\(URL\)/,
+    ],
+    [
+      'options of another library',
+      { connection: { url: 'redis://u:secret@a' } },
+      /^(?!.*secret)connection\.url: .*the URL itself/,
+    ],
+    [
+      'a client of another library',
+      { nodes: ['redis://a', { duplicate: () => undefined, options: {} }, 'redis://c'] },
+      /nodes\[1\]: must be .*an ioredis client/,
+    ],
     ['an unknown store', { store: 'disk' }, /store.*"disk"/],
     ['half a store', { store: { acquire: () => undefined } }, /store/],
     [
