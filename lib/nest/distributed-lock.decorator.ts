@@ -11,10 +11,15 @@ import { assertSupported } from './supported-kind.js';
 /** What can be locked: the lock is released when the Promise settles or the Observable ends. */
 type Lockable = Promise<unknown> | Observable<unknown>;
 
+/** Declared as a method, whose parameters TypeScript compares both ways: a key function may ask for part of an argument. */
+interface Fitting<Args extends readonly unknown[]> {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- parameters that the key does not look at
+  method(...args: [...Args, ...any[]]): Lockable;
+}
+
 /** Fits methods that begin with the key function's parameters and return a Promise or an Observable. */
 export type DistributedLockDecorator<Args extends readonly unknown[]> = <
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- parameters that the key does not look at
-  Method extends (...args: [...Args, ...any[]]) => Lockable,
+  Method extends Fitting<Args>['method'],
 >(
   target: object,
   property: string | symbol,

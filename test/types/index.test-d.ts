@@ -45,6 +45,11 @@ class Accepted {
     return Promise.resolve(amount + id.length);
   }
 
+  @DistributedLock((order: { id: string }) => `order:${order.id}`)
+  async byPartOfAnArgument(order: { id: string; amount: number }): Promise<number> {
+    return Promise.resolve(order.amount);
+  }
+
   @DistributedLock('a', { onBusy: ({ keys, error }) => `${keys.join()} ${String(error.waited)}` })
   async busy(): Promise<string> {
     return Promise.resolve('');
@@ -68,6 +73,12 @@ class Sync {
 }
 
 class WrongKeys {
+  // @ts-expect-error the argument has no such part
+  @DistributedLock((order: { id: string }) => `order:${order.id}`)
+  async wrongPart(order: { amount: number }): Promise<number> {
+    return Promise.resolve(order.amount);
+  }
+
   // @ts-expect-error the method has a string there
   @DistributedLock((id: number) => `order:${id.toFixed()}`)
   async wrongArgument(id: string): Promise<string> {
