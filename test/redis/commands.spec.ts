@@ -175,4 +175,13 @@ describe('The commands that Redis gets', () => {
     expect(commands.map(([, , keys]) => Number(keys))).toEqual([200, 200, 100, 200, 200, 100]);
     expect(leases.every((lease) => lease.held)).toBe(true);
   });
+
+  it('take as many names at once as anybody asks for, more than Lua passes to one call', async () => {
+    const names = Array.from({ length: 9_000 }, (_, n) => `many:${String(n)}`);
+    const lease = await a.acquire(names);
+    expect(lease.fencingTokens.size).toBe(9_000);
+    expect(await b.tryAcquire(['one', 'many:8999'])).toBeNull();
+    await lease.release();
+    await (await b.acquire(['one', 'many:8999'])).release();
+  });
 });

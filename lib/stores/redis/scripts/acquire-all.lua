@@ -19,12 +19,16 @@ for i = 1, locks do turns[i] = KEYS[3 * i] end
 
 local refusal
 local others, mine = false, false
-for i, asker in ipairs(redis.call('MGET', unpack(turns))) do
-  if asker == ARGV[5] then
-    mine = true
-  elseif asker then
-    others = true
-    refusal = refusal or { -i, redis.call('PTTL', turns[i]), asker }
+-- In pieces: Lua passes no more than 8,000 values to a call.
+for from = 1, locks, 1000 do
+  for i, asker in ipairs(redis.call('MGET', unpack(turns, from, math.min(from + 999, locks)))) do
+    if asker == ARGV[5] then
+      mine = true
+    elseif asker then
+      others = true
+      local turn = from + i - 1
+      refusal = refusal or { -turn, redis.call('PTTL', turns[turn]), asker }
+    end
   end
 end
 for i = 1, locks do
@@ -45,7 +49,9 @@ if refusal then
   return refusal
 end
 
-if mine then redis.call('DEL', unpack(turns)) end
+if mine then
+  for i = 1, locks do redis.call('DEL', turns[i]) end
+end
 local tokens = {}
 for i = 1, locks do
   tokens[i] = enter(KEYS[3 * i - 2], KEYS[3 * i - 1], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])
