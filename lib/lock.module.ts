@@ -1,4 +1,4 @@
-import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
 import {
   DEFAULTS,
   type LockFactoryOptions,
@@ -7,10 +7,13 @@ import {
   type LockOptionsFactory,
 } from './lock.options.js';
 import { assertAsyncOptions, assertOptionsFactory, resolveOptions } from './lock.options.validation.js';
-import { LockService } from './lock.service.js';
+import { connectService, LockService } from './lock.service.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
 
-/** Provides a LockService. Import it once per instance; by default every module of the application sees it. */
+/**
+ * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects
+ * in the background when the modules are initialised, or with the first lock.
+ */
 @Module({})
 export class LockModule {
   /** @throws LockConfigError when an option is wrong */
@@ -57,7 +60,22 @@ function moduleOf(
   return {
     module: LockModule,
     global: isGlobal,
-    providers: [...providers, ...others.map((provide) => ({ provide, useExisting: token }))],
+    providers: [
+      ...providers,
+      connectorOf(token),
+      ...others.map((provide) => ({ provide, useExisting: token })),
+    ],
     exports: [token, ...others],
   };
 }
+
+/** Has the service connect when the modules are initialised, so that the first lock need not wait for that. */
+const connectorOf = (token: InjectionToken<LockService>): Provider => ({
+  provide: Symbol('connector'),
+  inject: [token],
+  useFactory: (service: LockService) => ({
+    onModuleInit: () => {
+      connectService(service);
+    },
+  }),
+});

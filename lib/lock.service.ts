@@ -17,10 +17,15 @@ import { PlainLock } from './locks/plain-lock.js';
 import { QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
-import { createStore } from './stores/create-store.js';
+import { connect, createStore } from './stores/create-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];
+
+const connectors = new WeakMap<LockService, () => void>();
+
+/** Opens a service's connections. For the module, and so no method. A double of the service has none. */
+export const connectService = (service: LockService): void => connectors.get(service)?.();
 
 /**
  * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name.
@@ -35,7 +40,11 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
     const settings = resolveOptions(options);
-    this.client = new LockClient(createStore(options, settings), settings);
+    const store = createStore(options, settings);
+    connectors.set(this, () => {
+      connect(store);
+    });
+    this.client = new LockClient(store, settings);
     this.events$ = this.client.events.asObservable();
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);

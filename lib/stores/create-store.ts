@@ -32,7 +32,13 @@ interface Terms extends Settings {
   readonly replication: Replication | undefined;
 }
 
-/** Makes the store that the options name. Connecting goes on in the background. */
+/** How the connections of a store are opened that are ours. */
+const connectors = new WeakMap<LockStore, () => void>();
+
+/** Opens a store's connections in the background; what is used before opens by itself. Leaves other stores alone. */
+export const connect = (store: LockStore): void => connectors.get(store)?.();
+
+/** Makes the store that the options name. Nothing is connected yet. */
 export function createStore(options: LockModuleOptions, settings: Settings): LockStore {
   const { connection, nodes, store } = options;
   const { leaseTime } = settings;
@@ -41,16 +47,18 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
   if (nodes !== undefined) {
     // A node that is silent must not use up the lease that the others have granted.
     const terms = termsOf(options, settings, Math.max(50, leaseTime * 0.05));
-    const members = nodes.map((node) => singleStore(clientOf(node, leaseTime), terms));
-    return new QuorumLockStore(members, leaseTime);
+    const given = nodes.map((node) => clientOf(node, leaseTime));
+    const members = given.map((client) => singleStore(client, terms));
+    return connectable(new QuorumLockStore(members, leaseTime), given);
   }
   if (connection === undefined) throw new LockConfigError('connection', 'is missing');
   // A sixth of the lease leaves time to try a renewal again, two seconds is long for any Redis that works.
   const terms = termsOf(options, settings, Math.max(100, Math.min(leaseTime / 6, 2_000)));
   const given = clientOf(connection, leaseTime);
-  return given.client.isCluster
+  const made = given.client.isCluster
     ? clusterStore(given, nameOf(connection), terms)
     : singleStore(given, terms).store;
+  return connectable(made, [given]);
 }
 
 function termsOf({ replication }: LockModuleOptions, settings: Settings, commandTimeout: number): Terms {
@@ -61,6 +69,16 @@ function termsOf({ replication }: LockModuleOptions, settings: Settings, command
 interface GivenClient {
   readonly client: Redis | Cluster;
   readonly owned: boolean;
+}
+
+function connectable(store: LockStore, given: readonly GivenClient[]): LockStore {
+  connectors.set(store, () => {
+    for (const { client, owned } of given) {
+      // What becomes of it is an event of the client.
+      if (owned && client.status === 'wait') client.connect().catch(() => undefined);
+    }
+  });
+  return store;
 }
 
 function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): RedisMember {

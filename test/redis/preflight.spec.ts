@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Test } from '@nestjs/testing';
 import { Redis, type RedisOptions } from 'ioredis';
-import type { LockEvent, LockModuleOptions, LockService, RedisConnection } from '../../lib/index.js';
+import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../lib/index.js';
 import { sameServerWarnings } from '../../lib/stores/preflight.js';
 import { Cast } from '../scenarios/cast.js';
 import { runProgram } from '../scenarios/program.js';
@@ -23,12 +24,17 @@ describe('Preflight', () => {
     await cast.end();
   });
 
-  const boot = (connection: RedisConnection, options: LockModuleOptions = {}) => {
-    const locks = cast.service({ connection, leaseTime: 3_000, ...options });
+  const boot = async (connection: RedisConnection) => {
+    const imports = [LockModule.forRoot({ connection, leaseTime: 3_000 })];
+    const logger = { ...logs.logger, log: () => undefined };
+    const app = await Test.createTestingModule({ imports }).setLogger(logger).compile();
+    cast.add(() => app.close());
+    const locks = app.get(LockService);
     const warnings: Warning[] = [];
     locks.events$.subscribe((event) => {
       if (event.type === 'warning') warnings.push(event);
     });
+    await app.init();
     return { locks, warnings };
   };
 
@@ -50,7 +56,7 @@ describe('Preflight', () => {
 
   it('is silent about a server that is set up well', async () => {
     const server = await cast.server();
-    const { locks, warnings } = boot(server.url);
+    const { locks, warnings } = await boot(server.url);
     await locks.acquire('a');
     expect(await warned(locks)).toEqual([]);
     expect(warnings).toEqual([]);
@@ -59,7 +65,7 @@ describe('Preflight', () => {
 
   it.each(['allkeys-lru', 'volatile-ttl'])('warns of the eviction policy %s, once', async (policy) => {
     const server = await cast.server({ args: ['--maxmemory-policy', policy] });
-    const { locks, warnings } = boot(server.url);
+    const { locks, warnings } = await boot(server.url);
     // By itself: nobody has asked for anything.
     await until(() => warnings.length > 0);
     const node = `127.0.0.1:${String(server.port)}`;
@@ -84,7 +90,7 @@ describe('Preflight', () => {
   it('warns of a replica', async () => {
     const server = await cast.server();
     const replica = await cast.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
-    const { locks, warnings } = boot(replica.url);
+    const { locks, warnings } = await boot(replica.url);
     await until(() => warnings.length > 0);
     expect(warnings).toMatchObject([
       { code: 'replica', message: expect.stringMatching(/Connect to its master/) },
@@ -98,7 +104,7 @@ describe('Preflight', () => {
     const connected = clientOf(server.url);
     await connected.ping();
     for (const client of [connected, clientOf(server.url)]) {
-      const { locks, warnings } = boot(client);
+      const { locks, warnings } = await boot(client);
       await until(() => warnings.length > 0);
       expect(warnings).toMatchObject([
         { code: 'command-timeout', message: expect.stringMatching(/Set commandTimeout/) },
@@ -106,10 +112,10 @@ describe('Preflight', () => {
       expect(await warned(locks)).toEqual(['command-timeout']);
       expect(warnings).toHaveLength(1);
     }
-    const { locks } = boot(clientOf(server.url, { commandTimeout: 5_000 }));
+    const { locks } = await boot(clientOf(server.url, { commandTimeout: 5_000 }));
     expect(await warned(locks)).toEqual([]);
     // Ours are bounded.
-    expect(await warned(boot({ port: server.port, host: '127.0.0.1' }).locks)).toEqual([]);
+    expect(await warned((await boot({ port: server.port, host: '127.0.0.1' })).locks)).toEqual([]);
   });
 
   it.each<[string, RedisOptions, RegExp]>([
@@ -122,7 +128,7 @@ describe('Preflight', () => {
     ],
   ])("warns of a user's client: %s", async (code, options, message) => {
     const server = await cast.server();
-    const { locks } = boot(clientOf(server.url, { commandTimeout: 5_000, ...options }));
+    const { locks } = await boot(clientOf(server.url, { commandTimeout: 5_000, ...options }));
     expect((await locks.health()).warnings).toMatchObject([
       { code, message: expect.stringMatching(message) },
     ]);
@@ -131,7 +137,7 @@ describe('Preflight', () => {
   it("does not connect a user's client that connects when it is used", async () => {
     const server = await cast.server();
     const client = clientOf(server.url, { lazyConnect: true });
-    const { locks, warnings } = boot(client);
+    const { locks, warnings } = await boot(client);
     await sleep(100);
     expect(client.status).toBe('wait');
     expect(warnings).toEqual([]);
@@ -142,7 +148,7 @@ describe('Preflight', () => {
   it('looks when the server is there, however late, and again at the server after a reconnection', async () => {
     const server = await cast.server();
     await server.kill();
-    const { locks, warnings } = boot(server.url);
+    const { locks, warnings } = await boot(server.url);
     expect(await locks.health()).toMatchObject({ status: 'down', warnings: [] });
     await server.restart();
     await until(async () => (await locks.health()).status === 'up');
@@ -187,7 +193,9 @@ describe('Preflight', () => {
   it('knows a server again that is named twice', async () => {
     const [one, two] = [await cast.server(), await cast.server()];
     const urls = [one.url, two.url, one.url.replace('127.0.0.1', 'localhost')];
-    const reports = await Promise.all(urls.map(async (url) => (await boot(url).locks.health()).nodes));
+    const reports = await Promise.all(
+      urls.map(async (url) => (await (await boot(url)).locks.health()).nodes),
+    );
     const [first, second, again] = reports.map(([node]) => node!);
     expect(sameServerWarnings([first!, second!])).toEqual([]);
     expect(sameServerWarnings([first!, second!, again!])).toMatchObject([

@@ -24,12 +24,15 @@ const bounded = (silence: number) =>
     sentinelCommandTimeout: 1_000,
   }) satisfies RedisOptions;
 
-/** Our own client for commands. It connects in the background, so that boot does not hang on a Redis that is down. */
+/**
+ * Our own client for commands. It connects when it is told to, which is when the modules are initialised, or used: of a
+ * boot that fails before that, nobody gets anything that could be closed.
+ */
 export function commandClient(connection: string | RedisOptions, leaseTime: number): Redis {
   // A third of the lease: a vanished peer is noticed and replaced with time left for a renewal.
   const options = bounded(Math.max(1_000, leaseTime / 3));
-  if (typeof connection === 'string') return new Redis(connection, options);
-  return new Redis({ ...connection, ...options, lazyConnect: false, replyMapping: 'legacy' });
+  if (typeof connection === 'string') return new Redis(connection, { ...options, lazyConnect: true });
+  return new Redis({ ...connection, ...options, lazyConnect: true, replyMapping: 'legacy' });
 }
 
 /** As `commandClient`, for a cluster: its own repetitions are left to us, who know what a command means. */
@@ -45,7 +48,7 @@ export function clusterClient(nodes: ClusterNode[], options: ClusterOptions, lea
     // A node that is lost is found again, or replaced, by looking at the slots.
     clusterNodeRetryStrategy: null,
     enableOfflineQueue: false,
-    lazyConnect: false,
+    lazyConnect: true,
   });
 }
 

@@ -167,7 +167,9 @@ export class RedisConnection implements Deployment {
     if (!this.owned) return;
     // A late error of a closing client has nobody to go to.
     this.client.on('error', () => undefined);
-    await within(this.commandTimeout, () => this.client.quit()).catch(() => undefined);
+    // One that has never been used would connect to say goodbye.
+    if (this.client.status !== 'wait')
+      await within(this.commandTimeout, () => this.client.quit()).catch(() => undefined);
     this.client.disconnect();
   }
 

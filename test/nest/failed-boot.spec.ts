@@ -1,0 +1,95 @@
+import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable, type ModuleMetadata } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { DistributedLock, LockConfigError, LockModule, LockService } from '../../lib/index.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+const cast = new Cast();
+let server: RedisServer;
+
+let before = 0;
+
+/** How many connections the server has seen. */
+const received = async () =>
+  Number(/total_connections_received:(\d+)/.exec(await server.client().info('stats'))?.[1]);
+
+/** How many of them are not ours, which is one that stays. */
+const connections = async () => (await received()) - before;
+
+beforeEach(async () => {
+  server = await cast.server();
+  before = await received();
+});
+
+afterEach(() => cast.end());
+
+const compile = (metadata: ModuleMetadata) => Test.createTestingModule(metadata).compile();
+
+/** ms: several times what a connection to this machine takes. */
+const TIME_TO_CONNECT = 300;
+
+describe('a boot that fails before the application is made, which nobody can close, leaves no connection behind', () => {
+  it('when another provider fails', async () => {
+    const away = {
+      provide: 'database',
+      useFactory: async () => {
+        await sleep(TIME_TO_CONNECT);
+        throw new Error('the database is away');
+      },
+    };
+    const imports = [LockModule.forRoot({ connection: server.url })];
+    await expect(compile({ imports, providers: [away] })).rejects.toThrow('the database is away');
+    expect(await connections()).toBe(0);
+  });
+
+  it('when a decorator wants what the store does not have', async () => {
+    @Injectable()
+    class Orders {
+      @DistributedLock('a', { kind: 'fair' })
+      pay(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    const imports = [LockModule.forRoot({ nodes: [0, 1, 2].map((db) => `${server.url}/${String(db)}`) })];
+    await expect(compile({ imports, providers: [Orders] })).rejects.toThrow(LockConfigError);
+    await sleep(TIME_TO_CONNECT);
+    expect(await connections()).toBe(0);
+  });
+
+  it('when options of a cluster are wrong', async () => {
+    const connection = {
+      cluster: [{ host: '127.0.0.1', port: server.port }],
+      options: { keyPrefix: 'app{}:' },
+    };
+    await expect(compile({ imports: [LockModule.forRoot({ connection })] })).rejects.toThrow(LockConfigError);
+    await sleep(TIME_TO_CONNECT);
+    expect(await connections()).toBe(0);
+  });
+});
+
+it('connects when the application is initialised, before anybody wants a lock', async () => {
+  const app = await compile({ imports: [LockModule.forRoot({ connection: server.url })] });
+  await app.init();
+  await until(async () => (await connections()) === 1);
+  await app.close();
+});
+
+it('closes what has never been connected, without connecting', async () => {
+  const app = await compile({ imports: [LockModule.forRoot({ connection: server.url })] });
+  await app.close();
+  await sleep(TIME_TO_CONNECT);
+  expect(await connections()).toBe(0);
+});
+
+it('asks a double of the service for nothing', async () => {
+  const app = await Test.createTestingModule({ imports: [LockModule.forRoot({ connection: server.url })] })
+    .overrideProvider(LockService)
+    .useValue({})
+    .compile();
+  await app.init();
+  await app.close();
+});
