@@ -1,4 +1,5 @@
-import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import {
   DEFAULTS,
   type LockFactoryOptions,
@@ -9,6 +10,7 @@ import {
 import { assertAsyncOptions, assertOptionsFactory, resolveOptions } from './lock.options.validation.js';
 import { connectService, LockService } from './lock.service.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
+import { checkInjection } from './nest/service-property.js';
 
 /**
  * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects
@@ -62,19 +64,27 @@ function moduleOf(
     global: isGlobal,
     providers: [
       ...providers,
-      connectorOf(token),
+      initializerOf(name),
       ...others.map((provide) => ({ provide, useExisting: token })),
     ],
     exports: [token, ...others],
   };
 }
 
-/** Has the service connect when the modules are initialised, so that the first lock need not wait for that. */
-const connectorOf = (token: InjectionToken<LockService>): Provider => ({
-  provide: Symbol('connector'),
-  inject: [token],
-  useFactory: (service: LockService) => ({
+/**
+ * What is to be done when all modules have been loaded and are initialised: a decorator that asks for what the service's
+ * store does not have fails the boot, and then the service connects, so that the first lock need not wait for that.
+ */
+const initializerOf = (name: string | undefined): Provider => ({
+  provide: Symbol('initializer'),
+  inject: [getLockServiceToken(name), ModulesContainer],
+  useFactory: (service: LockService, modules: ModulesContainer) => ({
     onModuleInit: () => {
+      for (const { providers, controllers } of modules.values()) {
+        for (const injectee of [...providers.values(), ...controllers.values()]) {
+          checkInjection(injectee, name, service);
+        }
+      }
       connectService(service);
     },
   }),

@@ -38,6 +38,25 @@ export function injectService(
   return property;
 }
 
+/** What Nest knows of a class that it makes instances of, and of what it puts into their properties. */
+interface Injectee {
+  readonly metatype: unknown;
+  getPropertiesMetadata(): { key: string | symbol; wrapper: { instance: unknown } }[] | undefined;
+}
+
+/**
+ * Makes the checks of a class to which Nest gives this service, as if it did so now: instances of a request-scoped or
+ * transient provider are made only when somebody wants one.
+ */
+export function checkInjection(injectee: Injectee, instance: string | undefined, service: LockService): void {
+  const property = propertyOf(instance);
+  for (const { key, wrapper } of injectee.getPropertiesMetadata() ?? []) {
+    if (key !== property || wrapper.instance !== service) continue;
+    const { prototype } = injectee.metatype as { prototype: object };
+    Reflect.set(Object.create(prototype) as object, property, service);
+  }
+}
+
 function inherited(prototype: object | null, property: symbol): PropertyDescriptor | undefined {
   if (prototype === null) return undefined;
   return (

@@ -1,16 +1,17 @@
 import 'reflect-metadata';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   Controller,
   type DynamicModule,
   Get,
   type INestApplication,
   Injectable,
+  Module,
   type ModuleMetadata,
+  Scope,
   UseInterceptors,
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { Redis } from 'ioredis';
 import {
   DistributedLock,
   LockConfigError,
@@ -25,17 +26,18 @@ const REASON = /nodes.*a majority of queues is not a queue.*Use connection/;
 describe('A quorum', () => {
   let troupe: Troupe;
   let locks: LockService;
-  /** An application that does not boot closes nothing. */
-  let clients: Redis[];
+  const apps: INestApplication[] = [];
 
   beforeAll(async () => {
     troupe = await Troupe.of(3);
     locks = troupe.quorum();
-    clients = troupe.urls.map((url) => new Redis(url));
+  });
+
+  afterEach(async () => {
+    await Promise.all(apps.splice(0).map((app) => app.close()));
   });
 
   afterAll(async () => {
-    for (const client of clients) client.disconnect();
     await troupe.end();
   });
 
@@ -50,10 +52,14 @@ describe('A quorum', () => {
 
   const KINDS = ['fair', 'read', 'write'] as const;
 
-  const boot = async (imports: DynamicModule, metadata: ModuleMetadata): Promise<INestApplication> => {
-    const app = (await Test.createTestingModule({ imports: [imports], ...metadata }).compile())
+  const boot = async (
+    locking: DynamicModule,
+    { imports = [], ...metadata }: ModuleMetadata,
+  ): Promise<INestApplication> => {
+    const app = (await Test.createTestingModule({ imports: [locking, ...imports], ...metadata }).compile())
       .createNestApplication()
       .enableShutdownHooks();
+    apps.push(app);
     return await app.init();
   };
 
@@ -80,14 +86,39 @@ describe('A quorum', () => {
         }
       }
       for (const provider of [Orders, MoreOrders]) {
-        const booting = boot(LockModule.forRoot({ nodes: clients }), { providers: [provider] });
+        const booting = boot(LockModule.forRoot({ nodes: troupe.urls }), { providers: [provider] });
         await expect(booting).rejects.toThrow(LockConfigError);
         await expect(booting).rejects.toThrow(REASON);
         await expect(booting).rejects.toThrow('@DistributedLock on Orders.pay');
       }
       const app = await boot(LockModule.forRoot({ store: 'memory' }), { providers: [MoreOrders] });
       await Promise.all([app.get(MoreOrders).pay(), app.get(MoreOrders).list(), app.get(MoreOrders).more()]);
-      await app.close();
+    },
+  );
+
+  it.each([Scope.REQUEST, Scope.TRANSIENT])(
+    'nor where Nest makes its instances later (scope %s)',
+    async (scope) => {
+      @Injectable({ scope })
+      class Orders {
+        @DistributedLock('a', { kind: 'fair' })
+        pay(): Promise<void> {
+          return Promise.resolve();
+        }
+      }
+      const booting = boot(LockModule.forRoot({ nodes: troupe.urls }), { providers: [Orders] });
+      await expect(booting).rejects.toThrow(LockConfigError);
+      await expect(booting).rejects.toThrow('@DistributedLock on Orders.pay');
+
+      // But it may get another service than that of the quorum.
+      @Module({ imports: [LockModule.forRoot({ nodes: troupe.urls, isGlobal: false })] })
+      class QuorumModule {}
+      @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })], providers: [Orders] })
+      class OrdersModule {}
+      const app = await boot(LockModule.forRoot({ name: 'other', nodes: troupe.urls }), {
+        imports: [QuorumModule, OrdersModule],
+      });
+      await (await app.resolve(Orders, undefined, { strict: false })).pay();
     },
   );
 
@@ -100,7 +131,7 @@ describe('A quorum', () => {
         return 'paid';
       }
     }
-    const booting = boot(LockModule.forRoot({ nodes: clients }), { controllers: [OrdersController] });
+    const booting = boot(LockModule.forRoot({ nodes: troupe.urls }), { controllers: [OrdersController] });
     await expect(booting).rejects.toThrow(LockConfigError);
     await expect(booting).rejects.toThrow(REASON);
   });
