@@ -1,4 +1,4 @@
-import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import {
   DEFAULTS,
@@ -14,7 +14,7 @@ import { checkInjection } from './nest/service-property.js';
 
 /**
  * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects
- * in the background when the modules are initialised, or with the first lock.
+ * in the background once the modules are initialised, or with the first lock.
  */
 @Module({})
 export class LockModule {
@@ -64,7 +64,7 @@ function moduleOf(
     global: isGlobal,
     providers: [
       ...providers,
-      initializerOf(name),
+      initializerOf(token, name),
       ...others.map((provide) => ({ provide, useExisting: token })),
     ],
     exports: [token, ...others],
@@ -72,19 +72,25 @@ function moduleOf(
 }
 
 /**
- * What is to be done when all modules have been loaded and are initialised: a decorator that asks for what the service's
- * store does not have fails the boot, and then the service connects, so that the first lock need not wait for that.
+ * What is to be done at boot when all has been loaded: a decorator that asks for what the service's store does not have
+ * fails it. Once the modules are initialised the service connects, so that the first lock need not wait for that.
  */
-const initializerOf = (name: string | undefined): Provider => ({
+const initializerOf = (token: InjectionToken<LockService>, name: string | undefined): Provider => ({
   provide: Symbol('initializer'),
-  inject: [getLockServiceToken(name), ModulesContainer],
+  inject: [token, ModulesContainer],
   useFactory: (service: LockService, modules: ModulesContainer) => ({
     onModuleInit: () => {
-      for (const { providers, controllers } of modules.values()) {
-        for (const injectee of [...providers.values(), ...controllers.values()]) {
-          checkInjection(injectee, name, service);
+      const all = [...modules.values()];
+      // Where several modules provide one, it is for Nest to say which class gets which.
+      if (all.filter(({ providers }) => providers.has(token)).length === 1) {
+        for (const { providers, controllers } of all) {
+          for (const { metatype } of [...providers.values(), ...controllers.values()]) {
+            checkInjection(metatype, name, service);
+          }
         }
       }
+    },
+    onApplicationBootstrap: () => {
       connectService(service);
     },
   }),

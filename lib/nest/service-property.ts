@@ -38,23 +38,15 @@ export function injectService(
   return property;
 }
 
-/** What Nest knows of a class that it makes instances of, and of what it puts into their properties. */
-interface Injectee {
-  readonly metatype: unknown;
-  getPropertiesMetadata(): { key: string | symbol; wrapper: { instance: unknown } }[] | undefined;
-}
-
 /**
- * Makes the checks of a class to which Nest gives this service, as if it did so now: instances of a request-scoped or
- * transient provider are made only when somebody wants one.
+ * Makes the checks of a class, as if Nest injected the service now: instances of a request-scoped or transient provider
+ * are made only when somebody wants one.
  */
-export function checkInjection(injectee: Injectee, instance: string | undefined, service: LockService): void {
+export function checkInjection(type: unknown, instance: string | undefined, service: LockService): void {
+  const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
   const property = propertyOf(instance);
-  for (const { key, wrapper } of injectee.getPropertiesMetadata() ?? []) {
-    if (key !== property || wrapper.instance !== service) continue;
-    const { prototype } = injectee.metatype as { prototype: object };
-    Reflect.set(Object.create(prototype) as object, property, service);
-  }
+  if (typeof prototype !== 'object' || prototype === null || !(property in prototype)) return;
+  Reflect.set(Object.create(prototype) as object, property, service);
 }
 
 function inherited(prototype: object | null, property: symbol): PropertyDescriptor | undefined {

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable, type ModuleMetadata } from '@nestjs/common';
+import { Injectable, Module, type ModuleMetadata, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DistributedLock, LockConfigError, LockModule, LockService } from '../../lib/index.js';
 import { Cast } from '../scenarios/cast.js';
@@ -32,7 +32,7 @@ const compile = (metadata: ModuleMetadata) => Test.createTestingModule(metadata)
 /** ms: several times what a connection to this machine takes. */
 const TIME_TO_CONNECT = 300;
 
-describe('a boot that fails before the application is made, which nobody can close, leaves no connection behind', () => {
+describe('a boot that fails, of which nothing may be left to close, leaves no connection behind', () => {
   it('when another provider fails', async () => {
     const away = {
       provide: 'database',
@@ -60,6 +60,15 @@ describe('a boot that fails before the application is made, which nobody can clo
     expect(await connections()).toBe(0);
   });
 
+  it('when another provider fails while the modules are initialised', async () => {
+    const away = { onModuleInit: () => Promise.reject(new Error('the database is away')) };
+    const imports = [LockModule.forRoot({ connection: server.url })];
+    const app = await compile({ imports, providers: [{ provide: 'database', useValue: away }] });
+    await expect(app.init()).rejects.toThrow('the database is away');
+    await sleep(TIME_TO_CONNECT);
+    expect(await connections()).toBe(0);
+  });
+
   it('when options of a cluster are wrong', async () => {
     const connection = {
       cluster: [{ host: '127.0.0.1', port: server.port }],
@@ -68,6 +77,40 @@ describe('a boot that fails before the application is made, which nobody can clo
     await expect(compile({ imports: [LockModule.forRoot({ connection })] })).rejects.toThrow(LockConfigError);
     await sleep(TIME_TO_CONNECT);
     expect(await connections()).toBe(0);
+  });
+});
+
+describe.each([
+  ['request-scoped', Scope.REQUEST],
+  ['transient', Scope.TRANSIENT],
+])('a %s provider, of which Nest makes instances later,', (_, scope) => {
+  @Injectable({ scope })
+  class Orders {
+    @DistributedLock('a', { kind: 'fair' })
+    pay(): Promise<string> {
+      return Promise.resolve('paid');
+    }
+  }
+  const nodes = () => [0, 1, 2].map((db) => `${server.url}/${String(db)}`);
+
+  it('fails the boot as well where it wants what the store does not have', async () => {
+    const imports = [LockModule.forRoot({ nodes: nodes() })];
+    // Nest 11 injects into a prototype of the class at once, and Nest 12 does not.
+    const booting = compile({ imports, providers: [Orders] }).then((app) => app.init());
+    await expect(booting).rejects.toThrow(/@DistributedLock on Orders\.pay.*no fair lock/);
+    await sleep(TIME_TO_CONNECT);
+    expect(await connections()).toBe(0);
+  });
+
+  it('does not where it gets another service', async () => {
+    @Module({ imports: [LockModule.forRoot({ nodes: nodes(), isGlobal: false })] })
+    class OtherModule {}
+    @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })], providers: [Orders] })
+    class OrdersModule {}
+    const app = await compile({ imports: [OtherModule, OrdersModule] });
+    await app.init();
+    expect(await (await app.resolve(Orders, undefined, { strict: false })).pay()).toBe('paid');
+    await app.close();
   });
 });
 

@@ -6,9 +6,7 @@ import {
   Get,
   type INestApplication,
   Injectable,
-  Module,
   type ModuleMetadata,
-  Scope,
   UseInterceptors,
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -52,11 +50,8 @@ describe('A quorum', () => {
 
   const KINDS = ['fair', 'read', 'write'] as const;
 
-  const boot = async (
-    locking: DynamicModule,
-    { imports = [], ...metadata }: ModuleMetadata,
-  ): Promise<INestApplication> => {
-    const app = (await Test.createTestingModule({ imports: [locking, ...imports], ...metadata }).compile())
+  const boot = async (imports: DynamicModule, metadata: ModuleMetadata): Promise<INestApplication> => {
+    const app = (await Test.createTestingModule({ imports: [imports], ...metadata }).compile())
       .createNestApplication()
       .enableShutdownHooks();
     apps.push(app);
@@ -93,32 +88,6 @@ describe('A quorum', () => {
       }
       const app = await boot(LockModule.forRoot({ store: 'memory' }), { providers: [MoreOrders] });
       await Promise.all([app.get(MoreOrders).pay(), app.get(MoreOrders).list(), app.get(MoreOrders).more()]);
-    },
-  );
-
-  it.each([Scope.REQUEST, Scope.TRANSIENT])(
-    'nor where Nest makes its instances later (scope %s)',
-    async (scope) => {
-      @Injectable({ scope })
-      class Orders {
-        @DistributedLock('a', { kind: 'fair' })
-        pay(): Promise<void> {
-          return Promise.resolve();
-        }
-      }
-      const booting = boot(LockModule.forRoot({ nodes: troupe.urls }), { providers: [Orders] });
-      await expect(booting).rejects.toThrow(LockConfigError);
-      await expect(booting).rejects.toThrow('@DistributedLock on Orders.pay');
-
-      // But it may get another service than that of the quorum.
-      @Module({ imports: [LockModule.forRoot({ nodes: troupe.urls, isGlobal: false })] })
-      class QuorumModule {}
-      @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })], providers: [Orders] })
-      class OrdersModule {}
-      const app = await boot(LockModule.forRoot({ name: 'other', nodes: troupe.urls }), {
-        imports: [QuorumModule, OrdersModule],
-      });
-      await (await app.resolve(Orders, undefined, { strict: false })).pay();
     },
   );
 

@@ -25,7 +25,7 @@ const bounded = (silence: number) =>
   }) satisfies RedisOptions;
 
 /**
- * Our own client for commands. It connects when it is told to, which is when the modules are initialised, or used: of a
+ * Our own client for commands. It connects when it is told to, which is once the modules are initialised, or used: of a
  * boot that fails before that, nobody gets anything that could be closed.
  */
 export function commandClient(connection: string | RedisOptions, leaseTime: number): Redis {
