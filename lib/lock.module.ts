@@ -1,5 +1,4 @@
-import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import {
   DEFAULTS,
   type LockFactoryOptions,
@@ -8,9 +7,9 @@ import {
   type LockOptionsFactory,
 } from './lock.options.js';
 import { assertAsyncOptions, assertOptionsFactory, resolveOptions } from './lock.options.validation.js';
-import { connectService, LockService } from './lock.service.js';
+import { LockService } from './lock.service.js';
+import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
-import { checkInjection } from './nest/service-property.js';
 
 /**
  * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects
@@ -70,28 +69,3 @@ function moduleOf(
     exports: [token, ...others],
   };
 }
-
-/**
- * What is to be done at boot when all has been loaded: a decorator that asks for what the service's store does not have
- * fails it. Once the modules are initialised the service connects, so that the first lock need not wait for that.
- */
-const initializerOf = (token: InjectionToken<LockService>, name: string | undefined): Provider => ({
-  provide: Symbol('initializer'),
-  inject: [token, ModulesContainer],
-  useFactory: (service: LockService, modules: ModulesContainer) => ({
-    onModuleInit: () => {
-      const all = [...modules.values()];
-      // Where several modules provide one, it is for Nest to say which class gets which.
-      if (all.filter(({ providers }) => providers.has(token)).length === 1) {
-        for (const { providers, controllers } of all) {
-          for (const { metatype } of [...providers.values(), ...controllers.values()]) {
-            checkInjection(metatype, name, service);
-          }
-        }
-      }
-    },
-    onApplicationBootstrap: () => {
-      connectService(service);
-    },
-  }),
-});
