@@ -91,7 +91,14 @@ it('nor does one that waits for a node that is away', async () => {
   const slot = await cluster.slotOf(`lock:${name}`);
   const victim = await cluster.masterOf(slot);
   await store.acquire({ name, owner: 'a:0', leaseTime: 10 });
+  // Noticed here, too: what is sent over a connection that is just breaking may have arrived.
+  const away = new Promise<void>((resolve) => {
+    store.onConnectionChange(({ node, connected }) => {
+      if (!connected && node === `127.0.0.1:${String(victim.port)}`) resolve();
+    });
+  });
   await victim.kill();
+  await away;
   const acquired = store.acquire({ name, owner, leaseTime: 30_000 });
   const released = store.release({ name, owner }).catch(() => undefined);
   await expect(acquired).rejects.toMatchObject({ effect: 'refused' });
