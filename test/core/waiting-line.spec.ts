@@ -180,6 +180,23 @@ describe('whoever leaves', () => {
     expect(store.calls.acquire).toBe(1);
   });
 
+  it('takes its request back where those behind it want another lease', async () => {
+    const locks = open();
+    const reply = deferred();
+    store.beforeAcquire = () => reply.promise;
+    const controller = new AbortController();
+    const leaver = locks.acquire('a', { signal: controller.signal });
+    const stayer = locks.acquire('a', { leaseTime: 5_000 });
+    await sleep(5);
+    controller.abort();
+    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    reply.resolve();
+    // Else what was granted for the other would be in its way for longer than it waits.
+    const { owner } = await stayer;
+    expect(store.released).toHaveLength(1);
+    expect(store.released[0]?.owner).not.toBe(owner);
+  });
+
   it('does not keep the wake-up: the next in line tries at once', async () => {
     const [holder, locks] = [open(), open()];
     const lease = await holder.acquire('a');

@@ -53,6 +53,21 @@ describe('QuorumLockStore', () => {
     }
   });
 
+  it('says of a release that the silent could decide what each has said', async () => {
+    await store.acquire(request);
+    for (const member of members.slice(0, 2)) member.store.onRelease = () => Promise.reject(unanswered());
+    await members[2]!.store.forceRelease('a');
+    const error: unknown = await store.release(request).catch((reason: unknown) => reason);
+    expect((error as LockUnavailableError).outcomes.map(({ outcome }) => outcome)).toEqual([
+      'error',
+      'error',
+      'taken',
+      'granted',
+      'granted',
+    ]);
+    for (const member of members) member.store.onRelease = () => undefined;
+  });
+
   it('repeats a release on the nodes that have not answered it', async () => {
     await store.acquire(request);
     members[4]!.store.onRelease = () => Promise.reject(unanswered());
@@ -77,6 +92,7 @@ describe('QuorumLockStore', () => {
     for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
     expect(await store.renew([request])[0]).toBe('deleted');
     await until(async () => (await holders()).every((owner) => owner === undefined));
+    expect(await store.release(request)).toBe(false);
   });
 
   /** One clock is an hour ahead, so that the others have to be told the token in a second request. */
@@ -218,6 +234,13 @@ describe('QuorumLockStore', () => {
         code: 'LOCK_UNAVAILABLE',
       });
     });
+  });
+
+  it('names the holder that most nodes name', async () => {
+    for (const [index, owner] of ['x', 'y', 'y', 'y', 'z'].entries()) {
+      await members[index]!.store.acquire({ ...request, owner });
+    }
+    expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'y' });
   });
 
   it('lets those who have each got a part of it retreat for different times', async () => {

@@ -236,6 +236,18 @@ describe('A connection given as', () => {
     expect(await server.client().exists('lock:forgotten')).toBe(0);
   });
 
+  it('a server that has forgotten a script and says so too late: nothing comes after the release', async () => {
+    const locks = service(server.url, { leaseTime: LEASE });
+    await locks.inspect('late');
+    server.freeze();
+    expect(await failure(locks.tryAcquire('late'))).toBeInstanceOf(LockUnavailableError);
+    server.thaw();
+    await locks.inspect('late'); // behind all that was late
+    expect(await locks.inspect('late')).toBeNull();
+    // Whoever takes it leaves a token.
+    expect(await server.client().exists('{lock:late}:fence')).toBe(0);
+  });
+
   it.each([
     ['some time before the release', 1_500],
     ['right before the release', 0],
