@@ -18,6 +18,10 @@ describe('mutants of TypeScript', () => {
     ]);
   });
 
+  it('leave alone what would be the same', () => {
+    expect(texts(typescriptMutants, 'const f = (a: number) => { return undefined; };')).toEqual([]);
+  });
+
   it('change operators, truths and bounds, but no types', () => {
     expect(texts(typescriptMutants, 'const a: true | 1 = Math.max(b ?? c, d - 1) > 0 && true;')).toEqual([
       'const a: true | 1 = Math.max(b ?? c, d - 1) > 0 || true;',

@@ -22,6 +22,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     [REDIS, QUEUE, ['test/redis/(states|inspect)', 'test/queue/(crashes|order)']],
   ],
   ['lib/stores/redis/cluster-', [CLUSTER, ['test/cluster/(replication|moving)']]],
+  ['lib/stores/redis/clients', [REDIS, ['test/redis/connections', 'test/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],
   ['lib/stores/redis/replication', [['test/redis/replication']]],
   ['lib/stores/redis/', [REDIS, ['test/redis/(connections|states|health)']]],
@@ -29,10 +30,10 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     'lib/stores/quorum/',
     [
       ['test/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting)'],
-      ['test/quorum/(electorate|outages|releases|renewals|fencing)'],
+      ['test/conformance/quorum', 'test/quorum/(electorate|outages|releases|renewals|fencing)'],
     ],
   ],
-  ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/quorum/(kinds|health)']]],
+  ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/quorum/(kinds|health)', 'test/cluster/connections']]],
 ];
 
 export const stagesFor = (file: string): readonly (readonly string[])[] =>

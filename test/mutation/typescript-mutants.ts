@@ -53,7 +53,7 @@ export function typescriptMutants(file: string, source: string): Mutant[] {
       replace(node, OTHER.get(node.getText()));
     } else if (ts.isExpressionStatement(node) && !node.getText().startsWith('super(')) {
       replace(node, ';');
-    } else if (ts.isReturnStatement(node) && node.expression !== undefined) {
+    } else if (ts.isReturnStatement(node) && !['return;', 'return undefined;'].includes(node.getText())) {
       replace(node, 'return;');
     } else if (ts.isThrowStatement(node)) {
       replace(node, ';');
