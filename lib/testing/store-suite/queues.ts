@@ -167,6 +167,23 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
+  it('lets in whoever comes first when another looks, where nobody has told of the end of a hold', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const stand = (owner: string) =>
+      stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+    await stage.store.acquire({ name, owner: 'dead:1', leaseTime: 200, queue: { ...FAIR, ...ASK } });
+    await stand('b:1');
+    const entered = client.granted('b:1');
+    await until(async () => {
+      await stand('b:2');
+      return (await stage.store.inspect(name))?.holders[0]?.owner === 'b:1';
+    });
+    await entered;
+    for (const owner of ['b:1', 'b:2']) await stage.store.release({ name, owner, queue: FAIR });
+    client.close();
+  });
+
   it('gives each holder a deadline of its own', async () => {
     const name = stage.freshName();
     const enter = (owner: string, leaseTime: number) =>
