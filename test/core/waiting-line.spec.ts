@@ -44,6 +44,17 @@ describe('a line of one process', () => {
     expect(store.calls.acquire).toBeLessThanOrEqual(2 + 6 + 1);
   });
 
+  it('polls where it cannot hear messages, and no faster than that', async () => {
+    const lease = await open().acquire('a');
+    store.subscribe = () => Promise.resolve({ active: false, close: () => undefined });
+    store.calls.acquire = 0;
+    const waiting = open().acquire('a');
+    await sleep(1_200);
+    expect(store.calls.acquire).toBeLessThan(5);
+    await lease.release();
+    expect((await waiting).held).toBe(true);
+  });
+
   it('leaves nothing behind: no line, no subscription', async () => {
     const locks = open();
     await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => sleep(1))));

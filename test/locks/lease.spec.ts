@@ -78,17 +78,20 @@ describe('a lease', () => {
   });
 
   it('is over after its release, which may be repeated', async () => {
-    const lease = await locks.acquire('a');
+    const [lease, watched] = [await locks.acquire('a'), await locks.acquire('b')];
+    const { signal } = watched;
+    await watched.release();
     await Promise.all([lease.release(), lease.release()]);
     await lease.release();
     expect(lease.held).toBe(false);
     expect(lease.remainingTime()).toBe(0);
     expect(lease.signal.aborted).toBe(false);
+    expect(signal.aborted).toBe(false);
     expect(() => {
       lease.assertHeld();
     }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', reason: 'released' }));
     await expect(lease.extend(1_000)).rejects.toBeInstanceOf(LockLostError);
-    expect(events.filter((event) => event.type === 'released')).toHaveLength(1);
+    expect(events.filter((event) => event.type === 'released')).toHaveLength(2);
   });
 
   it('ends with its block under `await using`', async () => {

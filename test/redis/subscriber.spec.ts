@@ -9,11 +9,29 @@ const cast = new Cast();
 
 afterEach(() => cast.end());
 
-it('a channel that belongs elsewhere is given up, and who listens there is told; the others stay', async () => {
+const open = async () => {
   const server = await cast.server();
   const connection = new RedisConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
   const subscriber = new Subscriber(connection);
   cast.add(() => subscriber.close());
+  return { server, subscriber };
+};
+
+it('a connection that comes back has its channels again, and who listens is told', async () => {
+  const { server, subscriber } = await open();
+  const heard: (string | undefined)[] = [];
+  const subscription = await subscriber.subscribe('a', (message) => heard.push(message));
+  await server.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await until(() => heard.length > 0);
+  await until(() => subscription.active);
+  await until(() => heard.length === 2);
+  await server.client().publish('a', 'hello');
+  await until(() => heard.length === 3);
+  expect(heard).toEqual([undefined, undefined, 'hello']);
+});
+
+it('a channel that belongs elsewhere is given up, and who listens there is told; the others stay', async () => {
+  const { server, subscriber } = await open();
   const heard: string[] = [];
   const [stays, goes] = await Promise.all(
     ['stays', 'goes'].map((name) =>
