@@ -30,6 +30,10 @@ it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is
   }
   const [held = '', free = ''] = there;
   const leases = await Promise.all([locks.acquire('a'), locks.acquire(held)]);
+  const reasons: unknown[] = [];
+  locks.events$.subscribe((event) => {
+    if (event.type === 'renewal-failed' && event.names.includes(held)) reasons.push(event.error);
+  });
 
   for (const server of cluster.servers) {
     const role = await server.client().info('replication');
@@ -45,5 +49,6 @@ it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is
   await until(() => leases.every(({ held }) => !held));
   for (const { signal } of leases)
     expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'unreachable' });
+  expect(String(reasons[0])).toContain('CLUSTERDOWN');
   expect((await locks.health()).status).not.toBe('up');
 }, 90_000);

@@ -16,6 +16,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/core/queue-place', [RULES, MEMORY, QUEUE, ['test/queue/hygiene']]],
   ['lib/core/', [RULES, MEMORY, PITFALLS]],
   ['lib/locks/', [RULES, MEMORY, QUEUE]],
+  ['lib/nest/', [['test/nest/(decorator|interceptor|key-template|module)'], ['test/nest/', 'test/testing/']]],
   ['lib/stores/memory/', [MEMORY, RULES]],
   [
     'lib/stores/redis/scripts/',

@@ -41,4 +41,13 @@ describe('Holdings', () => {
     expect(holdings.get('keeper')).toBe(keeper);
     expect(holdings.get('last')).toBeDefined();
   });
+
+  it('looks for them the less often the more go on', () => {
+    const holdings = new Holdings();
+    for (let n = 0; n < 1_500; n++) holdings.set(`on-${String(n)}`, new Holding(3, 60_000));
+    holdings.set('over', new Holding(3, 100));
+    jest.advanceTimersByTime(101);
+    holdings.set('next', new Holding(3, 100));
+    expect(holdings.get('over')).toBeDefined();
+  });
 });
