@@ -321,8 +321,11 @@ it('sends everybody away at shutdown, and lets nobody new in', async () => {
   await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
   expect(lease.held).toBe(true);
   expect(lease.signal.aborted).toBe(false);
+  const losses: LockEvent[] = [];
+  locks.events$.subscribe((event) => event.type === 'lost' && losses.push(event));
   await locks.onApplicationShutdown();
   expect(lease.held).toBe(false);
+  expect(losses).toMatchObject([{ name: 'a', owner: lease.owner, reason: 'released' }]);
   // Whoever still works must not believe that it holds the lock.
   expect(lease.signal.reason).toMatchObject({
     code: 'LOCK_LOST',

@@ -14,6 +14,7 @@ const CLUSTER = ['test/conformance/cluster', 'test/cluster/(connections|order|pr
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
   ['lib/core/queue-place', [RULES, MEMORY, QUEUE, ['test/queue/hygiene']]],
+  ['lib/core/departures', [['test/core/departures'], ['test/queue/crashes']]],
   ['lib/core/', [RULES, MEMORY, PITFALLS]],
   ['lib/locks/', [RULES, MEMORY, QUEUE]],
   ['lib/nest/', [['test/nest/(decorator|interceptor|key-template|module)'], ['test/nest/', 'test/testing/']]],
