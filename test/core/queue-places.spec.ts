@@ -1,0 +1,31 @@
+import { expect, it } from '@jest/globals';
+import { LockService, LockUnavailableError } from '../../lib/index.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+it('a subscription that has been given up is not trusted again, even if messages come through where it was', async () => {
+  const store = new ScriptedStore();
+  const [holder, waiter] = [new LockService({ store }), new LockService({ store })];
+  const listen = store.listen.bind(store);
+  let connected = true;
+  store.listen = async (client, onMessage) => {
+    if (!connected) throw new LockUnavailableError(undefined, { effect: 'refused' });
+    const { close } = await listen(client, onMessage);
+    return {
+      get active() {
+        return connected;
+      },
+      close,
+    };
+  };
+  const tryFor = (waitTime: number) => waiter.getFairLock('a').acquire({ waitTime });
+
+  const lease = await holder.getFairLock('a').acquire();
+  await expect(tryFor(20)).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+  connected = false;
+  await expect(tryFor(20)).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+  connected = true;
+  const waiting = tryFor(10_000);
+  setTimeout(() => void lease.release(), 20);
+  expect((await waiting).held).toBe(true);
+  for (const service of [waiter, holder]) await service.onApplicationShutdown();
+});
