@@ -27,7 +27,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/redis/clients', [REDIS, ['test/redis/connections', 'test/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],
   ['lib/stores/redis/replication', [['test/redis/replication']]],
-  ['lib/stores/redis/', [REDIS, ['test/redis/(connections|states|health)']]],
+  ['lib/stores/redis/', [REDIS, ['test/redis/(connections|states|health|replication)']]],
   [
     'lib/stores/quorum/',
     [

@@ -117,7 +117,9 @@ describe('a key template', () => {
         throw new Error('boom');
       },
     };
-    expect(() => keysOf('$<args[0].id>', [failing])).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
+    expect(() => keysOf('$<args[0].id>', [failing])).toThrow(
+      expect.objectContaining({ code: 'LOCK_KEY', cause: new Error('boom') }),
+    );
   });
 });
 

@@ -29,6 +29,18 @@ describe('QuorumLockStore', () => {
     return reply.granted ? reply.fencingToken : 0;
   };
 
+  it('has no queues, and takes no plain lock for who asks for one', async () => {
+    const queue = {
+      kind: 'fair',
+      mode: 'exclusive',
+      capacity: 1,
+      place: undefined,
+      beside: undefined,
+    } as const;
+    await expect(store.acquire({ ...request, queue })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect((await holders()).every((owner) => owner === undefined)).toBe(true);
+  });
+
   it('says what those answered, too, whom it did not need to know that there is no majority', async () => {
     for (const member of members.slice(0, 3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
     for (const member of members.slice(3)) member.store.afterAcquire = () => sleep(20);
@@ -241,6 +253,14 @@ describe('QuorumLockStore', () => {
       await members[index]!.store.acquire({ ...request, owner });
     }
     expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'y' });
+  });
+
+  it('is looked at again when a majority may be free, not when the first node is', async () => {
+    for (const [index, leaseTime] of [10_000, 20_000, 30_000, 30_000, 30_000].entries()) {
+      await members[index]!.store.acquire({ ...request, owner: 'other', leaseTime });
+    }
+    const reply = await store.acquire(request);
+    expect(reply.granted ? 0 : reply.retryAfter).toBeGreaterThan(20_000);
   });
 
   it('lets those who have each got a part of it retreat for different times', async () => {

@@ -129,7 +129,7 @@ export class Acquisition {
     if (split) await sleep(Math.random() * RETREAT);
     // So many of them have to end until a majority is free.
     const ends = refusals.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
-    const end = ends[Math.max(0, this.needed - grants - 1)] ?? ends.at(-1) ?? 0;
+    const end = ends[this.needed - grants - 1] ?? ends.at(-1) ?? 0;
     const name = refusals[0]?.name ?? this.request.names[0] ?? '';
     return { granted: false, name, holder, retryAfter: split ? Math.min(end, SPLIT_POLL) : end };
   }
