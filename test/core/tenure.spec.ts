@@ -1,0 +1,18 @@
+import { expect, it } from '@jest/globals';
+import { now } from '../../lib/core/deadline.js';
+import { Tenure } from '../../lib/core/tenure.js';
+
+it('a tenure that was granted on a claim is overdue by the lease that was confirmed since', () => {
+  const origin = { owner: 'me', fencingToken: 1, grantedAt: now(), leaseTime: 1_000 };
+  const tenure = new Tenure('a', { leaseTime: 30_000, renewed: true }, origin, () => undefined);
+  // A sixth of it is left, and no renewal has failed yet.
+  tenure.prolong(now() - 25_000, 30_000);
+  expect(tenure.overdue).toBe(false);
+  tenure.failures = 1;
+  expect(tenure.overdue).toBe(true);
+  // Half of it is left.
+  tenure.prolong(now() - 15_000, 30_000);
+  tenure.failures = 1;
+  expect(tenure.overdue).toBe(false);
+  tenure.end();
+});
