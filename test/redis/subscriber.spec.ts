@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import { commandClient } from '../../lib/stores/redis/clients.js';
 import { RedisConnection } from '../../lib/stores/redis/connection.js';
@@ -28,6 +29,19 @@ it('a connection that comes back has its channels again, and who listens is told
   await server.client().publish('a', 'hello');
   await until(() => heard.length === 3);
   expect(heard).toEqual([undefined, undefined, 'hello']);
+});
+
+it('a channel is kept while anybody listens, and given up after that', async () => {
+  const { server, subscriber } = await open();
+  const heard: (string | undefined)[] = [];
+  const leaver = await subscriber.subscribe('a', () => undefined);
+  const stayer = await subscriber.subscribe('a', (message) => heard.push(message));
+  leaver.close();
+  await sleep(1_200); // for a second it would stay anyway
+  await server.client().publish('a', 'hello');
+  await until(() => heard.includes('hello'));
+  stayer.close();
+  await until(async () => (await server.client().pubsub('CHANNELS')).length === 0);
 });
 
 it('a channel that belongs elsewhere is given up, and who listens there is told; the others stay', async () => {
