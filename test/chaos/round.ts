@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { check } from './checkers/index.js';
 import { overlaps } from './checkers/exclusion.js';
 import { Crew } from './crew.js';
 import { type Concern, type Fault, InTheWay } from './faults/fault.js';
@@ -17,6 +16,7 @@ import {
   readJournalFile,
   type Violation,
 } from './history.js';
+import { judge } from './judge.js';
 import type { Random } from './random.js';
 import { Resource, SCRIPTS } from './resource.js';
 import type { Planned } from './schedule.js';
@@ -134,7 +134,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
       residue: { ...left, hanging },
       commands,
     };
-    const violations = check(history, { recovery, prompt: 300, perDead: stage.perDead });
+    const violations = await judge(history, { recovery, prompt: 300, perDead: stage.perDead });
     const holds = holdsOf(attempts);
     count(strikes, 'callers', 'caller aborts', attempts.filter(isAborted).length);
     return {
