@@ -67,7 +67,8 @@ it('an answer from the node that had the slot does not count once the release ha
   await proxied.acquire({ name, owner: 'a:0', leaseTime: 30_000 });
   await proxied.release({ name, owner: 'a:0' });
 
-  proxy.replyDelay(1_000);
+  // Nearly as long as a command is given, for a machine that takes its time to move the slot.
+  proxy.replyDelay(1_800);
   const acquired = proxied.acquire({ name, owner, leaseTime: 30_000 });
   acquired.catch(() => undefined);
   await until(async () => (await from.client().exists(`lock:${name}`)) === 1);
