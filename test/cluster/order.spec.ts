@@ -64,6 +64,12 @@ it('an answer from the node that had the slot does not count once the release ha
     await proxy.stop();
   });
   // Connected, and the script is known.
+  await until(() =>
+    proxied.inspect(name).then(
+      () => true,
+      () => false,
+    ),
+  );
   await proxied.acquire({ name, owner: 'a:0', leaseTime: 30_000 });
   await proxied.release({ name, owner: 'a:0' });
 
