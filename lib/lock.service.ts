@@ -18,14 +18,18 @@ import { QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
 import { connect, createStore } from './stores/create-store.js';
+import type { LockStore } from './stores/lock-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];
 
-const connectors = new WeakMap<LockService, () => void>();
+const stores = new WeakMap<LockService, LockStore>();
 
 /** Opens a service's connections. For the module, and so no method. A double of the service has none. */
-export const connectService = (service: LockService): void => connectors.get(service)?.();
+export const connectService = (service: LockService): void => {
+  const store = stores.get(service);
+  if (store !== undefined) connect(store);
+};
 
 /**
  * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name.
@@ -41,9 +45,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   constructor(options: LockModuleOptions) {
     const settings = resolveOptions(options);
     const store = createStore(options, settings);
-    connectors.set(this, () => {
-      connect(store);
-    });
+    stores.set(this, store);
     this.client = new LockClient(store, settings);
     this.events$ = this.client.events.asObservable();
     const { name } = options;

@@ -143,12 +143,18 @@ describe('A connection that is slow', () => {
     proxy.replyDelay(0);
   });
 
-  it('gives nobody a lease that is over, where the message of the grant took longer than the lease', async () => {
+  /** Two services, one of them behind a proxy. */
+  async function nearAndFar() {
     const server = await cast.server();
     const proxy = await TcpProxy.start(server.port);
     cast.add(() => proxy.stop());
     const near = cast.service({ connection: server.url, leaseTime: LEASE });
     const far = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    return { server, proxy, near, far };
+  }
+
+  it('gives nobody a lease that is over, where the message of the grant took longer than the lease', async () => {
+    const { proxy, near, far } = await nearAndFar();
     const lease = await near.getFairLock('brief').acquire();
     const acquired = far
       .getFairLock('brief')
@@ -163,11 +169,7 @@ describe('A connection that is slow', () => {
   });
 
   it('does not leave a lock to nobody, where a request arrives after the release of what a message has granted', async () => {
-    const server = await cast.server();
-    const proxy = await TcpProxy.start(server.port);
-    cast.add(() => proxy.stop());
-    const near = cast.service({ connection: server.url, leaseTime: LEASE });
-    const far = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    const { server, proxy, near, far } = await nearAndFar();
     const gone = await TcpProxy.start(server.port);
     await cast
       .service({ connection: gone.url, leaseTime: LEASE })
