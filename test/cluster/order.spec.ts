@@ -77,7 +77,7 @@ it('an answer from the node that had the slot does not count once the release ha
   proxy.replyDelay(1_800);
   const acquired = proxied.acquire({ name, owner, leaseTime: 30_000 });
   acquired.catch(() => undefined);
-  await until(async () => (await from.client().exists(`lock:${name}`)) === 1);
+  await until(() => proxy.underway('replies') === 1);
   proxy.replyDelay(0);
   await cluster.moveSlot(slot, to);
   await until(async () => {

@@ -78,14 +78,14 @@ describe('a waiter', () => {
     const lease = await locks.acquire('a', { leaseTime: 60_000 });
     proxy.requestDelay(400);
     const waiting = locks.acquire('a');
-    await sleep(20);
+    await until(() => proxy.underway('requests') === 1);
     proxy.requestDelay(0);
     // The subscription is under way. Meanwhile the lock changes hands, and the answer about that takes long.
     await takeAsOther('a', 30_000);
     const monitor = await stage.server.monitor();
     proxy.replyDelay(1_000);
     const released = lease.release();
-    await until(() => monitor.commands.length === 2);
+    await until(() => monitor.commands.length === 2 && proxy.underway('replies') > 0);
     proxy.replyDelay(0);
     await monitor.stop();
     expect(await stage.listeners('a')).toBe(0);
@@ -455,7 +455,7 @@ describe("the caller's signal", () => {
     proxy.requestDelay(300);
     const controller = new AbortController();
     const waiting = locks.acquire('a', { signal: controller.signal });
-    await sleep(50);
+    await until(() => proxy.underway('requests') === 1);
     controller.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     await until(async () => (await stage.requests()) === 2);
@@ -488,7 +488,7 @@ describe("the caller's signal", () => {
     proxy.requestDelay(1_000);
     const controller = new AbortController();
     const waiting = locks.acquire('a', { signal: controller.signal });
-    await sleep(50);
+    await until(() => proxy.underway('requests') === 1);
     // The last words of the old connection are still on their way when the new one stands.
     proxy.requestDelay(0);
     client.disconnect(true);

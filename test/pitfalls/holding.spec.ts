@@ -74,8 +74,7 @@ describe('the watchdog', () => {
     const lease = await locks.acquire('a');
     proxy.replyDelay(200);
     const monitor = await stage.server.monitor();
-    await until(() => monitor.commands.length > 0);
-    // The answer is on its way.
+    await until(() => monitor.commands.length > 0 && proxy.underway('replies') > 0);
     await lease.release();
     proxy.replyDelay(0);
     // Time for two more.

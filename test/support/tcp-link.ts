@@ -20,6 +20,8 @@ export interface Weather {
 export class TcpLink {
   /** Whether bytes have been swallowed. */
   gap = false;
+  /** What has come in and not gone out yet. */
+  readonly underway: Record<Direction, number> = { requests: 0, replies: 0 };
   private readonly server: Socket;
   private readonly tail: Record<Direction, Promise<void>> = {
     requests: Promise.resolve(),
@@ -65,9 +67,11 @@ export class TcpLink {
   /** Keeps the order, whatever the delays are. */
   private carry(direction: Direction, deliver: () => void): void {
     const due = performance.now() + this.weather.delay[direction];
+    this.underway[direction]++;
     this.tail[direction] = this.tail[direction].then(async () => {
       const wait = due - performance.now();
       if (wait > 0) await sleep(wait, undefined, { ref: false });
+      this.underway[direction]--;
       if (this.weather.drop[direction]) this.gap = true;
       else deliver();
     });

@@ -43,6 +43,11 @@ export class TcpProxy {
     return [...this.links].filter(({ client }) => !client.closed).length;
   }
 
+  /** How many requests or replies are on their way: only then does a new delay come too late for them. */
+  underway(direction: Direction): number {
+    return [...this.links].reduce((sum, { underway }) => sum + underway[direction], 0);
+  }
+
   /** New connections lead to another server, as with a name that has a new address. The present ones stay. */
   leadTo(port: number): void {
     this.targetPort = port;
