@@ -46,20 +46,23 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
   if (store !== undefined) return store;
   if (nodes !== undefined) {
     // A node that is silent must not use up the lease that the others have granted.
-    const terms = termsOf(options, settings, Math.max(50, leaseTime * 0.05));
+    const terms = termsOf(options, settings, commandTimeOf(leaseTime / 20, 50));
     const given = nodes.map((node) => clientOf(node, leaseTime));
     const members = given.map((client) => singleStore(client, terms));
     return connectable(new QuorumLockStore(members, leaseTime), given);
   }
   if (connection === undefined) throw new LockConfigError('connection', 'is missing');
-  // A sixth of the lease leaves time to try a renewal again, two seconds is long for any Redis that works.
-  const terms = termsOf(options, settings, Math.max(100, Math.min(leaseTime / 6, 2_000)));
+  // A sixth of the lease leaves time to try a renewal again.
+  const terms = termsOf(options, settings, commandTimeOf(leaseTime / 6, 100));
   const given = clientOf(connection, leaseTime);
   const made = given.client.isCluster
     ? clusterStore(given, nameOf(connection), terms)
     : singleStore(given, terms).store;
   return connectable(made, [given]);
 }
+
+/** Two seconds are long for any Redis that works, however long the lease is. */
+const commandTimeOf = (share: number, least: number): number => Math.max(least, Math.min(share, 2_000));
 
 function termsOf({ replication }: LockModuleOptions, settings: Settings, commandTimeout: number): Terms {
   const terms = replication && replicationTerms(replication, commandTimeout);

@@ -80,6 +80,19 @@ describe('A quorum of five servers', () => {
     for (let n = 0; n < 10; n++) await troupe.isFreeEverywhere(`round-${String(n)}`);
   });
 
+  it('says that three are frozen long before a long lease would be over', async () => {
+    const leaseTime = 600_000;
+    const locks = troupe.quorum({ leaseTime });
+    await troupe.settled(locks);
+    for (const index of [0, 1, 2]) troupe.node(index).freeze();
+    const asked = performance.now();
+    const error = await failureOf(locks.tryAcquire('a'));
+    expect(performance.now() - asked).toBeLessThan(leaseTime * 0.05);
+    expect(said(error).filter((outcome) => outcome === 'timeout')).toHaveLength(3);
+    for (const index of [0, 1, 2]) troupe.node(index).thaw();
+    await troupe.isFreeEverywhere('a');
+  });
+
   it('works with one that answers too slowly', async () => {
     const proxies = await troupe.proxies();
     const locks = troupe.quorum(
