@@ -229,16 +229,17 @@ export class LockClient {
   }
 
   private lost(tenure: Tenure): void {
-    const { name, owner, terms, loss, fencingToken, queue, keptUntil } = tenure;
+    const { name, owner, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
     const reason = loss?.reason ?? 'expired';
     const event: LockEvent = { type: 'lost', name, owner, reason };
     if (tenure.ranOut) this.ranOut.add(event);
     this.events.next(event);
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
     const endsByItself = !terms.renewed && queue === undefined && keptUntil < now();
-    if (!endsByItself && reason !== 'taken' && reason !== 'deleted') {
+    const gone = endsByItself || reason === 'taken' || reason === 'deleted';
+    if (!gone || doubtful) {
       const until = Math.max(now() + terms.leaseTime, keptUntil);
-      void this.releaser.release({ name, owner, fencingToken, queue }, until);
+      void this.releaser.release({ name, owner, fencingToken, queue }, until, { insist: doubtful });
     }
   }
 }

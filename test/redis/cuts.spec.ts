@@ -168,26 +168,38 @@ describe('A connection that is slow', () => {
     expect(await acquired).toBe(true);
   });
 
-  it('does not leave a lock to nobody, where a request arrives after the release of what a message has granted', async () => {
-    const { server, proxy, near, far } = await nearAndFar();
-    const gone = await TcpProxy.start(server.port);
-    await cast
-      .service({ connection: gone.url, leaseTime: LEASE })
-      .getFairLock('late')
-      .acquire({ leaseTime: 600 });
-    await gone.stop();
-    const acquired = far.getFairLock('late').acquire();
-    await until(async () => (await near.inspect('late'))?.queue.length === 1);
-    // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
-    proxy.requestDelay(1_500);
-    await sleep(700);
-    expect(await near.getFairLock('late').tryAcquire()).toBeNull();
-    const lease = await acquired;
-    proxy.requestDelay(0);
-    commandsOf(far).disconnect(true);
-    await once(commandsOf(far), 'ready');
-    await lease.release();
-    await until(async () => (await near.inspect('late')) !== null);
-    await (await near.getFairLock('late').acquire({ waitTime: 10_000 })).release();
-  });
+  it.each([
+    ['after the release', (lease: Lease) => lease.release()],
+    [
+      'after the loss',
+      async (lease: Lease, locks: LockService) => {
+        await locks.forceRelease(lease.name);
+        await expect(lease.extend(LEASE)).rejects.toMatchObject({ reason: 'deleted' });
+      },
+    ],
+  ])(
+    'does not leave to nobody what a message has granted, where a request arrives %s',
+    async (_when, end) => {
+      const { server, proxy, near, far } = await nearAndFar();
+      const gone = await TcpProxy.start(server.port);
+      await cast
+        .service({ connection: gone.url, leaseTime: LEASE })
+        .getFairLock('late')
+        .acquire({ leaseTime: 600 });
+      await gone.stop();
+      const acquired = far.getFairLock('late').acquire();
+      await until(async () => (await near.inspect('late'))?.queue.length === 1);
+      // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
+      proxy.requestDelay(1_500);
+      await sleep(700);
+      expect(await near.getFairLock('late').tryAcquire()).toBeNull();
+      const lease = await acquired;
+      proxy.requestDelay(0);
+      commandsOf(far).disconnect(true);
+      await once(commandsOf(far), 'ready');
+      await end(lease, near);
+      await until(async () => (await near.inspect('late')) !== null);
+      await (await near.getFairLock('late').acquire({ waitTime: 10_000 })).release();
+    },
+  );
 });
