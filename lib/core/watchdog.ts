@@ -57,6 +57,10 @@ export class Watchdog {
    */
   async extend(tenure: Tenure, leaseTime: number): Promise<void> {
     const sentAt = now();
+    const { keptUntil } = tenure;
+    // From here on: it may be over before the answer comes, and the store would keep it for nobody.
+    const mayBeKeptUntil = Math.max(keptUntil, sentAt + leaseTime);
+    tenure.keptUntil = mayBeKeptUntil;
     const [renewal] = this.store.renew([{ name: tenure.name, owner: tenure.owner, leaseTime }]);
     let state: HoldState | undefined;
     try {
@@ -65,6 +69,7 @@ export class Watchdog {
       tenure.keptUntil = Math.max(tenure.keptUntil, now() + leaseTime);
       throw error;
     }
+    if (tenure.keptUntil === mayBeKeptUntil) tenure.keptUntil = keptUntil;
     if (state === 'held') tenure.extend(sentAt, leaseTime);
     else tenure.lose(state ?? 'deleted');
     if (!tenure.held) throw tenure.loss ?? releasedError(tenure);

@@ -169,6 +169,23 @@ describe('A connection that is slow', () => {
   });
 
   it.each([
+    ['late', 1_500],
+    ['never', 60_000],
+  ])('does not leave to nobody a fixed lease whose extension is answered %s', async (_when, delay) => {
+    const { server, proxy, far } = await nearAndFar();
+    const lease = await far.acquire('extended', { leaseTime: 1_000 });
+    await lease.extend(1_000); // and now the server knows the script
+    proxy.replyDelay(delay);
+    const extended = lease.extend(LEASE).catch(() => undefined);
+    await until(async () => (await server.client().pttl('lock:extended')) > 1_000);
+    await extended;
+    expect(lease.held).toBe(false);
+    proxy.replyDelay(0);
+    proxy.cut();
+    await until(async () => (await server.client().exists('lock:extended')) === 0);
+  });
+
+  it.each([
     ['after the release', (lease: Lease) => lease.release()],
     [
       'after the loss',
