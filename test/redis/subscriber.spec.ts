@@ -59,3 +59,17 @@ it('a channel that belongs elsewhere is given up, and who listens there is told;
   await server.client().publish('stays', 'hello');
   await until(() => heard.includes('stays: hello'));
 });
+
+it('a channel that belongs elsewhere before the server has confirmed it is not taken for one that is heard', async () => {
+  const { server, subscriber } = await open();
+  await subscriber.subscribe('other', () => undefined);
+  const heard: (string | undefined)[] = [];
+  const subscribing = subscriber.subscribe('goes', (message) => heard.push(message));
+  subscriber.keep((channel) => channel === 'other');
+  const former = await subscribing;
+  expect(former.active).toBe(false);
+  const present = await subscriber.subscribe('goes', (message) => heard.push(message));
+  expect(present.active).toBe(true);
+  await server.client().publish('goes', 'hello');
+  await until(() => heard.includes('hello'));
+});

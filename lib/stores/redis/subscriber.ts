@@ -116,8 +116,10 @@ export class Subscriber implements Subscriptions {
       )
       .then(() => {
         this.refused = false;
-        // The connection may have dropped since the reply; its `close` has been heard by then.
-        channel.active = this.connection.client.status === 'ready';
+        // The connection may have dropped since the reply; its `close` has been heard by then. And the channel may have
+        // been given up since the request: nobody hears of it any more.
+        const kept = this.channels.get(channel.name) === channel;
+        channel.active = kept && this.connection.client.status === 'ready';
       })
       .catch((error: unknown) => {
         this.refused = replyCode(error) === 'NOPERM';
