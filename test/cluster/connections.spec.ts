@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
@@ -124,6 +125,23 @@ describe("The user's own cluster client", () => {
       for (const node of own.nodes()) expect(node.listenerCount('close')).toBeLessThanOrEqual(1);
       expect(await own.set('key', 'value')).toBe('OK');
       await own.del('key');
+    });
+
+    it('that is connected only after the end leaves no connection for messages behind', async () => {
+      const own = client({ lazyConnect: true, redisOptions: { connectionName: 'late' } });
+      const locks = service(own);
+      const refused = locks.getFairLock('key').acquire({ waitTime: 10_000 });
+      await Promise.all([
+        expect(refused).rejects.toMatchObject({ code: 'LOCK_CLOSED' }),
+        locks.onApplicationShutdown(),
+      ]);
+      await until(() => own.status === 'ready');
+      await sleep(300); // time enough to open another
+      own.disconnect();
+      await until(async () => {
+        const lists = cluster.servers.map((server) => server.client().client('LIST') as Promise<string>);
+        return !(await Promise.all(lists)).some((list) => list.includes('name=late'));
+      });
     });
   });
 

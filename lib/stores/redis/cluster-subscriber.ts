@@ -21,6 +21,7 @@ interface Post {
 export class ClusterSubscriber implements Subscriptions {
   /** ioredis takes the end of the last sharded subscription for the end of all, so the two have connections each. */
   private readonly posts = new Map<string, Post>();
+  private closed = false;
 
   constructor(
     private readonly cluster: ClusterConnection,
@@ -51,6 +52,7 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     this.cluster.client.off('refresh', this.onRefresh);
     const posts = [...this.posts.values()];
     this.posts.clear();
@@ -79,6 +81,8 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   private postAt(owner: RedisConnection, sharded: boolean): Post {
+    // A cluster of the user's may be connected only after that, and nobody would close what is opened now.
+    if (this.closed) throw new NotConnected('closed', undefined);
     const name = `${owner.node} ${String(sharded)}`;
     let post = this.posts.get(name);
     if (post === undefined) {
