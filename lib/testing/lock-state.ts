@@ -1,12 +1,14 @@
+import { runOutsideScopes } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { Lease, Lock } from '../locks/lock.js';
 
 /**
  * Somebody else takes the lock, and keeps it until the lease is released: to see what your code does when it is busy.
+ * The caller's scope does not get it, so what runs there finds it busy, too.
  * @throws LockConfigError when it is not free, or when called by whom the lock lets in
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
-  const lease = lock.isHeld() ? null : await lock.tryAcquire();
+  const lease = lock.isHeld() ? null : await runOutsideScopes(() => lock.tryAcquire());
   if (lease === null) throw new LockConfigError('makeLockBusy', `"${lock.name}" is held already`);
   return lease;
 }

@@ -87,6 +87,17 @@ describe('makeLockBusy', () => {
     expect(await lock.tryAcquire()).not.toBeNull();
   });
 
+  it('is somebody else also where the caller is inside of another lock', async () => {
+    const module = await boot({ waitTime: 0 });
+    const locks = module.get(LockService);
+    await locks.using('other', async () => {
+      const busy = await makeLockBusy(locks.getLock('order:a'));
+      await expect(module.get(Orders).pay('a')).rejects.toBeInstanceOf(LockTimeoutError);
+      await busy.release();
+      await expect(module.get(Orders).pay('a')).resolves.toBeDefined();
+    });
+  });
+
   it('refuses a lock that is not free, and one that the caller is in', async () => {
     const lock = (await boot()).get(LockService).getLock('a');
     await lock.using(async () => {
