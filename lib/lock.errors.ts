@@ -152,7 +152,10 @@ export class LockLostError extends LockError {
   readonly reason: LossReason;
   /** Whose lease it was. */
   readonly owner: string;
-  /** What the guarded method returned all the same, when `onLost: 'throw'` turned its success into this error. */
+  /**
+   * What the guarded method returned all the same, when `onLost: 'throw'` turned its success into this error. Undefined
+   * for an Observable, whose values have been passed on.
+   */
   readonly result: unknown;
 
   constructor(

@@ -121,7 +121,12 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
   const loss: unknown = signal.aborted ? signal.reason : undefined;
   if (!isLockLostError(loss)) return;
   const cause = new Error(`${title} went on without its lock`, { cause: loss });
-  throw new LockLostError(name, { reason: loss.reason, owner, cause, result });
+  throw new LockLostError(name, {
+    reason: loss.reason,
+    owner,
+    cause,
+    result: result === STREAMED ? undefined : result,
+  });
 }
 
 /**

@@ -838,7 +838,7 @@ describe('a method that returns an Observable', () => {
     const ended = lastValueFrom(streams.throwing());
     await sleep(5);
     await app!.get(LockService).forceRelease('stream');
-    await expect(ended).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await expect(ended).rejects.toMatchObject({ code: 'LOCK_LOST', result: undefined });
   });
 
   it('runs inside the scope of its lock', async () => {
