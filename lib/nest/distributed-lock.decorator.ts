@@ -70,7 +70,13 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
     });
     const returns = options.returns ?? declaredReturn(target, property);
 
-    const callOn = (self: object, args: unknown[]): LockedCall => {
+    const callOn = (self: object | undefined, args: unknown[]): LockedCall => {
+      if (self === undefined) {
+        throw misplaced(
+          declared,
+          'was called without its object, as a method is that was passed on by itself. Pass on a function that calls it',
+        );
+      }
       const title = `${self.constructor.name}.${name}`;
       const roots = { args, this: self, class: self.constructor.name, method: name };
       return {
@@ -82,13 +88,13 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
     };
     const wrapper =
       returns === 'observable'
-        ? function (this: object, ...args: unknown[]) {
+        ? function (this: object | undefined, ...args: unknown[]) {
             return lockObservable(
               () => callOn(this, args),
               () => method.apply(this, args),
             );
           }
-        : function (this: object, ...args: unknown[]) {
+        : function (this: object | undefined, ...args: unknown[]) {
             return lockPromise(
               () => callOn(this, args),
               () => method.apply(this, args),

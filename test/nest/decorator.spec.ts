@@ -257,6 +257,14 @@ describe('wherever Nest makes the object', () => {
     expect((error as Error).message).toMatch(/Plain\.run.*@DistributedLock/);
     expect(entries.total).toBe(0);
   });
+
+  it('refuses to run without an object, and says so', async () => {
+    const { run } = await make(Plain);
+    const error = await (run as () => Promise<unknown>)().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
+    expect((error as Error).message).toMatch(/Plain\.run.*without its object/);
+    expect(entries.total).toBe(0);
+  });
 });
 
 describe('in class hierarchies', () => {
