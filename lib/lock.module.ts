@@ -6,7 +6,12 @@ import {
   type LockModuleOptions,
   type LockOptionsFactory,
 } from './lock.options.js';
-import { assertAsyncOptions, assertOptionsFactory, resolveOptions } from './lock.options.validation.js';
+import {
+  assertAsyncOptions,
+  assertFactoryOptions,
+  assertOptionsFactory,
+  resolveOptions,
+} from './lock.options.validation.js';
 import { LockService } from './lock.service.js';
 import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
@@ -32,8 +37,10 @@ export class LockModule {
     assertAsyncOptions(options);
     const { name, imports = [], inject = [], useFactory, useClass, useExisting } = options;
     const provide = getLockServiceToken(name);
-    const create = (made: LockFactoryOptions) =>
-      new LockService(name === undefined ? made : { ...made, name });
+    const create = (made: LockFactoryOptions) => {
+      assertFactoryOptions(made);
+      return new LockService(name === undefined ? made : { ...made, name });
+    };
     const createFrom = async (maker: LockOptionsFactory) => {
       assertOptionsFactory(maker);
       return create(await maker.createLockOptions());

@@ -2,6 +2,7 @@ import { assertLeaseTime, assertTime } from './core/validation.js';
 import { describe, LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
+  type LockFactoryOptions,
   type LockModuleAsyncOptions,
   type LockModuleOptions,
   type LockOptionsFactory,
@@ -83,6 +84,15 @@ export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
   if (useFactory !== undefined && typeof useFactory !== 'function') {
     throw new LockConfigError('useFactory', 'must be a function', { value: useFactory });
   }
+}
+
+/**
+ * Checks what the factory gives for options that stand beside it: the module has been made by then.
+ * @throws LockConfigError with the option
+ */
+export function assertFactoryOptions(made: LockFactoryOptions): void {
+  const known = KNOWN.filter((option) => !KNOWN_ASYNC.includes(option));
+  assertKnown(made, known, 'LockFactoryOptions');
 }
 
 /** @throws LockConfigError when what Nest has made of `useClass` or `useExisting` gives no options */

@@ -98,6 +98,18 @@ describe('LockModule', () => {
     expect(() => LockModule.forRootAsync(options as never)).toThrow(message);
   });
 
+  it.each(['name', 'isGlobal'])(
+    'forRootAsync refuses %s from its factory, too late for it',
+    async (option) => {
+      const useFactory = () => ({ store: 'memory' as const, [option]: false });
+      const booting = Test.createTestingModule({
+        imports: [LockModule.forRootAsync({ useFactory })],
+      }).compile();
+      await expect(booting).rejects.toThrow(LockConfigError);
+      await expect(booting).rejects.toThrow(`${option}: is not an option of LockFactoryOptions; there are`);
+    },
+  );
+
   it('forRootAsync says what a class lacks that makes no options', async () => {
     @Injectable()
     class Nothing {}
