@@ -172,6 +172,27 @@ describe('LockModule', () => {
     await expect(booting).rejects.toThrow(/LockService/);
   });
 
+  it.each(['reference', 'deep-hash'] as const)(
+    'keeps two modules with options of their own apart, known to Nest by %s',
+    async (moduleIdGeneratorAlgorithm) => {
+      const feature = (keyPrefix: string) => {
+        @Module({
+          imports: [LockModule.forRoot({ store: 'memory', keyPrefix, isGlobal: false })],
+          providers: [
+            { provide: keyPrefix, inject: [LockService], useFactory: (locks: LockService) => locks },
+          ],
+        })
+        class Feature {}
+        return Feature;
+      };
+      const imports = [feature('one:'), feature('two:')];
+      app = await Test.createTestingModule({ imports }, { moduleIdGeneratorAlgorithm }).compile();
+      const [one, two] = ['one:', 'two:'].map((name) => app!.get<LockService>(name, { strict: false }));
+      await one!.acquire('a');
+      expect(await two!.tryAcquire('a')).not.toBeNull();
+    },
+  );
+
   it('keeps two applications in one process apart', async () => {
     const build = () =>
       Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] }).compile();
