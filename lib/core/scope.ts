@@ -19,7 +19,7 @@ export class Scope {
   private readonly held = new Map<string, Set<ScopedHold>>();
   private readonly parent: Scope | undefined;
   /** The lease that this scope was opened for. */
-  lease: unknown;
+  lease: { readonly name: string } | undefined;
 
   constructor(parent: Scope | undefined) {
     this.parent = parent?.alive();
@@ -41,10 +41,11 @@ export class Scope {
     return false;
   }
 
-  /** The lease that this scope, or the nearest one further out, was opened for. */
-  innermostLease(): unknown {
+  /** The lease that this scope, or the nearest one further out, was opened for: of the lock of that name, or of any. */
+  innermostLease(name?: string): unknown {
     for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
-      if (scope.lease !== undefined) return scope.lease;
+      const { lease } = scope;
+      if (lease !== undefined && (name === undefined || lease.name === name)) return lease;
     }
     return undefined;
   }

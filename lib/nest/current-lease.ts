@@ -17,9 +17,9 @@ export function currentLease(): Lease | undefined {
  */
 export function assertLocked(name?: string): void {
   if (currentScope()?.holds(name) === true) return;
-  const lease = currentLease();
-  if (name === undefined || lease?.name === name) lease?.assertHeld();
-  if (locksPassThrough()) return;
+  const lease = currentScope()?.innermostLease(name) as Lease | undefined;
+  lease?.assertHeld();
+  if (lease !== undefined || locksPassThrough()) return;
   throw new LockConfigError(
     'assertLocked',
     `this code runs without ${name === undefined ? 'any lock' : `the lock "${name}"`}. Was its object made by Nest?`,

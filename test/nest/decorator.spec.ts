@@ -691,8 +691,28 @@ describe('currentLease and assertLocked', () => {
       expect(() => {
         assertLocked();
       }).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+      await app!.get(LockService).using('nested', () => {
+        expect(() => {
+          assertLocked('job');
+        }).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+      });
     });
     await jobs.run();
+  });
+
+  it('know a multi-lock by its own name, too', async () => {
+    const locks = (await boot()).get(LockService);
+    await locks.using(['a', 'b'], async ({ name }) => {
+      assertLocked('a');
+      assertLocked(name);
+      await locks.using('nested', () => {
+        assertLocked(name);
+      });
+      await locks.forceRelease('b');
+      expect(() => {
+        assertLocked(name);
+      }).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+    });
   });
 });
 
