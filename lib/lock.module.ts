@@ -38,7 +38,7 @@ export class LockModule {
     const { name, imports = [], inject = [], useFactory, useClass, useExisting } = options;
     const provide = getLockServiceToken(name);
     const create = (made: LockFactoryOptions) => {
-      assertFactoryOptions(made);
+      assertFactoryOptions(made, options);
       return new LockService(name === undefined ? made : { ...made, name });
     };
     const createFrom = async (maker: LockOptionsFactory) => {

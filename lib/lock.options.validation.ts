@@ -2,7 +2,6 @@ import { assertLeaseTime, assertTime } from './core/validation.js';
 import { describe, LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
-  type LockFactoryOptions,
   type LockModuleAsyncOptions,
   type LockModuleOptions,
   type LockOptionsFactory,
@@ -87,12 +86,25 @@ export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
 }
 
 /**
- * Checks what the factory gives for options that stand beside it: the module has been made by then.
- * @throws LockConfigError with the option
+ * Checks what the factory gives for what stands beside it: the module has been made by then. To say the same once more
+ * does no harm.
+ * @throws LockConfigError with the option, and what was found
  */
-export function assertFactoryOptions(made: LockFactoryOptions): void {
-  const known = KNOWN.filter((option) => !KNOWN_ASYNC.includes(option));
-  assertKnown(made, known, 'LockFactoryOptions');
+export function assertFactoryOptions(
+  made: LockModuleOptions,
+  { name, isGlobal = true }: Pick<LockModuleAsyncOptions, 'name' | 'isGlobal'>,
+): void {
+  if (!isObject(made)) return;
+  for (const [option, value] of [
+    ['name', name],
+    ['isGlobal', isGlobal],
+  ] as const) {
+    const late = made[option];
+    if (late === undefined || late === value) continue;
+    throw new LockConfigError(option, 'belongs beside the factory of forRootAsync, which gives it too late', {
+      value: late,
+    });
+  }
 }
 
 /** @throws LockConfigError when what Nest has made of `useClass` or `useExisting` gives no options */

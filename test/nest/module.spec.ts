@@ -98,17 +98,32 @@ describe('LockModule', () => {
     expect(() => LockModule.forRootAsync(options as never)).toThrow(message);
   });
 
-  it.each(['name', 'isGlobal'])(
-    'forRootAsync refuses %s from its factory, too late for it',
-    async (option) => {
-      const useFactory = () => ({ store: 'memory' as const, [option]: false });
-      const booting = Test.createTestingModule({
-        imports: [LockModule.forRootAsync({ useFactory })],
+  describe('forRootAsync, whose factory gives what belongs beside it,', () => {
+    const boot = (beside: object, made: object) =>
+      Test.createTestingModule({
+        imports: [LockModule.forRootAsync({ ...beside, useFactory: () => ({ store: 'memory', ...made }) })],
       }).compile();
-      await expect(booting).rejects.toThrow(LockConfigError);
-      await expect(booting).rejects.toThrow(`${option}: is not an option of LockFactoryOptions; there are`);
-    },
-  );
+
+    it.each([
+      [{}, { name: 'orders' }],
+      [{ name: 'orders' }, { name: 'stock' }],
+      [{}, { isGlobal: false }],
+      [{ isGlobal: false }, { isGlobal: true }],
+    ])('refuses another one: %j, %j', async (beside, made) => {
+      await expect(boot(beside, made)).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringContaining('belongs beside the factory of forRootAsync'),
+      });
+    });
+
+    it.each([
+      [{ name: 'orders' }, { name: 'orders' }],
+      [{}, { isGlobal: true, name: undefined }],
+      [{ isGlobal: false }, { isGlobal: false }],
+    ])('takes the same: %j, %j', async (beside, made) => {
+      await (await boot(beside, made)).close();
+    });
+  });
 
   it('forRootAsync says what a class lacks that makes no options', async () => {
     @Injectable()
