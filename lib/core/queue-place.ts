@@ -223,14 +223,16 @@ export class QueuePlace {
   }
 
   private expire(): void {
-    const lastCall = (this.askedAt ?? -Infinity) + GRACE;
+    const unheard = !this.answered && this.lastFailure === undefined;
+    // What has to be opened before it can ask takes its time, too.
+    const silentSince = this.askedAt ?? (unheard ? this.arrivedAt : undefined);
+    const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       this.expired = true;
       this.expireAt(lastCall);
       return;
     }
     const { name } = this.request;
-    const silentSince = this.askedAt ?? (this.answered ? undefined : this.arrivedAt);
     const silence = silentSince === undefined ? undefined : unanswered(name, silentSince);
     this.leave(this.lastFailure ?? silence ?? { busy: true, holder: this.lastHolder });
   }

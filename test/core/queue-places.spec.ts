@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -27,5 +28,24 @@ it('a subscription that has been given up is not trusted again, even if messages
   const waiting = tryFor(10_000);
   setTimeout(() => void lease.release(), 20);
   expect((await waiting).held).toBe(true);
+  for (const service of [waiter, holder]) await service.onApplicationShutdown();
+});
+
+it('a wait that is shorter than what has to be opened for it ends with the answer of the store', async () => {
+  const store = new ScriptedStore();
+  const [holder, waiter] = [new LockService({ store }), new LockService({ store })];
+  const listen = store.listen.bind(store);
+  store.listen = async (client, onMessage) => {
+    await sleep(50);
+    return await listen(client, onMessage);
+  };
+  const lease = await waiter.getFairLock('a').acquire({ waitTime: 1 });
+  expect(lease.held).toBe(true);
+  await expect(holder.getFairLock('a').acquire({ waitTime: 1 })).rejects.toMatchObject({
+    code: 'LOCK_TIMEOUT',
+    holder: lease.owner,
+  });
+  await lease.release();
+  expect(await store.inspect('a')).toBeNull();
   for (const service of [waiter, holder]) await service.onApplicationShutdown();
 });
