@@ -16,7 +16,8 @@ export interface ScopedHold {
 export class Scope {
   /** What ran here is over. Work that it left behind finds nothing new here, and adds nothing. */
   private ended = false;
-  private readonly held = new Map<string, Set<ScopedHold>>();
+  /** Each with the number of those who have put it here. */
+  private readonly held = new Map<string, Map<ScopedHold, number>>();
   private readonly parent: Scope | undefined;
   /** The lease that this scope was opened for. */
   lease: { readonly name: string } | undefined;
@@ -52,13 +53,16 @@ export class Scope {
 
   add(key: string, hold: ScopedHold): void {
     const holds = this.held.get(key);
-    if (holds === undefined) this.held.set(key, new Set([hold]));
-    else holds.add(hold);
+    if (holds === undefined) this.held.set(key, new Map([[hold, 1]]));
+    else holds.set(hold, (holds.get(hold) ?? 0) + 1);
   }
 
+  /** Takes back one `add`. */
   remove(key: string, hold: ScopedHold): void {
     const holds = this.held.get(key);
-    if (holds?.delete(hold) === true && holds.size === 0) this.held.delete(key);
+    const times = holds?.get(hold) ?? 0;
+    if (times > 1) holds?.set(hold, times - 1);
+    else if (holds?.delete(hold) === true && holds.size === 0) this.held.delete(key);
   }
 
   end(): void {
@@ -69,8 +73,8 @@ export class Scope {
   /** What is held here and further out, under one key or any. */
   private *all(key?: string): Generator<ScopedHold> {
     for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
-      const sets = key === undefined ? scope.held.values() : [scope.held.get(key) ?? []];
-      for (const holds of sets) for (const hold of holds) if (hold.count > 0) yield hold;
+      const found = key === undefined ? scope.held.values() : [scope.held.get(key)];
+      for (const holds of found) for (const hold of holds?.keys() ?? []) if (hold.count > 0) yield hold;
     }
   }
 

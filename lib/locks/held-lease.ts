@@ -1,5 +1,6 @@
 import { now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
+import type { Scope } from '../core/scope.js';
 import { releasedError } from '../core/tenure.js';
 import { assertLeaseTime } from '../core/validation.js';
 import type { Hold } from './hold.js';
@@ -13,8 +14,11 @@ export class HeldLease implements Lease {
   constructor(
     private readonly hold: Hold,
     private readonly client: LockClient,
+    /** Where it was entered again: that may go on when the scope that the hold began in is over. */
+    private readonly scope?: Scope,
   ) {
     hold.leases = [...hold.leases, this];
+    scope?.add(hold.scopeKey, hold);
   }
 
   get name(): string {
@@ -72,6 +76,7 @@ export class HeldLease implements Lease {
 
   private leave(keepUntil: number): Promise<void> {
     this.hold.leases = this.hold.leases.filter((lease) => lease !== this);
+    this.scope?.remove(this.hold.scopeKey, this.hold);
     return this.hold.leave(keepUntil);
   }
 }

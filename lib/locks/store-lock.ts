@@ -48,7 +48,7 @@ export abstract class StoreLock extends ScopedLock {
   enter(scope: Scope | undefined, options: AcquireOptions & { waitTime: number }): Promise<OwnLease | Busy> {
     const request = this.request(options);
     const outer = this.findHold(scope);
-    if (outer !== undefined) return this.reenter(outer, options.leaseTime);
+    if (outer !== undefined) return this.reenter(outer, scope, options.leaseTime);
 
     const askedAt = now();
     return this.obtain(request, scope).then((tenure) =>
@@ -65,9 +65,13 @@ export abstract class StoreLock extends ScopedLock {
     return new HeldLease(hold, this.client);
   }
 
-  private async reenter(hold: Hold, leaseTime: number | undefined): Promise<OwnLease> {
+  private async reenter(
+    hold: Hold,
+    scope: Scope | undefined,
+    leaseTime: number | undefined,
+  ): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
-    const lease = new HeldLease(hold, this.client);
+    const lease = new HeldLease(hold, this.client, scope?.alive());
     hold.count++;
     if (leaseTime !== undefined && leaseTime > hold.tenure.remainingTime) {
       try {

@@ -203,6 +203,49 @@ describe('work that outlives its scope', () => {
     await taken.release();
   });
 
+  it('goes on with what it has entered again, until it gives that up', async () => {
+    const { read, write } = locks.getReadWriteLock('rw');
+    for (const lock of [locks.getLock('a'), locks.getFairLock('b'), write]) {
+      let orphan: Promise<void> = Promise.resolve();
+      await lock.using((outer) => {
+        orphan = lock.using(async () => {
+          await sleep(10);
+          expect(outer.held).toBe(false);
+          expect(lock.holdCount()).toBe(1);
+          const inner = await lock.acquire({ waitTime: 0 });
+          expect(inner.fencingToken).toBe(outer.fencingToken);
+          if (lock === write) await (await read.acquire({ waitTime: 0 })).release();
+          await inner.release();
+          expect(lock.holdCount()).toBe(1);
+        });
+      });
+      await orphan;
+      expect(await locks.inspect(lock.name)).toBeNull();
+    }
+  });
+
+  it('has nothing more of what it has given up, even while other work that was left behind holds it', async () => {
+    const lock = locks.getLock('a');
+    let longer: Promise<void> = Promise.resolve();
+    let shorter: Promise<void> = Promise.resolve();
+    await lock.using(async () => {
+      await new Promise<void>((entered) => {
+        shorter = locks.using('b', async () => {
+          const lease = await lock.acquire();
+          entered();
+          await sleep(10);
+          expect(lock.isHeld()).toBe(true);
+          await lease.release();
+          expect(lock.isHeld()).toBe(false);
+          expect(await lock.tryAcquire()).toBeNull();
+        });
+      });
+      longer = lock.using(() => shorter);
+    });
+    await Promise.all([shorter, longer]);
+    expect(await lock.isLocked()).toBe(false);
+  });
+
   it('does not share what it acquires later', async () => {
     let orphan: Promise<void> = Promise.resolve();
     await locks.using('a', () => {
