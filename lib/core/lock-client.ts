@@ -132,6 +132,15 @@ export class LockClient {
     }
     const origins = await group.join(request);
     if ('busy' in origins) return origins;
+    if (this.isClosed()) {
+      // Since they were granted: of what has no tenure yet, nobody else knows.
+      const until = now() + request.terms.leaseTime;
+      const releases = origins.map(({ owner }, index) =>
+        this.releaser.release({ name: names[index] ?? '', owner }, until),
+      );
+      await Promise.all(releases);
+      throw new LockClosedError(names.join(','));
+    }
     return origins.map((origin, index) => {
       const line = this.lineOf(names[index] ?? '');
       const tenure = this.open(line, line.name, request.terms, origin);
@@ -187,6 +196,11 @@ export class LockClient {
     await this.releaser.close();
     await this.store.close();
     this.events.complete();
+  }
+
+  /** After an await: what was looked at before it may not be so any more. */
+  private isClosed(): boolean {
+    return this.closed;
   }
 
   private lineOf(name: string): WaitingLine {

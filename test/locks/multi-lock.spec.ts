@@ -358,6 +358,21 @@ describe('a multi-lock', () => {
     await lease.release();
   });
 
+  it('is not held by a service that has closed in the moment of the grant', async () => {
+    for (let moments = 0; moments < 20; moments++) {
+      const service = new LockService({ store });
+      const acquired = service.acquire(['a', 'b']).then(
+        ({ held }) => held,
+        () => false,
+      );
+      for (let moment = 0; moment < moments; moment++) await Promise.resolve();
+      await service.onApplicationShutdown();
+      await acquired;
+      expect(service.leases()).toEqual([]);
+      expect(await Promise.all([store.inspect('a'), store.inspect('b')])).toEqual([null, null]);
+    }
+  });
+
   it('tries again within its wait time when a member of another kind gets no answer', async () => {
     const lock = locks.getMultiLock([locks.getFairLock('fair'), locks.getLock('a')]);
     let failures = 2;
