@@ -17,6 +17,7 @@ export class QueuePlaces implements TenureKeeper, Ear {
   private subscription: Subscription | undefined;
   /** The last attempt to hear messages has failed. */
   private deaf = false;
+  private closed = false;
   private subscribing: Promise<boolean> | undefined;
 
   constructor(
@@ -79,6 +80,7 @@ export class QueuePlaces implements TenureKeeper, Ear {
   }
 
   close(): void {
+    this.closed = true;
     for (const place of [...this.places.values()]) place.leave(new LockClosedError(place.request.name));
     this.subscription?.close();
   }
@@ -87,9 +89,11 @@ export class QueuePlaces implements TenureKeeper, Ear {
     this.subscription?.close();
     this.subscription = undefined;
     try {
-      this.subscription = await this.context.store.listen(this.client, (message) => {
+      const subscription = await this.context.store.listen(this.client, (message) => {
         this.hear(message);
       });
+      if (this.closed) subscription.close();
+      else this.subscription = subscription;
       this.deaf = false;
     } catch {
       // Without messages the places poll; the store's own reports tell of the outage.

@@ -49,3 +49,27 @@ it('a wait that is shorter than what has to be opened for it ends with the answe
   expect(await store.inspect('a')).toBeNull();
   for (const service of [waiter, holder]) await service.onApplicationShutdown();
 });
+
+it('a subscription that comes when the service has closed is given up', async () => {
+  const store = new ScriptedStore();
+  const open = new Set<object>();
+  const listen = store.listen.bind(store);
+  store.listen = async (client, onMessage) => {
+    await sleep(20);
+    const subscription = await listen(client, onMessage);
+    open.add(subscription);
+    const close = subscription.close.bind(subscription);
+    subscription.close = () => {
+      open.delete(subscription);
+      close();
+    };
+    return subscription;
+  };
+  const service = new LockService({ store });
+  const acquired = service.getFairLock('a').acquire();
+  acquired.catch(() => undefined);
+  await service.onApplicationShutdown();
+  await expect(acquired).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  await sleep(50);
+  expect([...open]).toEqual([]);
+});
