@@ -14,9 +14,6 @@ export interface LockedCall {
   readonly title: string;
 }
 
-/** The stream itself ran, rather than what `onBusy` gives instead. */
-const STREAMED = Symbol('streamed');
-
 /** Runs a call that gives a Promise. Errors of the call itself pass through untouched. */
 export async function lockPromise(makeCall: () => LockedCall, run: () => unknown): Promise<unknown> {
   if (locksPassThrough()) return await run();
@@ -47,14 +44,16 @@ export function lockObservable(
       const call = makeCall();
       const { signal } = call.options;
       const either = signal === undefined ? gone.signal : AbortSignal.any([signal, gone.signal]);
+      // The stream itself, rather than what `onBusy` gives instead.
+      let streamed: true | undefined;
       const instead = await holdFor(call, either, async (lease) => {
         const source = run();
         if (!isObservable(source)) throw unexpectedValue(call.title);
         // A stream may go on for long: with onLost 'throw' it ends at the loss, not after it.
         await forward(source, subscriber, call.options.onLost === 'throw' ? lease.signal : undefined);
-        return STREAMED;
+        streamed = true;
       });
-      if (instead === STREAMED || (instead === undefined && whenSkipped === 'no value')) return;
+      if (streamed || (instead === undefined && whenSkipped === 'no value')) return;
       if (isObservable(instead)) await forward(instead, subscriber);
       else subscriber.next(instead);
     };
@@ -121,12 +120,7 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
   const loss: unknown = signal.aborted ? signal.reason : undefined;
   if (!isLockLostError(loss)) return;
   const cause = new Error(`${title} went on without its lock`, { cause: loss });
-  throw new LockLostError(name, {
-    reason: loss.reason,
-    owner,
-    cause,
-    result: result === STREAMED ? undefined : result,
-  });
+  throw new LockLostError(name, { reason: loss.reason, owner, cause, result });
 }
 
 /**
