@@ -92,7 +92,7 @@ export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
  */
 export function assertFactoryOptions(
   made: LockModuleOptions,
-  { name, isGlobal = true }: Pick<LockModuleAsyncOptions, 'name' | 'isGlobal'>,
+  { name, isGlobal = DEFAULTS.isGlobal }: Pick<LockModuleAsyncOptions, 'name' | 'isGlobal'>,
 ): void {
   if (!isObject(made)) return;
   for (const [option, value] of [
