@@ -1,7 +1,11 @@
 export { LockModule } from './lock.module.js';
 export { LockService, type LockName } from './lock.service.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
-export { DistributedLock, type DistributedLockDecorator } from './nest/distributed-lock.decorator.js';
+export {
+  DistributedLock,
+  type DistributedLockDecorator,
+  type ObservableLockDecorator,
+} from './nest/distributed-lock.decorator.js';
 export type { DistributedLockOptions } from './nest/distributed-lock.options.js';
 export type { LockKey } from './nest/lock-key.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';
@@ -27,6 +31,7 @@ export type {
   AcquireReply,
   AcquireRequest,
   ConnectionChange,
+  HealthDepth,
   HealthStatus,
   HoldState,
   LockStore,
@@ -35,14 +40,16 @@ export type {
   QueueMessage,
   QueueRequest,
   QueueTerms,
+  ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   ReplicaHealth,
-  StoredHold,
-  StoredLock,
   StoreHealth,
   StoreWarning,
+  StoredHold,
+  StoredLock,
   Subscription,
+  Turn,
 } from './stores/lock-store.js';
 export {
   isLockAbortedError,

@@ -1,4 +1,5 @@
 import { IntrinsicException } from '@nestjs/common';
+import { inQuotes } from './lock.text.js';
 
 /**
  * Every failure has a class of its own. The ones that a web client may see (409, 503) carry a message that tells a
@@ -163,7 +164,7 @@ export class LockLostError extends LockError {
     details: { reason: LossReason; owner: string; cause?: unknown; result?: unknown },
   ) {
     super(
-      `The lease on "${key}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})`,
+      `The lease on "${inQuotes(key)}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})`,
       { status: 500, expose: false },
       { key, cause: details.cause },
     );
@@ -179,7 +180,7 @@ export class LockAbortedError extends ExpectedLockError {
 
   constructor(key: string, reason: unknown) {
     super(
-      `Waiting for the lock "${key}" was aborted by the caller`,
+      `Waiting for the lock "${inQuotes(key)}" was aborted by the caller`,
       { status: 499, expose: false },
       { key, cause: reason },
     );
@@ -201,7 +202,7 @@ export class LockKindMismatchError extends LockError {
 
   constructor(key: string, details: { expected: string; found: string; cause?: unknown }) {
     super(
-      `"${key}" cannot be used as a ${details.expected}: the store holds a ${details.found} under that name. ` +
+      `"${inQuotes(key)}" cannot be used as a ${details.expected}: the store holds a ${details.found} under that name. ` +
         'Give the lock a name of its own, or another keyPrefix.',
       { status: 500, expose: false },
       { key, cause: details.cause },
@@ -216,7 +217,7 @@ export class LockConfigError extends LockError {
   readonly option: string;
 
   constructor(option: string, rule: string, details: { value?: unknown; key?: string } = {}) {
-    const found = 'value' in details ? ` (found: ${describe(details.value)})` : '';
+    const found = 'value' in details ? ` (found: ${describeOption(details.value)})` : '';
     super(`${option}: ${rule}${found}`, { status: 500, expose: false }, { key: details.key });
     this.option = option;
   }
@@ -231,11 +232,17 @@ export class LockClosedError extends ExpectedLockError {
   }
 }
 
+/** As `describe`, without what may be an address: an address holds a password, in whichever option it stands. */
+const describeOption = (value: unknown): string =>
+  typeof value === 'string' && /[@:/]/.test(value)
+    ? `a text of ${String(value.length)} characters`
+    : describe(value);
+
 /** A short, safe picture of a value for a message. */
 export function describe(value: unknown): string {
   if (typeof value === 'string') {
     const text = value.length > 40 ? `${value.slice(0, 40)}… (${String(value.length)} characters)` : value;
-    return JSON.stringify(text);
+    return `"${inQuotes(text)}"`;
   }
   if (typeof value === 'bigint') return `${String(value)}n`;
   if (typeof value === 'function') return `function ${value.name}`;

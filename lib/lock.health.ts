@@ -3,11 +3,11 @@ import type { HealthStatus, NodeHealth, StoreWarning } from './stores/lock-store
 /** How a LockService is doing. */
 export interface LockHealth {
   /**
-   * - `up`: the store answers, and nothing is missing.
+   * - `up`: a lock can be taken now, and nothing is missing.
    * - `degraded`: locks are kept, but something is missing: one node of several, room in Redis for new locks, or the
    *   messages that wake those who wait (they poll instead).
-   * - `down`: no lock can be taken or renewed, because the store does not answer, most nodes of a quorum are gone, or
-   *   renewals do not come through.
+   * - `down`: no lock can be taken or renewed, because the store does not answer or refuses, most nodes of a quorum are
+   *   gone, or renewals do not come through.
    */
   readonly status: HealthStatus;
   /** Each server on its own: one, the masters of a cluster, or the nodes of a quorum. */

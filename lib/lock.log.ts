@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { LockEvent } from './lock.events.js';
+import { inQuotes, onOneLine } from './lock.text.js';
 
 /**
  * One line per event that an operator should know of. What goes well is not logged.
@@ -9,7 +10,7 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
   switch (event.type) {
     case 'lost':
       logger[ranOut ? 'warn' : 'error'](
-        `Lost the lock "${event.name}" (owner ${event.owner}): ${event.reason}`,
+        `Lost the lock "${inQuotes(event.name)}" (owner ${event.owner}): ${event.reason}`,
       );
       break;
     case 'renewal-failed':
@@ -17,7 +18,7 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
       break;
     case 'release-failed':
       logger.warn(
-        `Cannot release the lock "${event.name}" (owner ${event.owner}), trying until its lease ends: ` +
+        `Cannot release the lock "${inQuotes(event.name)}" (owner ${event.owner}), trying until its lease ends: ` +
           reason(event.error.cause ?? event.error),
       );
       break;
@@ -28,7 +29,7 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
       logger.log(`Connected to ${event.node} again`);
       break;
     case 'warning':
-      logger.warn(event.message);
+      logger.warn(onOneLine(event.message));
       break;
     case 'acquired':
     case 'released':
@@ -37,11 +38,11 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
 }
 
 const list = (names: readonly string[]): string => {
-  const shown = names.slice(0, 3).map((name) => `"${name}"`);
+  const shown = names.slice(0, 3).map((name) => `"${inQuotes(name)}"`);
   return names.length > 3
     ? `${shown.join(', ')} and ${String(names.length - 3)} more locks`
     : shown.join(', ');
 };
 
 const reason = (error: unknown): string =>
-  error instanceof Error ? error.message || error.name : 'the connection was closed';
+  error instanceof Error ? onOneLine(error.message || error.name) : 'the connection was closed';

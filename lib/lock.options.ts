@@ -26,7 +26,8 @@ export interface LockModuleOptions {
   /** Whether every module of the application sees the service without importing LockModule. @default true */
   isGlobal?: boolean;
   /**
-   * Put before every lock's name. `''` shares names with Redisson.
+   * Put before every lock's name. `''` shares names with Redisson. It must not contain `~ndl:`, which marks the keys
+   * beside a lock, nor end in a part of that.
    * @default 'lock:'
    */
   keyPrefix?: string;
@@ -38,7 +39,10 @@ export interface LockModuleOptions {
   leaseTime?: number;
   /** How long `acquire()` waits for a busy lock. Infinity is allowed. @default 10_000 */
   waitTime?: number;
-  /** The watchdog stops here and the lease is lost, whatever the holder does. @default Infinity */
+  /**
+   * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` beyond it is refused with
+   * LockConfigError. A fixed lease has an end of its own. @default Infinity
+   */
   maxHoldTime?: number;
   /**
    * How often a lock may pass from one waiter of this process to the next without asking the store, before other
@@ -99,7 +103,10 @@ export interface AcquireOptions {
    * @default the module's `waitTime` for `acquire` and `using`, 0 for `tryAcquire`
    */
   waitTime?: number | undefined;
-  /** A fixed lease: not renewed, over after this time whatever the holder does. @default none: renewed by the watchdog */
+  /**
+   * A fixed lease: not renewed, over after this time whatever the holder does. It is looked at every third of it (250 ms at
+   * least), so that the holder learns of a lock that has been deleted. @default none: renewed by the watchdog
+   */
   leaseTime?: number | undefined;
   /** With `leaseTime`: a lease of that length, but renewed. @default false when `leaseTime` is given */
   renew?: boolean | undefined;
@@ -111,7 +118,8 @@ export interface AcquireOptions {
 export interface UsingOptions extends AcquireOptions {
   /**
    * ms from the acquisition for which nobody else gets the lock, even where the callback ends sooner: for jobs that
-   * must not run twice, and against repetition. A crash does not lengthen it. @default 0
+   * must not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, else
+   * LockConfigError. @default 0
    */
   minHoldTime?: number | undefined;
 }

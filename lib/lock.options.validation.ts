@@ -1,4 +1,4 @@
-import { assertLeaseTime, assertTime } from './core/validation.js';
+import { assertKnownOptions, assertLeaseTime, assertTime } from './core/validation.js';
 import { describe, LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
@@ -8,6 +8,8 @@ import {
   type ResolvedLockOptions,
 } from './lock.options.js';
 import type { LockStore } from './stores/lock-store.js';
+import { assertPrefix } from './stores/prefix.js';
+import { assertClientTimes } from './stores/redis/client-times.js';
 
 const PLACES = ['connection', 'nodes', 'store'] as const;
 const KNOWN: readonly string[] = [
@@ -41,7 +43,7 @@ const MOST_HANDOFFS = 999;
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
   // A misspelt maxHoldTime must not pass for "no maximum".
-  assertKnown(options, KNOWN, 'LockModule');
+  assertKnownOptions(options, KNOWN, 'LockModule');
   assertPlace(options);
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
@@ -52,9 +54,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     maxHoldTime = DEFAULTS.maxHoldTime,
   } = options;
 
-  if (typeof keyPrefix !== 'string') {
-    throw new LockConfigError('keyPrefix', 'must be a string', { value: keyPrefix });
-  }
+  assertPrefix('keyPrefix', keyPrefix);
   assertLeaseTime(leaseTime);
   assertTime('waitTime', waitTime, { unbounded: true });
   assertTime('maxHoldTime', maxHoldTime, { least: 1, unbounded: true });
@@ -72,7 +72,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
  */
 export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
   // What the factory is to give would be passed over here without a word.
-  assertKnown(options, KNOWN_ASYNC, 'forRootAsync');
+  assertKnownOptions(options, KNOWN_ASYNC, 'forRootAsync');
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
   const { useFactory, useClass, useExisting } = options;
@@ -112,15 +112,6 @@ export function assertOptionsFactory(maker: LockOptionsFactory): void {
   if (typeof (maker as Partial<LockOptionsFactory> | null | undefined)?.createLockOptions !== 'function') {
     const rule = 'must have the method createLockOptions of a LockOptionsFactory';
     throw new LockConfigError('useClass / useExisting', rule, { value: maker });
-  }
-}
-
-function assertKnown(options: object, known: readonly string[], owner: string): void {
-  if (!isObject(options)) throw new LockConfigError('options', 'must be an object', { value: options });
-  for (const option of Object.keys(options)) {
-    if (!known.includes(option)) {
-      throw new LockConfigError(option, `is not an option of ${owner}; there are ${known.join(', ')}`);
-    }
   }
 }
 
@@ -200,7 +191,7 @@ function assertConnection(option: string, connection: unknown): void {
   if (typeof connection === 'string') {
     // The text may hold a password, so only what cannot is repeated.
     if (!/^rediss?:\/\/./.test(connection)) {
-      const scheme = /^[a-z][a-z\d+.-]*:/i.exec(connection)?.[0] ?? 'text without a scheme';
+      const scheme = /^[a-z][a-z\d+.-]*:(?=\/\/)/i.exec(connection)?.[0] ?? 'text without a scheme';
       throw new LockConfigError(option, `a URL must start with redis:// or rediss:// (found: ${scheme})`);
     }
     if (!URL.canParse(connection)) throw new LockConfigError(option, 'is not a valid URL');
@@ -230,6 +221,8 @@ function assertConnection(option: string, connection: unknown): void {
   ) {
     throw new LockConfigError(`${option}.cluster`, 'must be an array with at least one node');
   }
+  // The times of a client that there is already are the application's own business.
+  if (status === undefined) assertClientTimes(option, connection);
   // The latter is ioredis's own mark on a client that has been told to close, and has not got there yet.
   if (status === 'end' || manuallyClosing === true) {
     const cure = 'pass one that is open and stays so, a URL or options';

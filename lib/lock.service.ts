@@ -1,7 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { LockClient } from './core/lock-client.js';
-import { runInScope, Scope } from './core/scope.js';
+import { currentScope, runInScope, Scope } from './core/scope.js';
 import { assertName } from './core/validation.js';
 import { LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
@@ -31,12 +31,20 @@ export const connectService = (service: LockService): void => {
   if (store !== undefined) connect(store);
 };
 
+const draining = new WeakSet<LockService>();
+
+/** Whether the application shuts down, and its work in flight still has its locks. */
+export const isDraining = (service: LockService): boolean => draining.has(service);
+
 /**
  * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name.
  * All times are milliseconds.
  */
 export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown {
-  /** Everything that happens to the locks of this service, good and bad. Completes at shutdown. */
+  /**
+   * Everything that happens to the locks of this service, good and bad. Completes at shutdown. Listeners are called at
+   * once and run outside of any scope: what they acquire is their own.
+   */
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
   private closing: Promise<void> | undefined;
@@ -72,10 +80,11 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them.
+   * Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them. The lease is an owner
+   * of its own, except that it re-enters what `using` or the decorator around it holds; see {@link runInScope}.
    * @throws LockTimeoutError when it is still busy after `waitTime`
    * @throws LockUnavailableError when the store did not answer in time
-   * @throws LockKeyError when a name is empty, longer than 1,024 bytes or no string
+   * @throws LockKeyError when a name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
    */
   async acquire(name: LockName, options?: AcquireOptions): Promise<Lease> {
     return await this.lockOf(name).acquire(options);
@@ -91,7 +100,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * The plain, reentrant lock of this name. Costs nothing to make: nothing is cached or sent.
-   * @throws LockKeyError when the name is empty, longer than 1,024 bytes or no string
+   * @throws LockKeyError when the name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
    */
   getLock(name: string): Lock {
     return new PlainLock(name, this.client);
@@ -122,14 +131,26 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return new Semaphore(name, this.client, permits);
   }
 
-  /** Several locks as one: all or none. They may be of any kind, and of several services. */
+  /**
+   * Several locks as one: all or none. They may be of any kind, and of several services. It waits without holding
+   * anything; only where several members stay in use at the same time, some are held for a bounded time while the next is
+   * waited for, in one order for all processes.
+   * @throws LockConfigError when there is none, when one is no lock, and when a semaphore is among them twice
+   */
   getMultiLock(locks: readonly Lock[]): Lock {
-    return new MultiLock(locks, this.client.options.waitTime);
+    return new MultiLock(locks, this.client.options);
   }
 
-  /** Runs the callback in a fresh scope, in which the locks of the caller are not re-entered but waited for. */
+  /**
+   * Runs the callback in a scope of its own, which is like a thread of Redisson: what is acquired by hand directly in it
+   * belongs to the scope, and is re-entered there. It shares nothing with the caller: the caller's locks are not
+   * re-entered in it but waited for.
+   *
+   * Everything that the callback starts counts as this one owner. A server or a consumer of messages that is started in
+   * it would handle all requests as one owner.
+   */
   runInScope<T>(callback: () => T): T {
-    return runInScope(new Scope(undefined), callback);
+    return runInScope(Scope.apart(currentScope()), callback);
   }
 
   /** What this process holds now through this service. */
@@ -159,7 +180,11 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         since: since === undefined ? undefined : new Date(since),
       })),
       remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-      fencingToken: latest(fencingToken, this.client.lastToken(name)),
+      // This process knows its own. The nodes of a quorum may have greater ones, which were given too late to count.
+      fencingToken:
+        kind === 'lock' && holders.some(({ owner }) => isLocal(owner))
+          ? (this.client.lastToken(name) ?? fencingToken)
+          : latest(fencingToken, this.client.lastToken(name)),
       waiters: { local: this.client.waitingFor(name), processes: listeners },
       queue: queue.map(({ owner, mode, since }, index) => ({
         position: index + 1,
@@ -171,7 +196,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     };
   }
 
-  /** Takes a lock away from whoever holds it; see {@link Lock.forceRelease}. */
+  /** Takes a lock of any kind away from all of its holders, readers and writer alike; see {@link Lock.forceRelease}. */
   async forceRelease(name: string): Promise<boolean> {
     return await this.getLock(name).forceRelease();
   }
@@ -192,13 +217,18 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     };
   }
 
-  /** Nest calls this first: no new lock is given out, but requests in flight keep theirs and finish. */
+  /**
+   * Nest calls this first: no new work gets a lock. Work in flight keeps the locks that it has, and what runs inside of
+   * one, in the callback of `using` or in a locked method, still gets further ones.
+   */
   beforeApplicationShutdown(): void {
+    draining.add(this);
     this.client.drain();
   }
 
   /** Nest calls this when requests have ended: releases what is left and closes the connections that we opened. */
   async onApplicationShutdown(): Promise<void> {
+    draining.delete(this);
     this.closing ??= this.client.close();
     await this.closing;
   }

@@ -6,7 +6,10 @@ export interface LockState {
   readonly holders: readonly LockHolder[];
   /** ms until the lock is free by itself; Infinity when it has no end. */
   readonly remainingTime: number;
-  /** The last token given out for this name; undefined when none was. */
+  /**
+   * The last token given out for this name; undefined when none was. Of a lock on `nodes` that another process holds it may
+   * be greater than that, never less.
+   */
   readonly fencingToken: number | undefined;
   /** How many wait: callers of this process, and, of a plain lock, processes that listen for its release. */
   readonly waiters: { readonly local: number; readonly processes: number };
@@ -33,7 +36,10 @@ export interface LockHolder {
   readonly local: boolean;
   /** `shared`: a reader, or a permit of a semaphore. */
   readonly mode: 'exclusive' | 'shared';
-  /** When it was acquired, by the store's clock; undefined where the store does not know. */
+  /**
+   * When this owner acquired it, by the store's clock; undefined where the store does not know. A hand-off inside of the
+   * owner's process sends nothing to the store, so it moves neither the owner nor this time.
+   */
   readonly since: Date | undefined;
   /** ms */
   readonly remainingTime: number;

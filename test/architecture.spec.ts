@@ -7,7 +7,7 @@ const lib = fileURLToPath(new URL('../lib', import.meta.url));
 
 /** What each room may import besides itself. Arrows point one way: nest, service, locks, core, stores. */
 const MAY_IMPORT: Record<string, string[]> = {
-  // Words that every room shares: errors, events, options. They import types at most.
+  // What every room shares: errors, events, options, the clock. They import types at most.
   words: ['stores'],
   stores: ['words'],
   core: ['words', 'stores'],
@@ -18,7 +18,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   health: ['words', 'service', 'nest'],
   testing: ['words', 'service', 'core', 'locks', 'stores', 'nest'],
 };
-const WORDS = /^lock\.(errors|events|options|health|state)\.ts$/;
+const WORDS = /^lock\.(clock|errors|events|options|health|state|text)\.ts$/;
 
 function roomOf(path: string): string {
   const [first = '', ...rest] = path.split('/');

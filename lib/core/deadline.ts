@@ -1,8 +1,6 @@
-/**
- * Time as this package counts it: this process's monotonic clock, which no NTP step and no daylight saving moves.
- * The wall clock never enters a decision.
- */
-export const now = (): number => performance.now();
+import { now } from '../lock.clock.js';
+
+export { now };
 
 /** The longest delay that Node's timers take; a longer one would fire at once. */
 const MAX_DELAY = 2_147_483_647;

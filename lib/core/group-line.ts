@@ -1,31 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import type { AcquireReply, AcquireRequest, LockStore, Subscription } from '../stores/lock-store.js';
+import { now } from './deadline.js';
+import { GroupEar } from './group-ear.js';
 import { Tenure, type TenureOrigin, type Terms } from './tenure.js';
 import { type Busy, POLL, type WaitRequest } from './waiting.js';
 import { type LineContext, type LineStore, WaitingLine } from './waiting-line.js';
 
-/** So many refusals in a row are bad luck enough to reserve the turn. */
+/** After so many refusals in a row others have come first too often, and what is in the way is reserved. */
 const PATIENCE = 10;
-/** How long a turn is reserved, ms: longer than most holds, short where whoever has reserved it is gone. */
-const RESERVATION = 250;
 
 /**
  * Those of one process who want the same several plain locks of one place, all or none. They stand in a line as for
  * one lock; here its requests are translated, and it waits for whichever name is in the way. While it waits it holds
- * nothing, and it is never granted a part, so that no two of them can block each other.
+ * nothing, and it is never granted a part, so that no two of them can block each other. After PATIENCE refusals it has the
+ * names reserved that are in its way, as Turn says: of the groups in each other's way, the one that has been refused for
+ * longest gets what it wants one by one, whatever the others want. A name that is free is not kept from them.
  */
 export class GroupLine implements LineStore {
   private readonly line: WaitingLine;
   private readonly asker = randomUUID();
-  /** The name that was in the way the last time, and whoever has to hear of its release. */
-  private busyName: string | undefined;
-  private ear: Ear | undefined;
-  /** Whose release has been sent last. */
-  private takenBack: string | undefined;
+  /** The names that were in the way the last time, and what hears of their release. */
+  private inTheWay: readonly string[] = [];
+  private ear: GroupEar | undefined;
   /** What the store has granted last. */
   private origin: TenureOrigin | undefined;
-  /** In a row. */
+  /** In a row, and since when. */
   private refusals = 0;
+  private refusedSince = 0;
+  private reserves = false;
   private fencingTokens: readonly number[] = [];
 
   constructor(
@@ -41,15 +43,16 @@ export class GroupLine implements LineStore {
         store: this,
         releaser: {
           release: async ({ owner }, until, options) => {
-            this.takenBack = owner;
             const releases = names.map((name) => context.releaser.release({ name, owner }, until, options));
-            return (await Promise.all(releases)).every((released) => released);
+            return (await Promise.all(releases)).find((reply) => reply !== 'released') ?? 'released';
           },
         },
         // Only for the moment in which it is split into the tenures of its members.
         open: (line, terms, origin) => this.openForAMoment(line, terms, origin),
+        look: () => Promise.resolve(),
       },
       () => {
+        this.leaveTurns();
         onIdle(this);
       },
     );
@@ -71,38 +74,49 @@ export class GroupLine implements LineStore {
     return this.fencingTokens.map((fencingToken) => ({ ...origin, fencingToken }));
   }
 
-  close(): void {
-    this.line.close();
+  sendAway(refused: (request: WaitRequest) => boolean): void {
+    this.line.sendAway(refused);
   }
 
   async acquire({ owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
-    const { names, asker } = this;
-    for (;;) {
-      const turn = { asker, reserveFor: this.refusals < PATIENCE ? 0 : RESERVATION };
+    const { names, asker, ear } = this;
+    if (this.refusals === 0) this.refusedSince = now();
+    this.reserves = this.refusals >= PATIENCE;
+    const turn = { asker, refusedFor: this.reserves ? now() - this.refusedSince : undefined };
+    ear?.asking();
+    try {
       const reply = await this.store.acquireAll({ names, owner, leaseTime, turn });
       if (reply.granted) {
         this.refusals = 0;
+        this.reserves = false;
         this.fencingTokens = reply.fencingTokens;
         return { granted: true, fencingToken: Math.max(...reply.fencingTokens) };
       }
       this.refusals++;
-      this.busyName = reply.name;
-      if (this.ear === undefined || this.ear.name === reply.name) return reply;
-      // The line believes that it hears of the release, so it has to; and that may have come in between.
-      if (!(await this.ear.follow(reply.name)))
-        return { ...reply, retryAfter: Math.min(reply.retryAfter, POLL) };
-      // Given up meanwhile: what came after the release would be taken for nobody.
-      if (this.takenBack === owner) return reply;
+      this.inTheWay = [reply.name, ...(reply.others ?? [])];
+      // The line believes that no release escapes it. One that may have done so is looked for soon.
+      if (ear === undefined || ear.refused(this.inTheWay)) return reply;
+      return { ...reply, retryAfter: Math.min(reply.retryAfter, POLL) };
+    } finally {
+      ear?.answered();
     }
   }
 
   async subscribe(_: string, onWake: () => void): Promise<Subscription> {
-    const ear = new Ear(this.store, onWake, () => {
+    const ear = new GroupEar(this.store, this.inTheWay, onWake, () => {
       if (this.ear === ear) this.ear = undefined;
     });
     this.ear = ear;
-    if (this.busyName !== undefined) await ear.follow(this.busyName);
+    await ear.follow();
     return ear;
+  }
+
+  /** The last waiter has left without the locks. */
+  private leaveTurns(): void {
+    if (!this.reserves) return;
+    this.reserves = false;
+    // Without an answer the reservations end by themselves.
+    this.store.leaveTurns?.(this.names, this.asker).catch(() => undefined);
   }
 
   private openForAMoment(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure {
@@ -110,50 +124,5 @@ export class GroupLine implements LineStore {
     return new Tenure(line.name, terms, origin, (tenure) => {
       line.ended(tenure);
     });
-  }
-}
-
-/** Hears of the release of one name, which may change. */
-class Ear implements Subscription {
-  name: string | undefined;
-  private inner: Subscription | undefined;
-  /** How often it has been told a name. */
-  private changes = 0;
-  private closed = false;
-
-  constructor(
-    private readonly store: LockStore,
-    private readonly onWake: () => void,
-    private readonly onClose: () => void,
-  ) {}
-
-  get active(): boolean {
-    return this.inner?.active === true;
-  }
-
-  /** @returns whether it can be heard now. */
-  async follow(name: string): Promise<boolean> {
-    const change = ++this.changes;
-    this.name = name;
-    this.inner?.close();
-    this.inner = undefined;
-    try {
-      // A listener of its own each time, so that the end of one subscription is not that of the next.
-      const inner = await this.store.subscribe(name, () => {
-        this.onWake();
-      });
-      // Another name may have come meanwhile, and have been subscribed to sooner.
-      if (this.closed || change !== this.changes) inner.close();
-      else this.inner = inner;
-    } catch {
-      if (change === this.changes) this.name = undefined; // to be tried again
-    }
-    return this.active;
-  }
-
-  close(): void {
-    this.closed = true;
-    this.inner?.close();
-    this.onClose();
   }
 }

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { Subject } from 'rxjs';
 import { LockClosedError, LockLostError } from '../lock.errors.js';
 import type { LockEvent } from '../lock.events.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
-import type { LockStore } from '../stores/lock-store.js';
+import type { LockStore, QueueTerms, ReleaseReply } from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
+import { EventStream } from './event-stream.js';
 import { GroupLine } from './group-line.js';
+import { HoldWatch } from './hold-watch.js';
+import { Inbox } from './inbox.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../stores/releaser.js';
 import type { QueuedRequest } from './queue-place.js';
@@ -20,7 +22,7 @@ export type { StoredHold } from '../stores/lock-store.js';
 /** One client of a store, as the store sees it: an id, the locks it holds, and the lines of those who wait here. */
 export class LockClient {
   readonly id = randomUUID();
-  readonly events = new Subject<LockEvent>();
+  readonly events = new EventStream();
   /** Those losses that the callers have chosen themselves: fixed leases whose time was over. */
   readonly ranOut = new WeakSet<LockEvent>();
   readonly watchdog: Watchdog;
@@ -30,6 +32,8 @@ export class LockClient {
   private readonly groupLines = new Map<string, GroupLine>();
   /** What this process holds, and who takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
+  private readonly inbox: Inbox;
+  private readonly holdWatch: HoldWatch;
   private readonly places: QueuePlaces;
   private readonly context: LineContext;
   private sequence = 0;
@@ -41,10 +45,15 @@ export class LockClient {
     const keeper = this.tenures.get(tenure);
     this.tenures.delete(tenure);
     this.watchdog.forget(tenure);
+    this.holdWatch.ended();
     keeper?.ended(tenure);
     if (tenure.loss !== undefined) this.lost(tenure);
   };
+  /** Only what runs under a lock still gets locks, so that no work is cut in half. */
+  private draining = false;
   private closed = false;
+  private readonly refuses = ({ inside }: WaitRequest): boolean =>
+    this.closed || (this.draining && inside?.isUnderLock() !== true);
 
   constructor(
     readonly store: LockStore,
@@ -65,18 +74,44 @@ export class LockClient {
       open: (line, terms, origin) => this.open(line, line.name, terms, origin),
       begin: (tenure) => this.begin(tenure),
       giveBack: (tenure, keepFor) => this.giveBack(tenure, keepFor),
+      look: async (tenure) => {
+        await Promise.all(this.watchdog.look([tenure]));
+      },
     };
-    this.places = new QueuePlaces(this.id, {
+    this.inbox = new Inbox(this.id, store, (message) => {
+      if (message.type === 'lost') this.holdWatch.hear(message.owner);
+      else this.places.hear(message);
+      if (message.type === 'missed') this.holdWatch.missed();
+    });
+    this.holdWatch = new HoldWatch(
+      this.tenures,
+      this.inbox,
+      (tenures) => {
+        // One that gets no answer is looked at again with the watchdog's next round.
+        for (const looking of this.watchdog.look(tenures)) looking.catch(() => undefined);
+      },
+      () => {
+        for (const tenure of [...this.tenures.keys()]) tenure.catchUp();
+        this.watchdog.catchUp();
+      },
+    );
+    this.places = new QueuePlaces(this.inbox, {
       ...this.context,
       store,
-      open: (request, origin) => this.begin(this.open(this.places, request.name, request.terms, origin)),
+      open: (request, origin) => {
+        const tenure = this.open(this.places, request.name, request.terms, origin);
+        this.places.begun(tenure, request.beside);
+        return this.begin(tenure);
+      },
     });
     this.preflight = new Preflight(store, (warning) => {
       this.events.next({ type: 'warning', ...warning });
     });
     store.onConnectionChange(({ node, connected, first, error }) => {
       if (first !== true) this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });
-      if (connected) this.preflight.look();
+      if (!connected) return;
+      this.preflight.look();
+      this.releaser.hurry();
     });
   }
 
@@ -113,7 +148,7 @@ export class LockClient {
    * @throws LockClosedError once the client is closing, and what WaitingLine.join throws
    */
   obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
-    if (this.closed) return Promise.reject(new LockClosedError(name));
+    if (this.refuses(request)) return Promise.reject(new LockClosedError(name));
     return this.lineOf(name).join(request);
   }
 
@@ -121,7 +156,7 @@ export class LockClient {
    * As `obtain`, for several names of one place: all or none, in one step. The tenures are in the order of the names.
    */
   async obtainAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
-    if (this.closed) throw new LockClosedError(names.join(','));
+    if (this.refuses(request)) throw new LockClosedError(names.join(','));
     const key = JSON.stringify(names);
     let group = this.groupLines.get(key);
     if (group === undefined) {
@@ -132,7 +167,7 @@ export class LockClient {
     }
     const origins = await group.join(request);
     if ('busy' in origins) return origins;
-    if (this.isClosed()) {
+    if (this.closed) {
       // Since they were granted: of what has no tenure yet, nobody else knows.
       const until = now() + request.terms.leaseTime;
       const releases = origins.map(({ owner }, index) =>
@@ -151,7 +186,7 @@ export class LockClient {
 
   /** As `obtain`, for the kinds with a queue. */
   obtainQueued(request: QueuedRequest): Promise<Tenure | Busy> {
-    if (this.closed) return Promise.reject(new LockClosedError(request.name));
+    if (this.refuses(request)) return Promise.reject(new LockClosedError(request.name));
     return this.places.join(request);
   }
 
@@ -163,29 +198,36 @@ export class LockClient {
   async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
     if (!tenure.held) return tenure.loss;
     const { name, owner } = tenure;
-    if ((await this.tenures.get(tenure)?.release(tenure, keepFor)) !== false) return undefined;
-    this.events.next({ type: 'lost', name, owner, reason: 'deleted' });
-    return new LockLostError(name, { reason: 'deleted', owner });
+    const reason = (await this.tenures.get(tenure)?.release(tenure, keepFor)) ?? 'released';
+    if (reason === 'released') return undefined;
+    this.events.next({ type: 'lost', name, owner, reason });
+    return new LockLostError(name, { reason, owner });
   }
 
-  async forceRelease(name: string): Promise<boolean> {
+  /** @param mode only the holders on this side of a read-write lock; default all */
+  async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     // Only what is held now: a waiter of this process may get the lock before the answer comes.
-    const held = [...this.tenures.keys()].filter((tenure) => tenure.name === name);
-    const released = await this.store.forceRelease(name);
+    const held = [...this.tenures.keys()].filter(
+      (tenure) => tenure.name === name && (mode === undefined || tenure.queue?.mode === mode),
+    );
+    const released = await this.store.forceRelease(name, mode);
     for (const tenure of held) tenure.lose('deleted');
     return released;
   }
 
-  /** Gives out no new lock and sends away who waits. What is held stays held and renewed. */
+  /**
+   * Gives out no new lock and sends away who waits, but for what runs under a lock already. What is held stays held and
+   * renewed.
+   */
   drain(): void {
-    this.closed = true;
-    for (const line of [...this.lines.values(), ...this.groupLines.values()]) line.close();
-    this.places.close();
+    this.draining = true;
+    this.sendAway();
   }
 
   /** Releases what is left, tells those who still hold it, and closes the store. */
   async close(): Promise<void> {
-    this.drain();
+    this.closed = true;
+    this.sendAway();
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
       const released = keeper.release(tenure);
       this.events.next({ type: 'lost', name: tenure.name, owner: tenure.owner, reason: 'released' });
@@ -193,14 +235,15 @@ export class LockClient {
       await released;
     });
     await Promise.all(left);
+    this.inbox.close();
     await this.releaser.close();
     await this.store.close();
     this.events.complete();
   }
 
-  /** After an await: what was looked at before it may not be so any more. */
-  private isClosed(): boolean {
-    return this.closed;
+  private sendAway(): void {
+    for (const line of [...this.lines.values(), ...this.groupLines.values()]) line.sendAway(this.refuses);
+    this.places.sendAway(this.refuses);
   }
 
   private lineOf(name: string): WaitingLine {
@@ -224,11 +267,12 @@ export class LockClient {
     const { grantedAt, leaseTime } = origin;
     const claimed = leaseTime < terms.leaseTime;
     if (claimed && !terms.renewed) tenure.limit(grantedAt + terms.leaseTime);
-    if (claimed || terms.renewed) this.watchdog.watch(tenure, grantedAt + leaseTime / 3);
+    this.watchdog.watch(tenure, grantedAt);
+    this.holdWatch.begun();
     return tenure;
   }
 
-  private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined> {
+  private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined> {
     const { name, owner, queue, handoffs, terms, doubtful, keptUntil } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, tenure.deadline, keptUntil);

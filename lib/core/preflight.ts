@@ -1,4 +1,4 @@
-import type { LockStore, StoreHealth, StoreWarning } from '../stores/lock-store.js';
+import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../stores/lock-store.js';
 
 /** ms: more than a store needs that gives up on its nodes by itself. */
 const PATIENCE = 5_000;
@@ -22,15 +22,15 @@ export class Preflight {
     this.again = this.looking;
     if (this.looking) return;
     this.looking = true;
-    void this.report().then(() => {
+    void this.report('look').then(() => {
       this.looking = false;
       if (this.again) this.look();
     });
   }
 
   /** Never rejects, and takes 5 s at most. */
-  async report(): Promise<StoreHealth> {
-    const health = await this.ask();
+  async report(depth: HealthDepth = 'try'): Promise<StoreHealth> {
+    const health = await this.ask(depth);
     for (const warning of health.warnings) {
       const key = `${warning.code} ${warning.node}`;
       if (this.told.has(key)) continue;
@@ -40,7 +40,7 @@ export class Preflight {
     return health;
   }
 
-  private ask(): Promise<StoreHealth> {
+  private ask(depth: HealthDepth): Promise<StoreHealth> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         resolve(down(`it has not answered for ${String(PATIENCE)} ms`));
@@ -51,7 +51,7 @@ export class Preflight {
       };
       // In a promise, because a store of the user's may throw instead of rejecting.
       Promise.resolve()
-        .then(() => this.store.health())
+        .then(() => this.store.health(depth))
         .then(answered, (error: unknown) => {
           answered(down(error instanceof Error ? error.message : String(error)));
         });

@@ -3,10 +3,13 @@ import {
   type AcquireReply,
   CLAIM,
   type LockStore,
+  PLACE_LIFE,
   type QueueMessage,
   type QueueTerms,
 } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
+import type { Ear } from './inbox.js';
+import { onAbort } from './on-abort.js';
 import type { Tenure, TenureOrigin } from './tenure.js';
 import {
   backoff,
@@ -28,20 +31,14 @@ export interface QueuedRequest extends WaitRequest {
   readonly beside: string | undefined;
 }
 
+/** A message about a place. */
+export type PlaceMessage = Exclude<QueueMessage, { readonly type: 'lost' }>;
+
 export interface PlacesContext extends WaitingContext {
-  readonly store: Pick<LockStore, 'acquire' | 'listen'>;
+  readonly store: Pick<LockStore, 'acquire'>;
   /** The module's, ms: nobody waits for a message for longer. */
   readonly leaseTime: number;
   open(request: QueuedRequest, origin: TenureOrigin): Tenure;
-}
-
-/** Hears what the store tells this client. */
-export interface Ear {
-  /** Nobody has wanted to hear messages yet. */
-  readonly untried: boolean;
-  /** Whether messages can be heard, which somebody who waits has to be certain of. */
-  readonly listening: boolean;
-  listen(): Promise<boolean>;
 }
 
 /** Keeps those who look by themselves from looking before the end that they were told, or all at once, ms. */
@@ -50,6 +47,8 @@ const jitter = () => 1 + Math.random() * 20;
 /** One owner's place, from its first request to its answer. */
 export class QueuePlace {
   private arrival: number | undefined;
+  /** When the hold in the way ends by itself, as the store has last said. */
+  private blockedUntil = -Infinity;
   private settled = false;
   private readonly arrivedAt = now();
   /** The store has said that somebody else has it: until then nobody knows. */
@@ -68,7 +67,7 @@ export class QueuePlace {
   private lastHolder: string | undefined;
   private lastFailure: LockUnavailableError | undefined;
   private waitTimer: WaitTimer | undefined;
-  private readonly onAbort: (() => void) | undefined;
+  private readonly ignoreSignal: (() => void) | undefined;
 
   constructor(
     private readonly owner: string,
@@ -80,10 +79,9 @@ export class QueuePlace {
     const { name, waitTime, signal } = request;
     if (waitTime > 0 && waitTime < Infinity) this.expireAt(this.arrivedAt + waitTime);
     if (signal === undefined) return;
-    this.onAbort = () => {
+    this.ignoreSignal = onAbort(signal, () => {
       this.leave(new LockAbortedError(name, signal.reason));
-    };
-    signal.addEventListener('abort', this.onAbort, { once: true });
+    });
   }
 
   /** Asks, and waits for the turn, until there is an answer. The same owner may ask again: that changes nothing. */
@@ -138,6 +136,7 @@ export class QueuePlace {
         this.lastFailure = undefined;
         this.lastHolder = reply.holder;
         this.arrival = reply.arrival ?? this.arrival;
+        if (reply.retryAfter < Infinity) this.blockedUntil = now() + reply.retryAfter;
         if (waitTime === 0 || this.expired) this.leave({ busy: true, holder: reply.holder });
         else if (place !== undefined) await this.sleepUntil(this.after(reply.retryAfter));
         else if (!(await this.ear.listen())) await this.sleepUntil(now() + Math.min(reply.retryAfter, POLL));
@@ -145,7 +144,7 @@ export class QueuePlace {
     }
   }
 
-  hear(message: QueueMessage): void {
+  hear(message: PlaceMessage): void {
     if (message.type === 'missed') {
       this.lookAgain();
     } else if (message.type === 'next') {
@@ -180,7 +179,9 @@ export class QueuePlace {
   private giveUp(): void {
     const { name, queue, terms } = this.request;
     const request = { name, owner: this.owner, queue };
-    void this.context.releaser.release(request, now() + terms.leaseTime, { insist: this.doubtful });
+    const until = now() + terms.leaseTime;
+    const placeUntil = Math.max(until, this.blockedUntil) + terms.leaseTime + PLACE_LIFE;
+    void this.context.releaser.release(request, until, { insist: this.doubtful, placeUntil });
   }
 
   private grant({ grantedAt, leaseTime, fencingToken }: Omit<TenureOrigin, 'owner'>): void {
@@ -203,7 +204,7 @@ export class QueuePlace {
     // First of all: somebody waits for it.
     this.answer(answer);
     this.waitTimer?.clear();
-    if (this.onAbort !== undefined) this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.ignoreSignal?.();
     this.resume?.();
   }
 

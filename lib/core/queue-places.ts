@@ -1,8 +1,9 @@
 import { LockClosedError } from '../lock.errors.js';
-import { CLAIM, type QueueMessage, type Subscription } from '../stores/lock-store.js';
+import { CLAIM, type ReleaseReply } from '../stores/lock-store.js';
 import { now } from './deadline.js';
 import { Departures } from './departures.js';
-import { type Ear, type PlacesContext, type QueuedRequest, QueuePlace } from './queue-place.js';
+import type { Ear } from './inbox.js';
+import { type PlaceMessage, type PlacesContext, type QueuedRequest, QueuePlace } from './queue-place.js';
 import type { Tenure } from './tenure.js';
 import type { Busy, TenureKeeper } from './waiting.js';
 
@@ -11,17 +12,14 @@ import type { Busy, TenureKeeper } from './waiting.js';
  * the order across processes is the promise; the store tells when its turn has come. Each also looks again by itself,
  * at the time that the store has named: a message may be lost.
  */
-export class QueuePlaces implements TenureKeeper, Ear {
+export class QueuePlaces implements TenureKeeper {
   private readonly places = new Map<string, QueuePlace>();
   private readonly departures = new Departures();
-  private subscription: Subscription | undefined;
-  /** The last attempt to hear messages has failed. */
-  private deaf = false;
-  private closed = false;
-  private subscribing: Promise<boolean> | undefined;
+  /** The exclusive holds, by name. */
+  private readonly exclusive = new Map<string, Tenure>();
 
   constructor(
-    private readonly client: string,
+    private readonly ear: Ear,
     private readonly context: PlacesContext,
   ) {}
 
@@ -42,7 +40,7 @@ export class QueuePlaces implements TenureKeeper, Ear {
   join(request: QueuedRequest): Promise<Tenure | Busy> {
     return new Promise((resolve, reject) => {
       const owner = this.context.nextOwner();
-      const place = new QueuePlace(owner, request, this.context, this, (answer) => {
+      const place = new QueuePlace(owner, request, this.context, this.ear, (answer) => {
         this.places.delete(owner);
         if ('busy' in answer || answer instanceof Error)
           this.departures.add({ name: request.name, owner, queue: request.queue });
@@ -54,55 +52,33 @@ export class QueuePlaces implements TenureKeeper, Ear {
     });
   }
 
-  release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
+  /** The store has granted a hold. One of this process that would have kept it out is gone. */
+  begun(tenure: Tenure, beside: string | undefined): void {
+    const { name, queue, fencingToken } = tenure;
+    const former = this.exclusive.get(name);
+    // The answers may come in another order than the grants.
+    const isGone = former !== undefined && former.owner !== beside && former.fencingToken < fencingToken;
+    if (queue?.mode === 'exclusive') this.exclusive.set(name, tenure);
+    if (isGone) former.lose('taken');
+  }
+
+  release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
     return this.context.giveBack(tenure, keepFor);
   }
 
-  ended({ name, owner, queue }: Tenure): void {
+  ended(tenure: Tenure): void {
+    const { name, owner, queue } = tenure;
+    if (this.exclusive.get(name) === tenure) this.exclusive.delete(name);
     // The store hands over by itself.
     this.departures.add({ name, owner, ...(queue && { queue }) });
   }
 
-  get untried(): boolean {
-    return this.subscription === undefined && !this.deaf;
+  sendAway(refused: (request: QueuedRequest) => boolean): void {
+    for (const place of [...this.places.values()])
+      if (refused(place.request)) place.leave(new LockClosedError(place.request.name));
   }
 
-  get listening(): boolean {
-    return this.subscription?.active === true;
-  }
-
-  async listen(): Promise<boolean> {
-    if (this.listening) return true;
-    this.subscribing ??= this.subscribe().finally(() => {
-      this.subscribing = undefined;
-    });
-    return await this.subscribing;
-  }
-
-  close(): void {
-    this.closed = true;
-    for (const place of [...this.places.values()]) place.leave(new LockClosedError(place.request.name));
-    this.subscription?.close();
-  }
-
-  private async subscribe(): Promise<boolean> {
-    this.subscription?.close();
-    this.subscription = undefined;
-    try {
-      const subscription = await this.context.store.listen(this.client, (message) => {
-        this.hear(message);
-      });
-      if (this.closed) subscription.close();
-      else this.subscription = subscription;
-      this.deaf = false;
-    } catch {
-      // Without messages the places poll; the store's own reports tell of the outage.
-      this.deaf = true;
-    }
-    return this.listening;
-  }
-
-  private hear(message: QueueMessage): void {
+  hear(message: PlaceMessage): void {
     const { owner } = message;
     if (owner === undefined) {
       for (const place of this.places.values()) place.lookAgain();

@@ -2,32 +2,64 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** What a scope holds, under a key that names the client and the lock. */
 export interface ScopedHold {
-  /** How many leases share it; 0 when it is over. */
-  readonly count: number;
   /** The lock's name as the caller gave it. */
   readonly name: string;
   readonly held: boolean;
 }
 
 /**
- * An async context: what a thread is to Redisson. Whatever runs inside re-enters the locks that are held here or
- * further out. Scopes are local knowledge; the store never sees them.
+ * An async context: what a thread is to Redisson. Work inside re-enters the locks that are held here or further out.
+ * Scopes are local knowledge; the store never sees them.
+ *
+ * A scope that was opened for a lock holds that lock and nothing else: what runs in it may be the requests of a server
+ * that the holder has started, and two of them must not pass for one owner.
  */
 export class Scope {
-  /** What ran here is over. Work that it left behind finds nothing new here, and adds nothing. */
+  /** What ran here is over. Work that it left behind finds nothing here. */
   private ended = false;
-  /** Each with the number of those who have put it here. */
+  /** Each with the number of leases that hold it for this scope. */
   private readonly held = new Map<string, Map<ScopedHold, number>>();
-  private readonly parent: Scope | undefined;
+  private parent: Scope | undefined;
+  /**
+   * How many of this scope, those further out and their other branches hold each key: most acquisitions find that none
+   * does, and need not walk outwards through all of them.
+   */
+  private readonly known: Map<string, number>;
   /** The lease that this scope was opened for. */
   lease: { readonly name: string } | undefined;
+  /**
+   * For a scope that is apart: what was held around it, of which it shares nothing. Not the scopes that held it: those
+   * of work that starts its successor apart, again and again, would make an endless chain.
+   */
+  private around: readonly ScopedHold[] = [];
 
-  constructor(parent: Scope | undefined) {
+  /** @param ownsHandMade whether what is acquired by hand directly in it belongs to it */
+  private constructor(
+    parent: Scope | undefined,
+    readonly ownsHandMade: boolean,
+  ) {
     this.parent = parent?.alive();
+    this.known = this.parent?.known ?? new Map<string, number>();
+  }
+
+  /** For the holds of one acquisition, and for the work that runs under them. */
+  static within(parent: Scope | undefined): Scope {
+    return new Scope(parent, false);
+  }
+
+  /** Shares no lock with its surroundings, and has what is acquired by hand in it. */
+  static apart(around: Scope | undefined): Scope {
+    const scope = new Scope(undefined, true);
+    if (around !== undefined) scope.around = [...around.above()].filter((hold) => hold.held);
+    return scope;
   }
 
   find(key: string): ScopedHold | undefined {
-    for (const hold of this.all(key)) return hold;
+    if (!this.known.has(key)) return undefined;
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
+      const holds = scope.held.get(key);
+      if (holds !== undefined) for (const hold of holds.keys()) return hold;
+    }
     return undefined;
   }
 
@@ -42,48 +74,90 @@ export class Scope {
     return false;
   }
 
+  /** Whether work that runs here is part of what runs under a lock, be it one that is not entered again here. */
+  isUnderLock(): boolean {
+    for (const hold of this.above()) if (hold.held) return true;
+    return false;
+  }
+
   /** The lease that this scope, or the nearest one further out, was opened for: of the lock of that name, or of any. */
   innermostLease(name?: string): unknown {
-    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       const { lease } = scope;
       if (lease !== undefined && (name === undefined || lease.name === name)) return lease;
     }
     return undefined;
   }
 
-  add(key: string, hold: ScopedHold): void {
+  /** @returns takes it back, for the lease that has added it */
+  add(key: string, hold: ScopedHold): () => void {
     const holds = this.held.get(key);
-    if (holds === undefined) this.held.set(key, new Map([[hold, 1]]));
-    else holds.set(hold, (holds.get(hold) ?? 0) + 1);
-  }
-
-  /** Takes back one `add`. */
-  remove(key: string, hold: ScopedHold): void {
-    const holds = this.held.get(key);
-    const times = holds?.get(hold) ?? 0;
-    if (times > 1) holds?.set(hold, times - 1);
-    else if (holds?.delete(hold) === true && holds.size === 0) this.held.delete(key);
+    if (holds === undefined) {
+      this.held.set(key, new Map([[hold, 1]]));
+      this.known.set(key, (this.known.get(key) ?? 0) + 1);
+    } else {
+      holds.set(hold, (holds.get(hold) ?? 0) + 1);
+    }
+    return () => {
+      this.remove(key, hold);
+    };
   }
 
   end(): void {
     this.ended = true;
     this.lease = undefined;
-  }
-
-  /** What is held here and further out, under one key or any. */
-  private *all(key?: string): Generator<ScopedHold> {
-    for (let scope = this.alive(); scope !== undefined; scope = scope.parent?.alive()) {
-      const found = key === undefined ? scope.held.values() : [scope.held.get(key)];
-      for (const holds of found) for (const hold of holds?.keys() ?? []) if (hold.count > 0) yield hold;
-    }
+    this.outer();
   }
 
   /** This scope, or the nearest one further out that still runs. */
   alive(): Scope | undefined {
-    // eslint-disable-next-line @typescript-eslint/no-this-alias -- walks outwards from here
-    let scope: Scope | undefined = this;
-    while (scope?.ended === true) scope = scope.parent;
-    return scope;
+    if (!this.ended) return this;
+    let found = this.parent;
+    while (found?.ended === true) found = found.parent;
+    // Work that starts its successor and ends makes a chain of ended scopes, which must neither be walked again by
+    // each of its thousands of members, nor be kept by the last one.
+    let scope = this.parent;
+    while (scope !== undefined && scope !== found) {
+      const next: Scope | undefined = scope.parent;
+      scope.parent = found;
+      scope = next;
+    }
+    this.parent = found;
+    return found;
+  }
+
+  /** The nearest scope further out that still runs. */
+  private outer(): Scope | undefined {
+    this.parent = this.parent?.alive();
+    return this.parent;
+  }
+
+  /** What is held here, further out, and around a scope that is apart from it. */
+  private *above(): Generator<ScopedHold> {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
+      for (const holds of scope.held.values()) yield* holds.keys();
+      yield* scope.around;
+    }
+  }
+
+  private remove(key: string, hold: ScopedHold): void {
+    const holds = this.held.get(key);
+    const times = holds?.get(hold) ?? 0;
+    if (times > 1) holds?.set(hold, times - 1);
+    else if (holds?.delete(hold) === true && holds.size === 0) {
+      this.held.delete(key);
+      const others = (this.known.get(key) ?? 0) - 1;
+      if (others > 0) this.known.set(key, others);
+      else this.known.delete(key);
+    }
+  }
+
+  /** What is held here and further out, under one key or any. */
+  private *all(key?: string): Generator<ScopedHold> {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
+      const found = key === undefined ? scope.held.values() : [scope.held.get(key)];
+      for (const holds of found) if (holds !== undefined) yield* holds.keys();
+    }
   }
 }
 
@@ -92,9 +166,16 @@ const STORAGE = Symbol.for('nestjs-distributed-lock.scopes');
 const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope | undefined> | undefined };
 const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope | undefined>());
 
+/** The scope whose locks, and those further out, are entered again here. */
 export const currentScope = (): Scope | undefined => storage.getStore()?.alive();
+
+/** The scope that owns what is acquired by hand here. Everywhere else such a lease is an owner of its own. */
+export const owningScope = (): Scope | undefined => {
+  const scope = storage.getStore();
+  return scope?.ownsHandMade === true ? scope : undefined;
+};
 
 export const runInScope = <T>(scope: Scope, callback: () => T): T => storage.run(scope, callback);
 
-/** For what is told to somebody else than whoever runs here, and must not find the locks that are held here. */
+/** For callbacks of other code than the code that runs here, such as listeners: the locks that are held here are not theirs. */
 export const runOutsideScopes = <T>(callback: () => T): T => storage.run(undefined, callback);

@@ -1,7 +1,6 @@
 import { LockLostError, type LossReason } from '../lock.errors.js';
 import type { QueueTerms } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
-import { runOutsideScopes } from './scope.js';
 
 /** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
 export interface TenureHolder {
@@ -41,12 +40,14 @@ export const releasedError = (
 export class Tenure {
   readonly owner: string;
   readonly queue: QueueTerms | undefined;
+  /** When the store granted it, on the monotonic clock, and not later. */
+  readonly grantedAt: number;
   /** The last one given out under this tenure. */
   fencingToken: number;
   /** Granted on a claim that has not been confirmed yet. */
   private claimed: boolean;
   /** What the store has last granted, ms. */
-  private granted: number;
+  granted: number;
   /** Until when the store's promise holds, on the monotonic clock. */
   deadline: number;
   /** When `maxHoldTime` of the present holder is over, or a fixed lease that began as a claim. */
@@ -76,6 +77,7 @@ export class Tenure {
   ) {
     this.owner = owner;
     this.queue = queue;
+    this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
     this.granted = leaseTime;
     this.claimed = leaseTime < terms.leaseTime;
@@ -93,9 +95,19 @@ export class Tenure {
     return this.held ? this.endsAt - now() : 0;
   }
 
+  /** ms until `maxHoldTime` of the present holder is over; Infinity where the lease is fixed and has an end of its own. */
+  get timeToHold(): number {
+    return this.terms.renewed ? this.holdUntil - now() : Infinity;
+  }
+
+  /** A fixed lease, which ends when its time is over. One that began as a claim is none before that is confirmed. */
+  get isFixed(): boolean {
+    return !this.terms.renewed && !this.claimed;
+  }
+
   /** It was a fixed lease, and lost only because its time was over. */
   get ranOut(): boolean {
-    return !this.terms.renewed && !this.claimed && this.loss?.reason === 'expired';
+    return this.isFixed && this.loss?.reason === 'expired';
   }
 
   private get endsAt(): number {
@@ -104,8 +116,12 @@ export class Tenure {
 
   /** A renewal was due for half of the time that was left for it, and none has come through. */
   get overdue(): boolean {
-    const unanswered = this.failures > 0 || this.renewing;
-    return !this.ended && unanswered && this.deadline - now() < this.granted / 3;
+    return !this.ended && this.unanswered && this.deadline - now() < this.granted / 3;
+  }
+
+  /** A renewal that has been asked for has not come through. */
+  private get unanswered(): boolean {
+    return !this.isFixed && (this.failures > 0 || this.renewing);
   }
 
   /** The store has confirmed a longer lease. A deadline never moves back. */
@@ -120,7 +136,12 @@ export class Tenure {
   /** From now on the present holder has it until then at most. */
   limit(until: number): void {
     this.holdUntil = until;
-    if (until >= this.deadline || this.ended) return;
+    if (until < this.deadline) this.catchUp();
+  }
+
+  /** The end has come closer than the timer knows. */
+  catchUp(): void {
+    if (this.ended) return;
     clearTimeout(this.lossTimer);
     this.lossTimer = this.armLossTimer();
   }
@@ -137,11 +158,8 @@ export class Tenure {
     clearTimeout(this.lossTimer);
     const loss = new LockLostError(this.name, { reason, owner: this.owner });
     this.loss = loss;
-    // It comes to light wherever somebody looks, mostly at a timer that another request has set.
-    runOutsideScopes(() => {
-      this.onEnd(this);
-      this.holder?.onLost(loss);
-    });
+    this.onEnd(this);
+    this.holder?.onLost(loss);
   }
 
   /** The holder gives it up; what the store is told about it is the caller's business. */
@@ -156,7 +174,7 @@ export class Tenure {
   announceIfOver(): void {
     if (this.ended || now() < this.endsAt) return;
     if (this.terms.renewed && now() >= this.holdUntil) this.lose('max-hold');
-    else this.lose(this.failures > 0 || this.renewing ? 'unreachable' : 'expired');
+    else this.lose(this.unanswered ? 'unreachable' : 'expired');
   }
 
   /** Renewals move the deadline often; the timer catches up when it fires instead of being set anew each time. */

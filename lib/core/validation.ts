@@ -1,6 +1,8 @@
 import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
-import type { AcquireOptions } from '../lock.options.js';
+import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import { RESERVED } from '../stores/lock-store.js';
 import { driftOf } from './deadline.js';
+import { nearest } from './nearest.js';
 
 /** Longer names are more likely a mistake (a body, a token) than a name, and each costs that much on the wire. */
 export const MAX_NAME_BYTES = 1_024;
@@ -20,6 +22,10 @@ export function assertName(name: unknown): asserts name is string {
       `A lock's name must be well-formed Unicode, or two names become one in Redis (found: ${describe(name)})`,
       name,
     );
+  }
+  if (name.includes(RESERVED)) {
+    const rule = `A lock's name must not contain "${RESERVED}", which marks the keys beside the lock`;
+    throw new LockKeyError(`${rule} (found: ${describe(name)})`, name);
   }
 }
 
@@ -45,6 +51,36 @@ export function assertLeaseTime(value: unknown, option = 'leaseTime'): asserts v
   }
 }
 
+/**
+ * A misspelt option would pass for an absent one, and its default for what was asked for.
+ * @param owner what takes the options, for the message
+ */
+export function assertKnownOptions(
+  options: unknown,
+  known: readonly string[],
+  owner: string,
+): asserts options is object {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new LockConfigError('options', 'must be an object', { value: options });
+  }
+  for (const option of Object.keys(options))
+    if (!known.includes(option)) throw unknownOption(option, known, owner);
+}
+
+function unknownOption(option: string, known: readonly string[], owner: string): LockConfigError {
+  const meant = nearest(option, known);
+  const all = known.join(', ');
+  const rule =
+    meant === undefined
+      ? `is not an option of ${owner}; there are ${all}`
+      : `is not an option of ${owner}, did you mean ${meant}? There are ${all}`;
+  return new LockConfigError(option, rule);
+}
+
+/** The options of one acquisition. */
+export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'renew', 'signal'] as const;
+export const USING_OPTIONS = [...ACQUIRE_OPTIONS, 'minHoldTime'] as const;
+
 /** What is given at a call or at a decorator; what is absent has a default. */
 export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: AcquireOptions): void {
   if (waitTime !== undefined) assertTime('waitTime', waitTime, { unbounded: true });
@@ -55,4 +91,20 @@ export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: Acq
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
   }
+}
+
+/**
+ * What `using`, a decorator and an interceptor take besides. A fixed lease ends by itself, so it cannot keep a longer
+ * `minHoldTime`: a callback that takes longer than the lease would leave the lock free before that time is over.
+ */
+export function assertMinHoldTime({ minHoldTime, leaseTime, renew }: UsingOptions): void {
+  if (minHoldTime === undefined) return;
+  assertTime('minHoldTime', minHoldTime);
+  if (leaseTime === undefined || renew === true || minHoldTime <= leaseTime) return;
+  throw new LockConfigError(
+    'minHoldTime',
+    `must not be longer than the fixed lease of ${String(leaseTime)} ms, which ends by itself before it; leave leaseTime ` +
+      'out, or add renew: true',
+    { value: minHoldTime },
+  );
 }

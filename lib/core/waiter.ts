@@ -1,5 +1,6 @@
 import { LockAbortedError } from '../lock.errors.js';
 import { now } from './deadline.js';
+import { onAbort } from './on-abort.js';
 import type { Tenure, Terms } from './tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 
@@ -18,22 +19,21 @@ export class Waiter {
   private timer: WaitTimer | undefined;
   /** The next answer is the last: it does not wait, or its wait time is over. */
   impatient: boolean;
-  private readonly onAbort: (() => void) | undefined;
+  private readonly ignoreSignal: (() => void) | undefined;
 
   constructor(
     private readonly line: Line,
-    private readonly request: WaitRequest,
+    readonly request: WaitRequest,
     private readonly resolve: (answer: Tenure | Busy) => void,
     private readonly reject: (error: Error) => void,
   ) {
     const { signal, waitTime } = request;
     this.impatient = waitTime === 0;
     if (signal === undefined) return;
-    this.onAbort = () => {
+    this.ignoreSignal = onAbort(signal, () => {
       line.leave(this);
       this.refuse(new LockAbortedError(line.name, signal.reason));
-    };
-    signal.addEventListener('abort', this.onAbort, { once: true });
+    });
   }
 
   get terms(): Terms {
@@ -58,7 +58,7 @@ export class Waiter {
 
   private settle(): void {
     this.timer?.clear();
-    if (this.onAbort !== undefined) this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.ignoreSignal?.();
     this.line.answered(this);
   }
 }

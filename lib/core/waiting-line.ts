@@ -1,5 +1,5 @@
 import { isLockUnavailableError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
-import type { AcquireReply, LockStore, Subscription } from '../stores/lock-store.js';
+import type { AcquireReply, LockStore, ReleaseReply, Subscription } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
 import { type Line, Waiter } from './waiter.js';
@@ -40,6 +40,8 @@ export interface LineContext extends WaitingContext {
   open(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
+  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
+  look(tenure: Tenure): Promise<void>;
 }
 
 /**
@@ -47,7 +49,8 @@ export interface LineContext extends WaitingContext {
  * at its head: a hundred waiters cost what one costs.
  *
  * The line tries, subscribes, tries again (the release may have come in between), then sleeps until a message, the
- * end of the holder's lease, or somebody who wants an answer now.
+ * end of the holder's lease, or somebody who wants an answer now. Where the holder is of this process, it sleeps until that
+ * one is done, and asks the store whether the hold still stands before it refuses a caller for it.
  */
 export class WaitingLine implements TenureKeeper, Line {
   /** In the order of their arrival. Made when somebody comes: most lines of many hold a lock and nobody waits. */
@@ -55,6 +58,8 @@ export class WaitingLine implements TenureKeeper, Line {
   /** The hold of this process, if it has one. */
   private tenure: Tenure | undefined;
   private attempt: Attempt | undefined;
+  /** A question about the hold of this process that is under way. */
+  private look: { sentAt: number } | undefined;
   private contending = false;
   private subscription: Subscription | undefined;
   private subscribing: Promise<boolean> | undefined;
@@ -82,9 +87,6 @@ export class WaitingLine implements TenureKeeper, Line {
    * @throws LockAbortedError, LockUnavailableError, LockKindMismatchError, LockClosedError
    */
   join(request: WaitRequest): Promise<Tenure | Busy> {
-    if (request.waitTime === 0 && this.tenure?.held === true) {
-      return Promise.resolve({ busy: true, holder: this.tenure.owner });
-    }
     return new Promise((resolve, reject) => {
       const waiter = new Waiter(this, request, resolve, reject);
       (this.waiters ??= new Set()).add(waiter);
@@ -100,18 +102,26 @@ export class WaitingLine implements TenureKeeper, Line {
   /**
    * Gives the tenure to the next in line without asking the store, or back to the store.
    * @param keepFor ms for which nobody gets it
-   * @returns as Releaser.release; true after a hand-off
+   * @returns as Releaser.release
    */
-  async release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined> {
-    if (keepFor === undefined && this.tenure === tenure && this.handOff(tenure)) return true;
-    this.yielding = this.length > 0;
-    this.woken = false;
+  async release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
+    // The release of a lease that the store had forgotten says nothing of what the line has heard since.
+    if (this.tenure === tenure) {
+      if (keepFor === undefined && this.handOff(tenure)) return 'released';
+      this.yielding = this.length > 0;
+      this.woken = false;
+    }
     return await this.context.giveBack(tenure, keepFor);
   }
 
-  /** The lock has come by another way than this line's own request. */
+  /** The store has granted the lock. A hold from before, which the line still believes in, is gone. */
   adopt(tenure: Tenure): void {
+    const former = this.tenure;
     this.tenure = tenure;
+    if (former === undefined) return;
+    // The answers may come in another order than the grants.
+    if (former.fencingToken > tenure.fencingToken) this.tenure = former;
+    (this.tenure === tenure ? former : tenure).lose('taken');
   }
 
   /** The tenure is over, lost or released. */
@@ -122,8 +132,9 @@ export class WaitingLine implements TenureKeeper, Line {
     this.rest();
   }
 
-  close(): void {
+  sendAway(refused: (request: WaitRequest) => boolean): void {
     for (const waiter of this.waiters ?? []) {
+      if (!refused(waiter.request)) continue;
       this.leave(waiter);
       waiter.refuse(new LockClosedError(this.name));
     }
@@ -166,10 +177,10 @@ export class WaitingLine implements TenureKeeper, Line {
   private async contend(): Promise<void> {
     this.contending = true;
     for (let head = this.head; head !== undefined; head = this.head) {
-      if (this.tenure !== undefined) {
+      if (this.tenure?.held === true) {
         // Held here. What follows the release is heard only by who has subscribed before it.
-        void this.listen();
-        this.refuseImpatient(now(), { busy: true, holder: this.tenure.owner });
+        if (this.hasWaiter({ impatient: false })) void this.listen();
+        if (this.hasWaiter({ impatient: true })) void this.lookAt(this.tenure);
         this.woken = false;
         await this.sleepUntil(Infinity);
       } else if (this.yielding) {
@@ -228,10 +239,30 @@ export class WaitingLine implements TenureKeeper, Line {
       this.storeAnswered();
       const { fencingToken } = reply;
       const { owner, terms, sentAt } = attempt;
-      this.tenure = this.context.open(this, terms, { owner, fencingToken, grantedAt: sentAt, leaseTime });
-      taker.grant(this.context.begin(this.tenure));
+      const tenure = this.context.open(this, terms, { owner, fencingToken, grantedAt: sentAt, leaseTime });
+      this.adopt(tenure);
+      taker.grant(this.context.begin(tenure));
       return 0;
     }
+  }
+
+  /** Asks the store about the hold of this process, once for all who want to know. */
+  private async lookAt(tenure: Tenure): Promise<void> {
+    if (this.look !== undefined) return;
+    const look = { sentAt: now() };
+    this.look = look;
+    await Promise.resolve(); // whoever asks in the same turn shares the answer
+    look.sentAt = now();
+    let answer: Busy | Error = { busy: true, holder: tenure.owner };
+    try {
+      await this.context.look(tenure);
+    } catch (error) {
+      answer = error as Error;
+    }
+    this.look = undefined;
+    if (this.tenure !== tenure || !tenure.held) return;
+    this.refuseImpatient(look.sentAt, answer);
+    this.resume?.();
   }
 
   private busy(attempt: Attempt, retryAfter: number, holder: string | undefined): number {
@@ -269,7 +300,7 @@ export class WaitingLine implements TenureKeeper, Line {
     this.failuresInRow = 0;
   }
 
-  private takeBack({ owner }: Attempt, leaseTime: number, insist = false): Promise<boolean | undefined> {
+  private takeBack({ owner }: Attempt, leaseTime: number, insist = false): Promise<ReleaseReply | undefined> {
     return this.context.releaser.release({ name: this.name, owner }, now() + leaseTime, { insist });
   }
 
@@ -280,6 +311,11 @@ export class WaitingLine implements TenureKeeper, Line {
     }
   }
 
+  private hasWaiter({ impatient }: { readonly impatient: boolean }): boolean {
+    for (const waiter of this.waiters ?? []) if (waiter.impatient === impatient) return true;
+    return false;
+  }
+
   private expireAt(waiter: Waiter, moment: number): void {
     waiter.expireAt(moment, () => {
       this.expire(waiter);
@@ -287,13 +323,21 @@ export class WaitingLine implements TenureKeeper, Line {
   }
 
   private expire(waiter: Waiter): void {
-    const lastCall = (this.attempt?.sentAt ?? -Infinity) + GRACE;
+    if (this.tenure?.held === true && !waiter.impatient) {
+      // Not for a hold that only this process may believe in.
+      waiter.impatient = true;
+      this.expireAt(waiter, now() + GRACE);
+      this.wake();
+      return;
+    }
+    const asking = this.attempt ?? this.look;
+    const lastCall = (asking?.sentAt ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       waiter.impatient = true;
       this.expireAt(waiter, lastCall);
       return;
     }
-    const silence = this.attempt === undefined ? undefined : unanswered(this.name, this.attempt.sentAt);
+    const silence = asking === undefined ? undefined : unanswered(this.name, asking.sentAt);
     this.leave(waiter);
     const holder = this.tenure?.owner ?? this.lastHolder;
     waiter.refuse(this.lastFailure ?? silence ?? { busy: true, holder });
@@ -333,7 +377,7 @@ export class WaitingLine implements TenureKeeper, Line {
     this.subscription = undefined;
     try {
       const subscription = await this.context.store.subscribe(this.name, () => {
-        this.wake();
+        this.hear();
       });
       if (this.contending) this.subscription = subscription;
       else subscription.close();
@@ -342,6 +386,14 @@ export class WaitingLine implements TenureKeeper, Line {
       // Without messages the line polls; the store's own reports tell of the outage.
       return false;
     }
+  }
+
+  /** A release, or messages may have been missed. */
+  private hear(): void {
+    const { tenure } = this;
+    // A hold that goes on is not what has been released. The message of the release before it may be this late.
+    if (tenure !== undefined && now() - tenure.grantedAt > MESSAGE_ROUND) void this.lookAt(tenure);
+    this.wake();
   }
 
   private wake(): void {

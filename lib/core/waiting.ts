@@ -1,5 +1,7 @@
 import { isLockUnavailableError, LockUnavailableError } from '../lock.errors.js';
 import { now, timerAt } from './deadline.js';
+import type { Scope } from './scope.js';
+import type { ReleaseReply } from '../stores/lock-store.js';
 import type { Releaser } from '../stores/releaser.js';
 import type { Tenure, Terms } from './tenure.js';
 
@@ -15,15 +17,17 @@ export interface WaitRequest {
   /** ms; 0 asks once, Infinity waits for ever. */
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
+  /** Where it was made: what runs under a lock gets further ones while the client drains. */
+  readonly inside?: Scope | undefined;
 }
 
 /** Takes a tenure back when its holder is done with it, or it is over. */
 export interface TenureKeeper {
   /**
    * @param keepFor ms for which nobody gets it
-   * @returns whether the store still knew it; undefined when the store has not answered yet
+   * @returns what the store has answered; undefined when it has not yet
    */
-  release(tenure: Tenure, keepFor?: number): Promise<boolean | undefined>;
+  release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined>;
   ended(tenure: Tenure): void;
 }
 
@@ -40,7 +44,7 @@ export interface WaitingContext {
   /** The lease to ask the store for. */
   initialLease(terms: Terms): number;
   /** Sends the release, then ends the tenure: whoever asks next comes behind it. */
-  giveBack(tenure: Tenure, keepFor: number | undefined): Promise<boolean | undefined>;
+  giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined>;
 }
 
 export function tooLate(name: string): LockUnavailableError {

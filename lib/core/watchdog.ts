@@ -8,12 +8,19 @@ import { releasedError, type Tenure } from './tenure.js';
 const FIRST_RETRY = 50;
 
 /**
+ * ms from one look at a fixed lease to the next: a third of it, as for renewals. Short ones are over before the least, and
+ * cost no command more.
+ */
+const betweenLooks = ({ granted }: Tenure): number => Math.max(granted / 3, 250);
+
+/**
  * Renews the leases of this process: each at a third of its time, together with all that are due soon after, so that
  * many leases cost few commands. A renewal that fails is tried again until the lease's own deadline; the end of the
- * lease itself is the tenure's to announce.
+ * lease itself is the tenure's to announce. A fixed lease is looked at instead, in the same rounds: it may have been
+ * deleted or taken away.
  */
 export class Watchdog {
-  /** Each with the moment of its next renewal. */
+  /** Each with the moment of its next renewal or look. */
   private readonly watched = new Map<Tenure, number>();
   /** By node, so that one which does not answer holds up nobody else's renewals. */
   private readonly lanes = new Map<string, RenewalLane>();
@@ -25,21 +32,29 @@ export class Watchdog {
     private readonly onFailure: (names: readonly string[], error: unknown) => void,
   ) {}
 
-  /** @param renewAt the first renewal, a third into what the store has granted */
-  watch(tenure: Tenure, renewAt: number): void {
-    this.watched.set(tenure, renewAt);
-    this.wakeAt(renewAt);
+  /** @param since when the store has granted what it has; the first renewal comes a third of that later */
+  watch(tenure: Tenure, since: number): void {
+    const due = since + (tenure.isFixed ? betweenLooks(tenure) : tenure.granted / 3);
+    if (tenure.isFixed && due >= tenure.deadline) return;
+    this.watched.set(tenure, due);
+    this.wakeAt(due);
   }
 
   forget(tenure: Tenure): void {
     if (this.watched.delete(tenure) && this.watched.size === 0) this.sleep();
   }
 
-  /** ms until the lease that is closest to its deadline ends; undefined when nothing is watched. */
+  /** The machine has been suspended: what is due is due now, whatever the timer says. */
+  catchUp(): void {
+    this.sleep();
+    this.renewDue();
+  }
+
+  /** ms until the lease that is closest to its deadline ends; undefined when nothing is renewed. */
   headroom(): number | undefined {
     let least: number | undefined;
     for (const tenure of this.watched.keys()) {
-      least = Math.min(least ?? Infinity, tenure.deadline - now());
+      if (!tenure.isFixed) least = Math.min(least ?? Infinity, tenure.deadline - now());
     }
     return least;
   }
@@ -72,7 +87,20 @@ export class Watchdog {
     if (tenure.keptUntil === mayBeKeptUntil) tenure.keptUntil = keptUntil;
     if (state === 'held') tenure.extend(sentAt, leaseTime);
     else tenure.lose(state ?? 'deleted');
+    if (tenure.held && tenure.isFixed) this.watch(tenure, sentAt);
     if (!tenure.held) throw tenure.loss ?? releasedError(tenure);
+  }
+
+  /**
+   * Asks the store about holds at once, which prolongs none. Those that are gone are lost.
+   * @returns for each a promise that rejects when the store did not answer
+   */
+  look(tenures: readonly Tenure[]): readonly Promise<void>[] {
+    const answers = this.ask(tenures.map(({ name, owner }) => ({ name, owner, leaseTime: 0 })));
+    return tenures.map(async (tenure, index) => {
+      const state = (await answers[index]) ?? 'deleted';
+      if (state !== 'held') tenure.lose(state);
+    });
   }
 
   private wakeAt(moment: number): void {
@@ -127,20 +155,21 @@ export class Watchdog {
     const failures = new Map<unknown, string[]>();
     await Promise.all(
       due.map(async (tenure, index) => {
-        let renewAt = sentAt + tenure.terms.leaseTime / 3;
+        let renewAt = sentAt + (tenure.isFixed ? betweenLooks(tenure) : tenure.terms.leaseTime / 3);
         try {
           const state = (await renewals[index]) ?? 'deleted';
-          if (state === 'held') tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
-          else tenure.lose(state);
-          // A fixed lease is here only until its claim is confirmed.
-          if (!tenure.terms.renewed) this.forget(tenure);
+          if (state !== 'held') tenure.lose(state);
+          else if (!tenure.isFixed) tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
         } catch (error) {
-          // Only an outage's first failure is news.
-          if (tenure.failures++ === 0) {
-            failures.set(error, [...(failures.get(error) ?? []), tenure.name]);
+          // A look that got no answer costs nothing: the next round comes.
+          if (!tenure.isFixed) {
+            // Only an outage's first failure is news.
+            if (tenure.failures++ === 0) {
+              failures.set(error, [...(failures.get(error) ?? []), tenure.name]);
+            }
+            const pause = FIRST_RETRY * 2 ** Math.min(tenure.failures - 1, 10);
+            renewAt = now() + Math.min(pause, tenure.terms.leaseTime / 6);
           }
-          const pause = FIRST_RETRY * 2 ** Math.min(tenure.failures - 1, 10);
-          renewAt = now() + Math.min(pause, tenure.terms.leaseTime / 6);
         }
         tenure.renewing = false;
         if (!this.watched.has(tenure)) return;
@@ -164,6 +193,6 @@ export class Watchdog {
 }
 
 function requestFor(tenure: Tenure, sentAt: number): RenewRequest {
-  const leaseTime = leaseWithin(tenure.terms.leaseTime, tenure.holdUntil - sentAt);
-  return { name: tenure.name, owner: tenure.owner, leaseTime };
+  const { name, owner, terms, holdUntil, isFixed } = tenure;
+  return { name, owner, leaseTime: isFixed ? 0 : leaseWithin(terms.leaseTime, holdUntil - sentAt) };
 }

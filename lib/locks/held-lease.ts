@@ -1,24 +1,20 @@
 import { now } from '../core/deadline.js';
-import type { LockClient } from '../core/lock-client.js';
-import type { Scope } from '../core/scope.js';
 import { releasedError } from '../core/tenure.js';
 import { assertLeaseTime } from '../core/validation.js';
 import type { Hold } from './hold.js';
 import { leaseJson } from './lease-json.js';
-import type { Lease } from './lock.js';
+import type { OwnLease } from './scoped-lock.js';
 
-export class HeldLease implements Lease {
+export class HeldLease implements OwnLease {
   private readonly since = now();
   private releasing: Promise<void> | undefined;
 
   constructor(
     private readonly hold: Hold,
-    private readonly client: LockClient,
-    /** Where it was entered again: that may go on when the scope that the hold began in is over. */
-    private readonly scope?: Scope,
+    /** Takes the hold out of the scope that has it by this lease. */
+    private readonly forget: (() => void) | undefined,
   ) {
-    hold.leases = [...hold.leases, this];
-    scope?.add(hold.scopeKey, hold);
+    hold.join(this);
   }
 
   get name(): string {
@@ -50,9 +46,14 @@ export class HeldLease implements Lease {
   }
 
   async extend(leaseTime: number): Promise<void> {
+    this.assertExtensible(leaseTime);
+    await this.hold.extend(leaseTime);
+  }
+
+  assertExtensible(leaseTime: number): void {
     assertLeaseTime(leaseTime);
     this.assertHeld();
-    await this.client.watchdog.extend(this.hold.tenure, leaseTime);
+    this.hold.assertLasting(leaseTime);
   }
 
   assertHeld(): void {
@@ -75,8 +76,7 @@ export class HeldLease implements Lease {
   }
 
   private leave(keepUntil: number): Promise<void> {
-    this.hold.leases = this.hold.leases.filter((lease) => lease !== this);
-    this.scope?.remove(this.hold.scopeKey, this.hold);
-    return this.hold.leave(keepUntil);
+    this.forget?.();
+    return this.hold.leave(this, keepUntil);
   }
 }

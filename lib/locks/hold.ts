@@ -1,8 +1,8 @@
 import { now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
-import type { Scope, ScopedHold } from '../core/scope.js';
+import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureHolder } from '../core/tenure.js';
-import type { LockLostError } from '../lock.errors.js';
+import { LockConfigError, type LockLostError } from '../lock.errors.js';
 import type { Lease } from './lock.js';
 
 /**
@@ -10,12 +10,13 @@ import type { Lease } from './lock.js';
  * it: the count lives here and not in Redis, so that a command sent twice cannot count twice.
  */
 export class Hold implements TenureHolder, ScopedHold {
-  count = 1;
-  /** Those that share it and have not been released. */
-  leases: readonly Lease[] = [];
+  /** How many leases share it; 0 when it is over. */
+  count = 0;
   /** Grows at every hand-off of the tenure, but not for this owner. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
+  /** Those that share it: mostly one, for which no Set is made. */
+  private shares: Lease | Set<Lease> | undefined;
   private readonly since = now();
   private keepUntil = -Infinity;
   private controller: AbortController | undefined;
@@ -23,13 +24,10 @@ export class Hold implements TenureHolder, ScopedHold {
   constructor(
     readonly tenure: Tenure,
     private readonly client: LockClient,
-    private readonly scope: Scope | undefined,
-    readonly scopeKey: string,
   ) {
     this.fencingToken = tenure.fencingToken;
     this.loss = tenure.loss;
     tenure.holder = this;
-    scope?.add(scopeKey, this);
   }
 
   get name(): string {
@@ -50,19 +48,55 @@ export class Hold implements TenureHolder, ScopedHold {
     return this.controller.signal;
   }
 
+  /** The leases that share it and have not been released. */
+  get leases(): readonly Lease[] {
+    const { shares } = this;
+    if (shares === undefined) return [];
+    return shares instanceof Set ? [...shares] : [shares];
+  }
+
   onLost(error: LockLostError): void {
     this.loss = error;
-    this.controller?.abort(error);
+    if (this.controller === undefined) return;
+    const { controller } = this;
+    // A loss comes to light wherever a lease is looked at, or at a timer that was set in the scope of another lock.
+    runOutsideScopes(() => {
+      controller.abort(error);
+    });
+  }
+
+  /** One more lease shares it. */
+  join(lease: Lease): void {
+    this.count++;
+    if (this.shares === undefined) this.shares = lease;
+    else if (this.shares instanceof Set) this.shares.add(lease);
+    else this.shares = new Set([this.shares, lease]);
+  }
+
+  /** @throws LockConfigError when `maxHoldTime` ends the hold before a lease of that length would be over */
+  assertLasting(leaseTime: number): void {
+    const { name, timeToHold } = this.tenure;
+    if (leaseTime <= timeToHold) return;
+    throw new LockConfigError(
+      'maxHoldTime',
+      `leaves this hold ${String(Math.floor(timeToHold))} ms, so its lease cannot last for ${String(leaseTime)} ms`,
+      { key: name },
+    );
+  }
+
+  async extend(leaseTime: number): Promise<void> {
+    await this.client.watchdog.extend(this.tenure, leaseTime);
   }
 
   /**
    * One of the leases that share it is given back; with the last one the lock is.
    * @param keepUntil until when nobody else is to get the lock; the latest of what the leases say counts
    */
-  async leave(keepUntil: number): Promise<void> {
+  async leave(lease: Lease, keepUntil: number): Promise<void> {
     this.keepUntil = Math.max(this.keepUntil, keepUntil);
+    if (this.shares instanceof Set) this.shares.delete(lease);
+    else this.shares = undefined;
     if (--this.count > 0) return;
-    this.scope?.remove(this.scopeKey, this);
     const { name, owner } = this.tenure;
     const keepFor = Math.ceil(this.keepUntil - now());
     const loss = await this.client.release(this.tenure, keepFor > 0 ? keepFor : undefined);

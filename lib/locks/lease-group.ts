@@ -1,9 +1,12 @@
+import { onAbort } from '../core/on-abort.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
 /** The leases of a multi-lock as one: held while all are, lost with the first, released together. */
 export class LeaseGroup implements OwnLease {
-  private anyLost: AbortSignal | undefined;
+  private loss: AbortController | undefined;
+  private ignoreLosses: readonly (() => void)[] = [];
+  private released = false;
 
   constructor(
     readonly name: string,
@@ -25,8 +28,7 @@ export class LeaseGroup implements OwnLease {
   }
 
   get signal(): AbortSignal {
-    this.anyLost ??= AbortSignal.any(this.leases.map((lease) => lease.signal));
-    return this.anyLost;
+    return (this.loss ??= this.listenForLoss()).signal;
   }
 
   get held(): boolean {
@@ -39,7 +41,13 @@ export class LeaseGroup implements OwnLease {
   }
 
   async extend(leaseTime: number): Promise<void> {
+    this.assertExtensible(leaseTime);
     await Promise.all(this.leases.map((lease) => lease.extend(leaseTime)));
+  }
+
+  /** Of all, before the first one is extended. */
+  assertExtensible(leaseTime: number): void {
+    for (const lease of this.leases) lease.assertExtensible(leaseTime);
   }
 
   assertHeld(): void {
@@ -47,6 +55,8 @@ export class LeaseGroup implements OwnLease {
   }
 
   async release(minHoldTime?: number): Promise<void> {
+    this.released = true;
+    for (const ignore of this.ignoreLosses) ignore();
     await Promise.all(this.leases.map((lease) => lease.release(minHoldTime)));
   }
 
@@ -56,5 +66,17 @@ export class LeaseGroup implements OwnLease {
 
   toJSON(): object {
     return leaseJson(this);
+  }
+
+  /** A member may be the lease of an enclosing scope, which outlives this one: nothing stays with its signal. */
+  private listenForLoss(): AbortController {
+    const loss = new AbortController();
+    this.ignoreLosses = this.leases.map(({ signal }) =>
+      onAbort(signal, () => {
+        loss.abort(signal.reason);
+      }),
+    );
+    if (this.released) for (const ignore of this.ignoreLosses) ignore();
+    return loss;
   }
 }

@@ -7,10 +7,15 @@ export interface Lock {
 
   /**
    * Waits for the lock, `waitTime` at most (the module's default: 10 s). `{ waitTime: Infinity }` waits for ever.
+   *
+   * The lease is an owner of its own: a second `acquire` waits for it, also in the same async context. Two cases are
+   * different. Inside of `using`, the decorator or the interceptor, `acquire` re-enters the lock that these hold. And
+   * what is acquired directly in {@link LockService.runInScope} belongs to that scope, which re-enters it.
    * @throws LockTimeoutError when it is still busy then
    * @throws LockUnavailableError when the store did not answer in time
    * @throws LockAbortedError when `signal` fires
-   * @throws LockLostError when this scope held the lock and has lost it
+   * @throws LockLostError when it re-enters a hold that has been lost
+   * @throws LockConfigError when it re-enters a hold for a fixed lease that is longer than `maxHoldTime` leaves
    * @throws LockClosedError when the application is shutting down
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
@@ -19,8 +24,9 @@ export interface Lock {
   tryAcquire(options?: AcquireOptions): Promise<Lease | null>;
 
   /**
-   * Holds the lock while the callback runs, in a scope of its own: what it calls re-enters the lock. The lock is
-   * released whatever happens; the caller gets the callback's own result or error, never one of the release.
+   * Holds the lock while the callback runs, in a scope that holds this lock and nothing else: what the callback calls
+   * re-enters the lock. The lock is released whatever happens; the caller gets the callback's own result or error,
+   * never one of the release.
    */
   using<T>(callback: (lease: Lease) => T | Promise<T>): Promise<T>;
   using<T>(options: UsingOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
@@ -28,18 +34,27 @@ export interface Lock {
   /** Whether anyone holds it, as the store knows. */
   isLocked(): Promise<boolean>;
 
-  /** Whether the current scope holds it. Asks nobody. */
+  /**
+   * Whether the current scope holds it: whether `using`, the decorator or the interceptor has taken it around this
+   * code, or `acquire` directly in `runInScope`. What else was acquired by hand is known by its lease alone. Sends
+   * nothing.
+   */
   isHeld(): boolean;
 
-  /** How often the current scope has entered it; 0 when it does not hold it. */
+  /**
+   * How many leases share the hold of the current scope, those that were acquired by hand inside of it included; 0 when
+   * it does not hold the lock.
+   */
   holdCount(): number;
 
   /** What is left of the present hold in the store, whoever has it: 0 when free, Infinity when it has no end. */
   remainingTime(): Promise<number>;
 
   /**
-   * Takes the lock away from whoever holds it: an administrator's way out, because that holder goes on without it.
-   * @returns false when nobody held it
+   * Takes the lock away from its holders: an administrator's way out, because they go on without it. Those of this process,
+   * and those that have held it for a second, are told at once, others within a third of their lease. The side of a
+   * read-write lock takes only what is held on that side: `read` the readers, `write` the writer.
+   * @returns false when there was no holder
    */
   forceRelease(): Promise<boolean>;
 }
@@ -72,6 +87,7 @@ export interface Lease extends AsyncDisposable {
 
   /**
    * Makes the lease last at least so long from now. Never shortens it.
+   * @throws LockConfigError when that is longer than `maxHoldTime` leaves; nothing is sent then
    * @throws LockLostError when it is gone
    * @throws LockUnavailableError when the store did not answer; the lease is as it was
    */

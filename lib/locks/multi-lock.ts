@@ -4,33 +4,27 @@ import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
+import { inQuotes } from '../lock.text.js';
 import { LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
-import { PlainGroup } from './plain-group.js';
-import { PlainLock } from './plain-lock.js';
+import { type Refusal, type Round, Rounds } from './rounds.js';
 import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
+import { Semaphore } from './semaphore.js';
+import { type Unit, unitsOf } from './unit.js';
 
-/** What is taken in one step: plain locks that live together, or any other lock for itself. */
-interface Unit {
-  readonly name: string;
-  enter(
-    scope: Scope | undefined,
-    options: AcquireOptions & { waitTime: number },
-  ): Promise<readonly OwnLease[] | Busy>;
-}
-
-/**
- * Several locks as one: all or none. While it waits it holds nothing, so two of them that want the same locks in
- * different order cannot block each other.
- */
+/** Several locks as one: all or none. How it waits for them is said at {@link Rounds}. */
 export class MultiLock extends ScopedLock {
   readonly name: string;
   readonly identity: string;
+  readonly place: string;
   private readonly members: readonly ScopedLock[];
   private readonly units: readonly Unit[];
 
-  constructor(locks: readonly Lock[], defaultWaitTime: number) {
-    super(defaultWaitTime);
+  constructor(
+    locks: readonly Lock[],
+    private readonly defaults: { readonly waitTime: number; readonly maxHoldTime: number },
+  ) {
+    super(defaults.waitTime);
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new LockConfigError('locks', 'a multi-lock needs at least one lock', { value: locks });
     }
@@ -39,8 +33,10 @@ export class MultiLock extends ScopedLock {
       if (!isScopedLock(lock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
-      for (const member of lock instanceof MultiLock ? lock.members : [lock])
+      for (const member of lock instanceof MultiLock ? lock.members : [lock]) {
+        assertOnePermit(members.get(member.identity), member);
         members.set(member.identity, member);
+      }
     }
     // One order for all: whoever wants the same locks meets the others at the first of them.
     this.members = [...members.values()].sort(
@@ -49,39 +45,51 @@ export class MultiLock extends ScopedLock {
     this.units = unitsOf(this.members);
     this.name = this.members.map((member) => member.name).join(',');
     this.identity = this.members.map((member) => member.identity).join(',');
+    this.place = this.identity;
   }
 
   async enter(
-    scope: Scope | undefined,
+    inside: Scope | undefined,
+    into: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
   ): Promise<OwnLease | Busy> {
+    this.assertEnterable(inside, options);
     const until = now() + options.waitTime;
-    // The members are one owner's, also where the caller has no scope: whoever writes may read as well.
-    const shared = scope ?? new Scope(undefined);
-    let order = this.units;
+    // The members are one owner's, also where no scope is to hold them: whoever writes may read as well.
+    const shared = into ?? Scope.within(inside);
+    const rounds = new Rounds(this.members, this.units, this.mostHold(options));
+    let round = rounds.current;
     for (;;) {
-      const { leases, refusal } = await enterInOrder(order, shared, options, until);
+      const { leases, refusal } = await enterInOrder(round, shared, options, until);
       const group = new LeaseGroup(this.name, leases);
-      if (refusal === undefined && group.held) return group;
+      if (refusal === undefined && (await isWhole(group, round, options))) return group;
       await group.release();
       const answer = refusal?.answer ?? this.endedMeanwhile();
       if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
-        return answer;
+        return { busy: true, holder: answer.holder };
       }
-      // Whoever was in the way is waited for, and then comes first. The two sides of a read-write lock stay together,
-      // and in their order: a reader cannot become the writer.
-      const isFirst = ({ name }: Unit) => Number(name === refusal?.by.name);
-      order = this.units.toSorted((a, b) => isFirst(b) - isFirst(a));
+      if (refusal !== undefined) round = rounds.next(refusal);
       // Two that have met like this would meet again, if they went on at the same pace.
       await sleep(Math.random() * Math.min(4, until - now()));
     }
+  }
+
+  /** Some members may be held for so long before the last is there, ms. */
+  private mostHold({ leaseTime, renew }: AcquireOptions): number {
+    const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
+    return Math.max(1, Math.min(fixed, this.defaults.maxHoldTime) / 2);
   }
 
   private endedMeanwhile(): LockUnavailableError {
     // That says nothing about who holds the others.
     const cause = new Error('a lease ended before the last of the locks was taken');
     return new LockUnavailableError(this.name, { cause });
+  }
+
+  /** Of all, before the first one is asked for. */
+  assertEnterable(inside: Scope | undefined, options: AcquireOptions & { waitTime: number }): void {
+    for (const member of this.members) member.assertEnterable(inside, options);
   }
 
   countHolds(scope: Scope | undefined): number {
@@ -103,60 +111,67 @@ export class MultiLock extends ScopedLock {
   }
 }
 
+/** @throws LockConfigError for a semaphore that is given twice: which of its sizes, and how many of its permits? */
+function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void {
+  if (!(given instanceof Semaphore) || !(again instanceof Semaphore)) return;
+  const { name } = again;
+  const sizes = `${String(given.permits)} and with ${String(again.permits)}`;
+  const rule =
+    given.permits === again.permits
+      ? `a multi-lock takes one permit of a semaphore, and "${inQuotes(name)}" is given twice; acquire further permits one by one`
+      : `a multi-lock needs one size of a semaphore, and "${inQuotes(name)}" is given with ${sizes} permits`;
+  throw new LockConfigError('locks', rule, { key: name });
+}
+
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
 
 /** An error that a second try cannot turn. */
 const isFinal = (answer: Busy | Error): boolean =>
   answer instanceof Error && (!isLockUnavailableError(answer) || answer.permanent);
 
-/** Enters one after the other, as far as it goes. Only the first is waited for: then nothing is held yet. */
+/**
+ * Whether all members are held for as long as was asked for. The first of a round in order have been held for a while
+ * already: a fixed lease begins when the last is there.
+ */
+async function isWhole(
+  group: LeaseGroup,
+  { hold }: Round,
+  { leaseTime, renew }: AcquireOptions,
+): Promise<boolean> {
+  if (!group.held) return false;
+  if (hold === 0 || leaseTime === undefined || renew === true) return true;
+  try {
+    await group.extend(leaseTime);
+  } catch {
+    return false;
+  }
+  return group.held;
+}
+
+/** Enters one after the other, as far as it goes. */
 async function enterInOrder(
-  order: readonly Unit[],
+  { units, hold }: Round,
   scope: Scope,
   options: AcquireOptions & { waitTime: number },
   until: number,
-): Promise<{ leases: readonly OwnLease[]; refusal?: { by: Unit; answer: Busy | Error } }> {
+): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
   const leases: OwnLease[] = [];
-  for (const unit of order) {
+  const began = now();
+  let waited = 0;
+  let holdUntil = Infinity;
+  for (const unit of units) {
     // Never more than was given: the sum of two long times is rounded.
-    const left = Math.min(options.waitTime, Math.max(0, Math.ceil(until - now())));
-    const waitTime = unit === order[0] ? left : 0;
+    const waitTime = Math.min(options.waitTime, Math.max(0, Math.ceil(Math.min(until, holdUntil) - now())));
+    const isFirst = unit === units[0];
     try {
-      const entered = await unit.enter(scope, { ...options, waitTime });
-      if ('busy' in entered) return { leases, refusal: { by: unit, answer: entered } };
+      const entered = await unit.enter(scope, { ...options, waitTime: isFirst || hold > 0 ? waitTime : 0 });
+      if (isFirst) waited = now() - began;
+      if ('busy' in entered) return { leases, refusal: { by: unit, answer: entered, waited } };
       leases.push(...entered);
+      if (isFirst) holdUntil = now() + hold;
     } catch (error) {
-      return { leases, refusal: { by: unit, answer: error as Error } };
+      return { leases, refusal: { by: unit, answer: error as Error, waited } };
     }
   }
   return { leases };
-}
-
-/** What one step can take, in the members' order. */
-function unitsOf(members: readonly ScopedLock[]): readonly Unit[] {
-  const groups = new Map<string, PlainLock[]>();
-  const units: Unit[] = [];
-  for (const member of members) {
-    if (member instanceof PlainLock) {
-      const { id, store } = member.client;
-      const place = `${id} ${store.placeOf(member.name)}`;
-      const group = groups.get(place);
-      if (group !== undefined) {
-        group.push(member);
-        continue;
-      }
-      const locks = [member];
-      groups.set(place, locks);
-      units.push(new PlainGroup(locks));
-    } else {
-      units.push({
-        name: member.name,
-        enter: async (scope, options) => {
-          const lease = await member.enter(scope, options);
-          return 'busy' in lease ? lease : [lease];
-        },
-      });
-    }
-  }
-  return units;
 }

@@ -10,8 +10,14 @@ export class PlainGroup {
   /** @param locks of one client, and of one place of its store */
   constructor(private readonly locks: readonly PlainLock[]) {}
 
-  get name(): string {
-    return this.locks.map((lock) => lock.name).join(',');
+  /** Where it lives: the locks of one client that one command can take. */
+  static placeOf({ name, client: { id, store } }: PlainLock): string {
+    return `${id} group ${store.placeOf(name)}`;
+  }
+
+  get place(): string {
+    const [first] = this.locks;
+    return first === undefined ? '' : PlainGroup.placeOf(first);
   }
 
   /** Takes those that the scope does not hold yet, all or none, and re-enters the others. */
@@ -27,7 +33,7 @@ export class PlainGroup {
       for (const lock of this.locks) {
         if (fresh.includes(lock)) continue;
         // The scope may have given it up while the others were waited for. They are held now, so nobody waits for it.
-        const lease = await lock.enter(scope, { ...options, waitTime: 0 });
+        const lease = await lock.enter(scope, scope, { ...options, waitTime: 0 });
         if ('busy' in lease) {
           await giveBack(leases);
           return lease;
@@ -54,12 +60,12 @@ async function take(
   const [first] = locks;
   if (first === undefined) return [];
   if (locks.length === 1) {
-    const lease = await first.enter(scope, options);
+    const lease = await first.enter(scope, scope, options);
     return 'busy' in lease ? lease : [lease];
   }
   const askedAt = now();
   const names = locks.map((lock) => lock.name);
-  const tenures = await first.client.obtainAll(names, first.request(options));
+  const tenures = await first.client.obtainAll(names, first.request(options, scope));
   if ('busy' in tenures) return tenures;
   return tenures.flatMap((tenure, index) => locks[index]?.begin(tenure, scope, askedAt) ?? []);
 }

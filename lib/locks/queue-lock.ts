@@ -24,9 +24,10 @@ export class QueueLock extends StoreLock {
 
   protected obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
     // One by one, not spread: each of a thousand waiters keeps this object, and V8 makes a spread one far bigger.
-    const { terms, waitTime, signal } = request;
+    const { terms, waitTime, signal, inside } = request;
     const { name, queue } = this;
-    return this.client.obtainQueued({ terms, waitTime, signal, name, queue, beside: this.besideIn?.(scope) });
+    const beside = this.besideIn?.(scope);
+    return this.client.obtainQueued({ terms, waitTime, signal, inside, name, queue, beside });
   }
 
   protected override async holds(): Promise<StoredHold[]> {

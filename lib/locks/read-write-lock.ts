@@ -1,6 +1,7 @@
 import type { LockClient } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
+import { inQuotes } from '../lock.text.js';
 import type { Lock } from './lock.js';
 import { QueueLock } from './queue-lock.js';
 
@@ -21,7 +22,14 @@ export class ReadWriteLock {
 
 const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
 
-class ReadLock extends QueueLock {
+/** One side. The holders on the other side are not its own. */
+abstract class Side extends QueueLock {
+  override forceRelease(): Promise<boolean> {
+    return this.client.forceRelease(this.name, this.queue.mode);
+  }
+}
+
+class ReadLock extends Side {
   write: WriteLock | undefined;
 
   constructor(name: string, client: LockClient) {
@@ -35,7 +43,7 @@ class ReadLock extends QueueLock {
   }
 }
 
-class WriteLock extends QueueLock {
+class WriteLock extends Side {
   read: ReadLock | undefined;
 
   constructor(name: string, client: LockClient) {
@@ -47,7 +55,7 @@ class WriteLock extends QueueLock {
     if (this.read?.findHold(scope)?.held !== true) return;
     throw new LockConfigError(
       'write',
-      `"${this.name}" is held for reading here, and a reader cannot become the writer: two that tried would wait for ` +
+      `"${inQuotes(this.name)}" is held for reading here, and a reader cannot become the writer: two that tried would wait for ` +
         'each other. Take the write lock first, then the read lock, or release the read lock before',
       { key: this.name },
     );

@@ -1,16 +1,26 @@
 import { now } from '../core/deadline.js';
-import { currentScope, runInScope, Scope } from '../core/scope.js';
-import { assertTime } from '../core/validation.js';
+import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
+import {
+  ACQUIRE_OPTIONS,
+  assertAcquireOptions,
+  assertKnownOptions,
+  assertMinHoldTime,
+  USING_OPTIONS,
+} from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError } from '../lock.errors.js';
 import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 import type { Lease, Lock } from './lock.js';
+
+type CheckedOptions = AcquireOptions & { waitTime: number };
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
 /** A lease as this package sees it: its release can leave the lock taken for a while. */
 export interface OwnLease extends Lease {
   release(minHoldTime?: number): Promise<void>;
+  /** @throws what `extend` refuses before anything is sent */
+  assertExtensible(leaseTime: number): void;
 }
 
 /** Marks our locks, so that a multi-lock knows those that another copy of this package has made. */
@@ -24,6 +34,8 @@ export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
   /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
   abstract readonly identity: string;
+  /** The name as a place of one client's store: the two sides of a read-write lock share it. */
+  abstract readonly place: string;
 
   readonly [BRAND] = true;
 
@@ -33,18 +45,26 @@ export abstract class ScopedLock implements Lock {
   abstract remainingTime(): Promise<number>;
   abstract forceRelease(): Promise<boolean>;
 
-  /** Re-enters what the scope holds already, or gets a new hold and puts it into the scope. */
+  /**
+   * Re-enters what is held inside of one scope, or gets a new hold.
+   * @param into the scope that holds it from then on; none where the lease is an owner of its own
+   * @param options that have been checked
+   */
   abstract enter(
-    scope: Scope | undefined,
-    options: AcquireOptions & { waitTime: number },
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: CheckedOptions,
   ): Promise<OwnLease | Busy>;
+
+  /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the options want */
+  abstract assertEnterable(inside: Scope | undefined, options: CheckedOptions): void;
 
   /** How often the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
 
   acquire(options?: AcquireOptions): Promise<Lease> {
     try {
-      return this.enterOrThrow(currentScope(), options);
+      return this.enterOrThrow(currentScope(), owningScope(), this.checked(options, 'acquire'));
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error));
       return Promise.reject(reason);
@@ -52,7 +72,7 @@ export abstract class ScopedLock implements Lock {
   }
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
-    const lease = await this.enter(currentScope(), withWaitTime(options, 0));
+    const lease = await this.enter(currentScope(), owningScope(), this.checked(options, 'tryAcquire'));
     return 'busy' in lease ? null : lease;
   }
 
@@ -66,16 +86,15 @@ export abstract class ScopedLock implements Lock {
     if (typeof run !== 'function') {
       throw new LockConfigError('using', 'needs a callback', { value: run, key: this.name });
     }
-    const { minHoldTime = 0 } = options ?? {};
-    assertTime('minHoldTime', minHoldTime);
-    const scope = new Scope(currentScope());
-    const lease = await this.enterOrThrow(scope, options);
+    const checked = this.checked(options, 'using');
+    const scope = Scope.within(currentScope());
+    const lease = await this.enterOrThrow(scope, scope, checked);
     scope.lease = lease;
     try {
       return await runInScope(scope, () => run(lease));
     } finally {
       scope.end();
-      await lease.release(minHoldTime);
+      await lease.release(options?.minHoldTime);
     }
   }
 
@@ -87,26 +106,33 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
-  /**
-   * Without an async function, whose frame each of a thousand waiters would keep.
-   * @throws at once what bad options throw
-   */
-  private enterOrThrow(scope: Scope | undefined, options: AcquireOptions | undefined): Promise<OwnLease> {
+  /** Without an async function, whose frame each of a thousand waiters would keep. */
+  private enterOrThrow(
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: CheckedOptions,
+  ): Promise<OwnLease> {
     const askedAt = now();
-    return this.enter(scope, withWaitTime(options, this.defaultWaitTime)).then((lease) => {
+    return this.enter(inside, into, options).then((lease) => {
       if ('busy' in lease) throw new LockTimeoutError(this.name, Math.round(now() - askedAt), lease.holder);
       return lease;
     });
   }
-}
 
-function withWaitTime(
-  options: AcquireOptions = {},
-  defaultWaitTime: number,
-): AcquireOptions & { waitTime: number } {
-  if (typeof options !== 'object' || (options as unknown) === null) {
-    throw new LockConfigError('options', 'must be an object', { value: options });
+  /**
+   * The one place where the options of a call are checked, whatever the kind of lock, before anything else happens.
+   * @throws LockConfigError
+   */
+  private checked(
+    options: UsingOptions | undefined,
+    method: 'acquire' | 'tryAcquire' | 'using',
+  ): CheckedOptions {
+    const defaultWaitTime = method === 'tryAcquire' ? 0 : this.defaultWaitTime;
+    if (options === undefined) return { waitTime: defaultWaitTime };
+    assertKnownOptions(options, method === 'using' ? USING_OPTIONS : ACQUIRE_OPTIONS, method);
+    assertAcquireOptions(options);
+    assertMinHoldTime(options);
+    const { waitTime = defaultWaitTime, leaseTime, renew, signal } = options;
+    return { waitTime, leaseTime, renew, signal };
   }
-  const { waitTime = defaultWaitTime } = options;
-  return { ...options, waitTime };
 }

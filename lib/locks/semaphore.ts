@@ -13,6 +13,10 @@ export class Semaphore extends QueueLock {
     super(name, client, { kind: 'semaphore', mode: 'shared', capacity: permits });
   }
 
+  get permits(): number {
+    return this.queue.capacity;
+  }
+
   override findHold(): Hold | undefined {
     return undefined;
   }

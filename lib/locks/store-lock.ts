@@ -1,8 +1,8 @@
-import { now } from '../core/deadline.js';
+import { leaseWithin, now } from '../core/deadline.js';
 import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type Terms } from '../core/tenure.js';
-import { assertAcquireOptions, assertName } from '../core/validation.js';
+import { assertName } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
@@ -45,37 +45,45 @@ export abstract class StoreLock extends ScopedLock {
   /** Gets the lock for a new owner. */
   protected abstract obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy>;
 
-  enter(scope: Scope | undefined, options: AcquireOptions & { waitTime: number }): Promise<OwnLease | Busy> {
-    const request = this.request(options);
-    const outer = this.findHold(scope);
-    if (outer !== undefined) return this.reenter(outer, scope, options.leaseTime);
+  enter(
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: AcquireOptions & { waitTime: number },
+  ): Promise<OwnLease | Busy> {
+    const request = this.request(options, inside);
+    const outer = this.findHold(inside);
+    if (outer !== undefined) return this.reenter(outer, into, options);
 
     const askedAt = now();
-    return this.obtain(request, scope).then((tenure) =>
-      'busy' in tenure ? tenure : this.begin(tenure, scope, askedAt),
+    return this.obtain(request, inside).then((tenure) =>
+      'busy' in tenure ? tenure : this.begin(tenure, into, askedAt),
     );
   }
 
   /** A tenure becomes a lease, which the scope shares from now on. */
-  begin(tenure: Tenure, scope: Scope | undefined, askedAt: number): OwnLease {
-    const hold = new Hold(tenure, this.client, scope?.alive(), this.identity);
+  begin(tenure: Tenure, into: Scope | undefined, askedAt: number): OwnLease {
+    const hold = new Hold(tenure, this.client);
+    const lease = new HeldLease(hold, into?.add(this.identity, hold));
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = now() - askedAt;
     this.client.events.next({ type: 'acquired', name, owner, fencingToken, waited, handedOff: handoffs > 0 });
-    return new HeldLease(hold, this.client);
+    return lease;
   }
 
-  private async reenter(
-    hold: Hold,
-    scope: Scope | undefined,
-    leaseTime: number | undefined,
-  ): Promise<OwnLease> {
+  assertEnterable(inside: Scope | undefined, options: AcquireOptions): void {
+    const hold = this.findHold(inside);
+    if (hold?.held === true) assertLasting(hold, options);
+  }
+
+  private async reenter(hold: Hold, into: Scope | undefined, options: AcquireOptions): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
-    const lease = new HeldLease(hold, this.client, scope?.alive());
-    hold.count++;
-    if (leaseTime !== undefined && leaseTime > hold.tenure.remainingTime) {
+    assertLasting(hold, options);
+    const lease = new HeldLease(hold, into?.add(this.identity, hold));
+    const { leaseTime = 0 } = options;
+    const { remainingTime, timeToHold } = hold.tenure;
+    if (Math.min(leaseTime, timeToHold) > remainingTime) {
       try {
-        await this.client.watchdog.extend(hold.tenure, leaseTime);
+        await hold.extend(leaseWithin(leaseTime, timeToHold));
       } catch (error) {
         await lease.release();
         throw error;
@@ -90,18 +98,29 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** Names the client too: a second service, which may talk to another Redis, never re-enters the first one's. */
-  get identity(): string {
+  get place(): string {
     return `${this.client.id} ${this.name}`;
   }
 
-  /** @throws what bad options and an aborted signal throw, before anything is sent */
-  request({ waitTime, leaseTime, renew, signal }: AcquireOptions & { waitTime: number }): WaitRequest {
-    assertAcquireOptions({ waitTime, leaseTime, renew, signal });
+  get identity(): string {
+    return this.place;
+  }
+
+  /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
+  request(
+    { waitTime, leaseTime, renew, signal }: AcquireOptions & { waitTime: number },
+    inside: Scope | undefined,
+  ): WaitRequest {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
     const terms: Terms = {
       leaseTime: leaseTime ?? this.client.options.leaseTime,
       renewed: renew ?? leaseTime === undefined,
     };
-    return { terms, waitTime, signal };
+    return { terms, waitTime, signal, inside };
   }
+}
+
+/** A fixed lease promises its length. One that is renewed ends with `maxHoldTime`, however long it was to be. */
+function assertLasting(hold: Hold, { leaseTime, renew }: AcquireOptions): void {
+  if (leaseTime !== undefined && renew !== true) hold.assertLasting(leaseTime);
 }

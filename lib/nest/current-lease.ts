@@ -1,16 +1,21 @@
 import { currentScope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
+import { inQuotes } from '../lock.text.js';
 import type { Lease } from '../locks/lock.js';
 import { locksPassThrough } from './pass-through.js';
 
-/** The lease under which the running code was called, the innermost where they are nested; undefined outside of any. */
+/**
+ * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost where
+ * they are nested; undefined outside of any. A lease that was acquired by hand is not among them.
+ */
 export function currentLease(): Lease | undefined {
   return currentScope()?.innermostLease() as Lease | undefined;
 }
 
 /**
  * For code that must never run unlocked: a decorator is silently not in effect on an object that was made by hand, or
- * in a test.
+ * in a test. A lock is held here by `using`, the decorator or the interceptor around this code, or by `acquire` directly
+ * in `runInScope`; what else was acquired by hand belongs to its lease, which has `assertHeld()`.
  * @param name the lock that has to be held; any, when absent
  * @throws LockLostError when the lease has been lost
  * @throws LockConfigError when no such lock is held
@@ -22,6 +27,6 @@ export function assertLocked(name?: string): void {
   if (lease !== undefined || locksPassThrough()) return;
   throw new LockConfigError(
     'assertLocked',
-    `this code runs without ${name === undefined ? 'any lock' : `the lock "${name}"`}. Was its object made by Nest?`,
+    `this code runs without ${name === undefined ? 'any lock' : `the lock "${inQuotes(name)}"`}. Was its object made by Nest?`,
   );
 }

@@ -8,23 +8,61 @@ import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
 import { injectService, serviceOf } from './service-property.js';
 import { assertSupported } from './supported-kind.js';
 
-/** What can be locked: the lock is released when the Promise settles or the Observable ends. */
-type Lockable = Promise<unknown> | Observable<unknown>;
-
 /** Declared as a method, whose parameters TypeScript compares both ways: a key function may ask for part of an argument. */
-interface Fitting<Args extends readonly unknown[]> {
+interface Fitting<Args extends readonly unknown[], Result> {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- parameters that the key does not look at
-  method(...args: [...Args, ...any[]]): Lockable;
+  method(...args: [...Args, ...any[]]): Result;
 }
 
-/** Fits methods that begin with the key function's parameters and return a Promise or an Observable. */
-export type DistributedLockDecorator<Args extends readonly unknown[]> = <
-  Method extends Fitting<Args>['method'],
+/** What no decorator may return: where one would, TypeScript's error has the reason. */
+interface Refused<Reason extends string> {
+  readonly refused: Reason;
+}
+
+type Plain<Result> =
+  Result extends Promise<infer Value>
+    ? Promise<Value> extends Result
+      ? undefined
+      : Refused<'the caller of a locked method gets a plain Promise: declare Promise, and no subclass'>
+    : Result extends Observable<infer Value>
+      ? Observable<Value> extends Result
+        ? undefined
+        : Refused<'the caller of a locked method gets a plain Observable: declare Observable, and no subclass'>
+      : undefined;
+
+/** Of what fits a Promise of an Observable: `any`, `never` and a method's own type parameter do, and need not be one. */
+type Unannounced<Value> = 0 extends 1 & Value
+  ? undefined
+  : [Value] extends [never]
+    ? undefined
+    : Value extends Observable<unknown>
+      ? Refused<"a Promise of an Observable needs returns: 'observable'">
+      : undefined;
+
+/** With `returns: 'observable'`: fits methods that return an Observable, or a Promise of one. */
+export type ObservableLockDecorator<Args extends readonly unknown[]> = <
+  Method extends Fitting<Args, Promise<unknown> | Observable<unknown>>['method'],
 >(
   target: object,
   property: string | symbol,
   descriptor: TypedPropertyDescriptor<Method>,
-) => void;
+) => Plain<ReturnType<Method>>;
+
+/** Fits methods that begin with the key function's parameters and return a Promise or an Observable. */
+export interface DistributedLockDecorator<Args extends readonly unknown[]> {
+  /** A Promise of an Observable has to be announced. */
+  <Method extends Fitting<Args, Promise<Observable<unknown>>>['method']>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): Unannounced<Awaited<ReturnType<Method>>>;
+  /** A Promise, or an Observable. */
+  <Method extends Fitting<Args, Promise<unknown> | Observable<unknown>>['method']>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): Plain<ReturnType<Method>>;
+}
 
 /**
  * The method runs in one place at a time per key, in the whole fleet.
@@ -38,6 +76,15 @@ export type DistributedLockDecorator<Args extends readonly unknown[]> = <
  * A value that is missing, empty, no finite number, or an object throws LockKeyError, and the method does not run.
  * @throws LockConfigError where it is applied, when the key or an option is wrong
  */
+export function DistributedLock<Args extends readonly unknown[] = []>(
+  key: LockKey<Args>,
+  options: DistributedLockOptions & { returns: 'observable' },
+): ObservableLockDecorator<Args>;
+/** For methods that return a Promise, or an Observable that their emitted type announces. */
+export function DistributedLock<Args extends readonly unknown[] = []>(
+  key: LockKey<Args>,
+  options?: DistributedLockOptions,
+): DistributedLockDecorator<Args>;
 export function DistributedLock<Args extends readonly unknown[] = []>(
   key: LockKey<Args>,
   options: DistributedLockOptions = {},
@@ -68,7 +115,8 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
     const service = injectService(target, options.instance, (injected) => {
       assertSupported(injected, options.kind, `@DistributedLock on ${declared}`);
     });
-    const returns = options.returns ?? declaredReturn(target, property);
+    const emitted = declaredReturn(target, property);
+    const returns = options.returns ?? emitted;
 
     const callOn = (self: object | undefined, args: unknown[]): LockedCall => {
       if (self === undefined) {
@@ -86,32 +134,30 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
         title,
       };
     };
-    const wrapper =
-      returns === 'observable'
-        ? function (this: object | undefined, ...args: unknown[]) {
-            return lockObservable(
-              () => callOn(this, args),
-              () => method.apply(this, args),
-            );
-          }
-        : function (this: object | undefined, ...args: unknown[]) {
-            return lockPromise(
-              () => callOn(this, args),
-              () => method.apply(this, args),
-            );
-          };
+    const lock = returns === 'observable' ? lockObservable : lockPromise;
+    // Its caller expects a Promise, whatever that is of.
+    const isAsync =
+      emitted === 'promise' || Object.prototype.toString.call(method) === '[object AsyncFunction]';
+    const wrapper = function (this: object | undefined, ...args: unknown[]) {
+      const result = lock(
+        () => callOn(this, args),
+        () => method.apply(this, args),
+      );
+      return isAsync ? Promise.resolve(result) : result;
+    };
     copyMetadata(method, wrapper);
     descriptor.value = wrapper;
   };
-  return decorate;
+  return decorate as DistributedLockDecorator<Args>;
 }
 
 /** The wrapper has to choose before the method has run, so the emitted type decides. */
-function declaredReturn(target: object, property: string | symbol): 'promise' | 'observable' {
+function declaredReturn(target: object, property: string | symbol): 'promise' | 'observable' | undefined {
   const type = Reflect.getMetadata('design:returntype', target, property) as
-    { prototype?: { subscribe?: unknown } } | undefined;
+    { prototype?: { subscribe?: unknown; then?: unknown } } | undefined;
   // By shape: the application's rxjs may be another copy than ours.
-  return typeof type?.prototype?.subscribe === 'function' ? 'observable' : 'promise';
+  if (typeof type?.prototype?.subscribe === 'function') return 'observable';
+  return typeof type?.prototype?.then === 'function' ? 'promise' : undefined;
 }
 
 const misplaced = (declared: string, rule: string) =>

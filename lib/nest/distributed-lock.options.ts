@@ -1,4 +1,9 @@
-import { assertAcquireOptions, assertTime } from '../core/validation.js';
+import {
+  assertAcquireOptions,
+  assertKnownOptions,
+  assertMinHoldTime,
+  USING_OPTIONS,
+} from '../core/validation.js';
 import { LockConfigError, type LockTimeoutError } from '../lock.errors.js';
 import { assertInstanceName } from '../lock.options.validation.js';
 import type { UsingOptions } from '../lock.options.js';
@@ -14,6 +19,8 @@ export interface DistributedLockOptions extends UsingOptions {
    * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`,
    * or an Observable that completes), or what your function gives. To an Observable without a value Nest answers 500, so
    * a handler that returns one needs the function, or {@link LockInterceptor}, which answers without content.
+   * While the application shuts down, `'skip'` skips as well: a consumer that has taken a message and may not lose it
+   * needs `'throw'`. {@link LockInterceptor} throws LockClosedError then.
    * @default 'throw'
    */
   onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown);
@@ -26,7 +33,8 @@ export interface DistributedLockOptions extends UsingOptions {
   /** The name of the LockService to use. @default the unnamed one */
   instance?: string;
   /**
-   * Whether the method returns a Promise or an Observable, which has to be known before it runs.
+   * Whether the method returns a Promise or an Observable, which has to be known before it runs. A Promise of an
+   * Observable needs `'observable'`: the method runs, under the lock, when its Observable is subscribed to.
    * @default the method's emitted return type, else 'promise'
    */
   returns?: 'promise' | 'observable';
@@ -38,29 +46,15 @@ const CHOICES = {
   returns: ['promise', 'observable'],
 } as const;
 
-const KNOWN: readonly string[] = [
-  ...Object.keys(CHOICES),
-  'onBusy',
-  'minHoldTime',
-  'instance',
-  'waitTime',
-  'leaseTime',
-  'renew',
-  'signal',
-];
+const KNOWN: readonly string[] = [...Object.keys(CHOICES), 'onBusy', 'instance', ...USING_OPTIONS];
 
 /**
  * Checks the options of a decorator or an interceptor where it is applied.
  * @throws LockConfigError with the option, the rule and the value
  */
 export function assertDistributedLockOptions(options: DistributedLockOptions): void {
-  if (typeof options !== 'object' || (options as unknown) === null) {
-    throw new LockConfigError('options', 'must be an object', { value: options });
-  }
+  assertKnownOptions(options, KNOWN, 'DistributedLockOptions');
   for (const [option, value] of Object.entries(options as Record<string, unknown>)) {
-    if (!KNOWN.includes(option)) {
-      throw new LockConfigError(option, `is not an option; there are ${KNOWN.join(', ')}`);
-    }
     if (value === undefined) continue;
     if (option in CHOICES) {
       const allowed: readonly unknown[] = CHOICES[option as keyof typeof CHOICES];
@@ -68,11 +62,11 @@ export function assertDistributedLockOptions(options: DistributedLockOptions): v
         throw new LockConfigError(option, `must be ${allowed.join(' or ')}`, { value });
     }
   }
-  const { onBusy, minHoldTime, instance } = options;
+  const { onBusy, instance } = options;
   if (onBusy !== undefined && onBusy !== 'throw' && onBusy !== 'skip' && typeof onBusy !== 'function') {
     throw new LockConfigError('onBusy', "must be 'throw', 'skip' or a function", { value: onBusy });
   }
   assertInstanceName(instance);
-  if (minHoldTime !== undefined) assertTime('minHoldTime', minHoldTime);
   assertAcquireOptions(options);
+  assertMinHoldTime(options);
 }

@@ -1,4 +1,6 @@
+import { assertName } from '../core/validation.js';
 import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+import { inQuotes } from '../lock.text.js';
 
 /** What a template's paths start from, by name. */
 export type TemplateRoots = Readonly<Record<string, unknown>>;
@@ -35,29 +37,43 @@ const QUOTED = /\["((?:[^"\\]|\\.)*)"\]/y;
  */
 export function compileTemplate(template: string, roots: readonly string[]): KeyTemplate {
   const parts = parse(template, roots);
+  const source = `The key template "${template}"`;
   return (values) => {
     let keys = [''];
     for (const part of parts) {
       const texts = typeof part === 'string' ? [part] : resolve(part, values, template);
-      if (keys.length * texts.length > MAX_KEYS) {
-        throw new LockKeyError(`The key template "${template}" gives more than ${String(MAX_KEYS)} keys`);
-      }
+      assertNumberOfKeys(keys.length * texts.length, source);
       keys = keys.flatMap((key) => texts.map((text) => key + text));
     }
-    for (const key of keys) assertSound(key, template);
+    // What stands in the template itself is meant.
+    if (parts.some((part) => typeof part !== 'string')) for (const key of keys) assertSound(key, source);
     return keys;
   };
 }
 
+/** What a missing value looks like in a text, as a word of its own. */
+const MISSING = /(?<![\p{L}\p{N}])(?:undefined|null|NaN)(?![\p{L}\p{N}])|\[object [^\]]{0,64}\]/u;
+
 /**
- * Refuses a key in which a value is plainly missing, such as `order:undefined`: everything would share one lock.
+ * Refuses a key in which a value is plainly missing, such as `order:undefined`: everything would share one lock. Its
+ * length is looked at first, because a key from outside may be as long as a request's body.
  * @throws LockKeyError
  */
 export function assertSound(key: string, source: string): void {
-  const missing = /(?:^|[:/|,;.-])(undefined|null|NaN|\[object [^\]]*\])(?=$|[:/|,;.-])/.exec(key)?.[1];
+  assertName(key);
+  const [missing] = MISSING.exec(key) ?? [];
   if (missing !== undefined) {
-    throw new LockKeyError(`${source} gives "${key}", where ${missing} stands for a missing value`, key);
+    throw new LockKeyError(
+      `${source} gives "${inQuotes(key)}", where ${missing} stands for a missing value`,
+      key,
+    );
   }
+}
+
+/** @throws LockKeyError for an unbounded list from outside, which would keep the store busy for long */
+export function assertNumberOfKeys(count: number, source: string): void {
+  if (count <= MAX_KEYS) return;
+  throw new LockKeyError(`${source} gives more than ${String(MAX_KEYS)} keys`);
 }
 
 function parse(template: string, roots: readonly string[]): (string | Path)[] {

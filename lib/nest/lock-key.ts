@@ -1,5 +1,11 @@
 import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
-import { assertSound, compileTemplate, type KeyTemplate, type TemplateRoots } from './key-template.js';
+import {
+  assertNumberOfKeys,
+  assertSound,
+  compileTemplate,
+  type KeyTemplate,
+  type TemplateRoots,
+} from './key-template.js';
 
 /** A key: a template, several (a multi-lock), or a function of what is called. */
 export type LockKey<Args extends readonly unknown[]> =
@@ -34,13 +40,18 @@ export function compileKey<Args extends readonly unknown[]>(
     }
     return compileTemplate(template, roots);
   });
-  return ({ roots: values }) => sorted(compiled.flatMap((template) => template(values)));
+  return ({ roots: values }) => {
+    const keys = compiled.flatMap((template) => template(values));
+    assertNumberOfKeys(keys.length, 'The array of key templates');
+    return sorted(keys);
+  };
 }
 
 /** A key function may be wrong where the types cannot see it. */
 function checked(result: unknown): readonly string[] {
   const keys: readonly unknown[] = Array.isArray(result) ? result : [result];
   if (keys.length === 0) throw new LockKeyError('The key function gives no key');
+  assertNumberOfKeys(keys.length, 'The key function');
   return keys.map((key) => {
     if (typeof key !== 'string' || key === '') {
       throw new LockKeyError(`The key function must give a non-empty string (found: ${describe(key)})`);

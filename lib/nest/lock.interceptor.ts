@@ -7,9 +7,13 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
+import { onAbort } from '../core/on-abort.js';
 import type { LockService } from '../lock.service.js';
 import { assertDistributedLockOptions, type DistributedLockOptions } from './distributed-lock.options.js';
+import { isSentLater } from './late-result.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
@@ -52,15 +56,32 @@ export function LockInterceptor(
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
           const keys = makeKeys({ roots, args: [context] });
-          return { service, keys, options, title: `${className}.${method}` };
+          return { service, keys, options, title: `${className}.${method}`, isRequest: true };
         },
         () => next.handle(),
-        // It stands for the handler's answer, and Nest takes a stream without a value for a fault: HTTP 500.
-        'undefined',
+        { sending: (value, lost) => (isSentLater(value) ? responseOver(context, lost) : undefined) },
       );
     }
   }
   return mixin(MixinLockInterceptor);
+}
+
+/**
+ * Settles when the HTTP response has been sent, or its client has gone; undefined outside of HTTP.
+ * @param lost cuts it off, so that the client does not take what it has got for the whole
+ */
+function responseOver(context: ExecutionContext, lost: AbortSignal | undefined): Promise<void> | undefined {
+  if (context.getType() !== 'http') return undefined;
+  // Fastify's reply has Node's response inside.
+  const reply = context.switchToHttp().getResponse<ServerResponse & { raw?: ServerResponse }>();
+  const response = reply.raw ?? reply;
+  return new Promise((resolve) => {
+    const ignoreLoss = lost && onAbort(lost, () => response.destroy());
+    finished(response, () => {
+      ignoreLoss?.();
+      resolve();
+    });
+  });
 }
 
 /** The request with its parts as own properties; undefined outside HTTP. */

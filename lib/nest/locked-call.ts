@@ -1,8 +1,17 @@
-import { isObservable, Observable, type Subscriber, takeUntil } from 'rxjs';
-import { isLockLostError, isLockTimeoutError, LockConfigError, LockLostError } from '../lock.errors.js';
-import type { LockService } from '../lock.service.js';
+import { AsyncResource } from 'node:async_hooks';
+import { from, isObservable, mergeAll, Observable, type Subscriber, takeUntil, tap } from 'rxjs';
+import { onAbort } from '../core/on-abort.js';
+import {
+  isLockClosedError,
+  isLockLostError,
+  isLockTimeoutError,
+  LockConfigError,
+  LockLostError,
+} from '../lock.errors.js';
+import { isDraining, type LockService } from '../lock.service.js';
 import type { Lease, Lock } from '../locks/lock.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
+import { assertNotLate, HANDLER_CURE, METHOD_CURE } from './late-result.js';
 import { locksPassThrough } from './pass-through.js';
 
 /** One call that is to run under a lock. */
@@ -12,6 +21,8 @@ export interface LockedCall {
   readonly options: DistributedLockOptions;
   /** What is called, for messages: `Orders.pay`. */
   readonly title: string;
+  /** A client waits for the answer, and may ask another instance where this one shuts down. */
+  readonly isRequest?: true;
 }
 
 /** Runs a call that gives a Promise. Errors of the call itself pass through untouched. */
@@ -21,40 +32,73 @@ export async function lockPromise(makeCall: () => LockedCall, run: () => unknown
   return await holdFor(call, call.options.signal, async () => {
     const result = await run();
     if (isObservable(result)) throw unexpectedObservable(call.title);
+    assertNotLate(result, call.title, METHOD_CURE);
     return result;
   });
 }
 
+/** How an Observable differs that stands for the answer of a handler. */
+interface Answer {
+  /**
+   * Settles when a value that is sent after the handler has ended has been sent; undefined for any other value.
+   * @param lost cuts it off
+   */
+  sending(value: unknown, lost: AbortSignal | undefined): Promise<void> | undefined;
+}
+
 /**
  * Runs a call that gives an Observable: nothing happens before somebody subscribes, and each subscription is a call
- * with a lock of its own, until the stream completes, fails or is unsubscribed from.
- *
- * @param whenSkipped what it gives when the lock is busy and `onBusy` gives nothing: no value, or `undefined` as a value
+ * with a lock of its own, until the stream completes, fails or is unsubscribed from. The subscriber is called in the
+ * async context of its subscription.
  */
 export function lockObservable(
   makeCall: () => LockedCall,
   run: () => unknown,
-  whenSkipped: 'no value' | 'undefined' = 'no value',
+  answer?: Answer,
 ): Observable<unknown> {
   return new Observable((subscriber) => {
-    if (locksPassThrough()) return (run() as Observable<unknown>).subscribe(subscriber);
+    if (locksPassThrough()) return streamOf(run()).subscribe(subscriber);
+    // The source emits inside the scope of its lock. The subscriber has asked for its values, not for its lock.
+    const outside = new AsyncResource('LockedSubscription', { requireManualDestroy: true });
+    const deliver = (value: unknown): void => {
+      outside.runInAsyncScope(() => {
+        subscriber.next(value);
+      });
+    };
     // Whoever unsubscribes while it waits leaves the line.
     const gone = new AbortController();
     const stream = async (): Promise<void> => {
       const call = makeCall();
       const { signal } = call.options;
-      const either = signal === undefined ? gone.signal : AbortSignal.any([signal, gone.signal]);
+      const abort = () => {
+        gone.abort(signal?.reason);
+      };
+      if (signal !== undefined) subscriber.add(onAbort(signal, abort));
       // The stream itself, rather than what `onBusy` gives instead.
       let streamed: true | undefined;
-      const instead = await holdFor(call, either, async (lease) => {
-        const source = run();
+      const instead = await holdFor(call, gone.signal, async (lease) => {
+        const given = run();
+        const source = isObservable(given) ? given : await given;
         if (!isObservable(source)) throw unexpectedValue(call.title);
         // A stream may go on for long: with onLost 'throw' it ends at the loss, not after it.
-        await forward(source, subscriber, call.options.onLost === 'throw' ? lease.signal : undefined);
+        const lost = call.options.onLost === 'throw' ? lease.signal : undefined;
+        let sent: Promise<void> | undefined;
+        const inspect = (value: unknown) => {
+          sent = answer?.sending(value, lost) ?? sent;
+          if (sent === undefined) assertNotLate(value, call.title, answer ? HANDLER_CURE : METHOD_CURE);
+        };
+        await forward(tap(inspect)(source), subscriber, deliver, lost);
         streamed = true;
+        if (sent === undefined) return;
+        // What is sent is the value of a stream that has completed.
+        outside.runInAsyncScope(() => {
+          subscriber.complete();
+        });
+        await sent;
       });
-      if (streamed || (instead === undefined && whenSkipped === 'no value')) return;
-      if (isObservable(instead)) await forward(instead, subscriber);
+      // Nest takes an answer's stream without a value for a fault: HTTP 500.
+      if (streamed || (instead === undefined && answer === undefined)) return;
+      if (isObservable(instead)) await forward(instead, subscriber, deliver);
       else subscriber.next(instead);
     };
     stream().then(
@@ -71,9 +115,13 @@ export function lockObservable(
   });
 }
 
+/** An Observable, or what a Promise of one gives. */
+const streamOf = (given: unknown): Observable<unknown> =>
+  isObservable(given) ? given : mergeAll<Observable<unknown>>()(from(given as Promise<Observable<unknown>>));
+
 /** Holds the lock for the call, and does what the options say when that fails. */
 async function holdFor(
-  { service, keys, options, title }: LockedCall,
+  { service, keys, options, title, isRequest }: LockedCall,
   signal: AbortSignal | undefined,
   run: (lease: Lease) => unknown,
 ): Promise<unknown> {
@@ -101,7 +149,10 @@ async function holdFor(
       : lockOf(service, keys, kind).using(using, callback));
   } catch (error) {
     // Only our own lock: one that the call itself waited for is the call's affair.
-    if (lease !== undefined || onBusy === 'throw' || !isLockTimeoutError(error)) throw error;
+    if (lease !== undefined || onBusy === 'throw') throw error;
+    // A job that is not to begin any more is nothing to log.
+    if (onBusy === 'skip' && !isRequest && isLockClosedError(error) && isDraining(service)) return undefined;
+    if (!isLockTimeoutError(error)) throw error;
     return onBusy === 'skip' ? undefined : onBusy({ keys, error });
   }
   if (onLost === 'throw' && lease !== undefined) assertKept(lease, title, result);
@@ -127,20 +178,23 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
  * Passes values on until the source ends, nobody listens any more, or the lease is lost. The source hears of that also
  * while it emits, before it has given its subscription back: one that emits all at once would not stop otherwise.
  */
-function forward(source: Observable<unknown>, to: Subscriber<unknown>, lost?: AbortSignal): Promise<void> {
+function forward(
+  source: Observable<unknown>,
+  to: Subscriber<unknown>,
+  deliver: (value: unknown) => void,
+  lost?: AbortSignal,
+): Promise<void> {
   const stopped = new Observable<void>((stop) => {
-    const end = () => {
+    // The source cleans up where it has run, under its lock, also when another context stops it.
+    const end = AsyncResource.bind(() => {
       stop.next();
-    };
+    });
     to.add(end);
-    lost?.addEventListener('abort', end, { once: true });
-    if (lost?.aborted === true) end();
+    if (lost !== undefined) to.add(onAbort(lost, end));
   });
   return new Promise((resolve, reject) => {
     takeUntil<unknown>(stopped)(source).subscribe({
-      next: (value) => {
-        to.next(value);
-      },
+      next: deliver,
       error: reject,
       complete: resolve,
     });
@@ -157,6 +211,6 @@ const unexpectedObservable = (title: string) =>
 const unexpectedValue = (title: string) =>
   new LockConfigError(
     'returns',
-    `${title} has to return an Observable, as its return type or returns: 'observable' says, and has returned ` +
+    `${title} has to return an Observable or a Promise of one, as its return type or returns: 'observable' says, and has returned ` +
       "something else. Declare what it returns, or set returns: 'promise'",
   );

@@ -3,6 +3,7 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
 import type { LockStore } from './lock-store.js';
 import { MemoryLockStore } from './memory/memory-lock-store.js';
+import { assertPrefix } from './prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/client-settings.js';
 import {
@@ -87,6 +88,7 @@ function connectable(store: LockStore, given: readonly GivenClient[]): LockStore
 function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): RedisMember {
   const { owned } = given;
   const client = given.client as Redis;
+  assertPrefix('connection.keyPrefix', client.options.keyPrefix ?? '');
   const node = nodeName(client);
   const connection = new RedisConnection(client, node, commandTimeout, owned);
   const store = new RedisLockStore({
@@ -102,9 +104,7 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
 function clusterStore(given: GivenClient, name: string, { commandTimeout, ...terms }: Terms): LockStore {
   const client = given.client as Cluster;
   const { keyPrefix: clientPrefix = '', redisOptions } = client.options;
-  if (clientPrefix.includes('{}')) {
-    throw new LockConfigError('connection', "must not have an empty hash tag, {}, in a cluster's keyPrefix");
-  }
+  assertPrefix('connection.keyPrefix', clientPrefix);
   if (redisOptions?.keyPrefix !== undefined && redisOptions.keyPrefix !== clientPrefix) {
     throw new LockConfigError('connection', 'has two keyPrefix that differ, of a cluster and of its nodes');
   }

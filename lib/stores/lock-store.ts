@@ -1,7 +1,7 @@
 /**
  * The port between locks and the place where they live. A store knows names and owners, and nothing of leases,
  * scopes or Nest. Every operation is idempotent, because a reply can be lost after the command was carried out:
- * an acquisition by the owner that already holds succeeds, a release of what is not held is `false`.
+ * an acquisition by the owner that already holds succeeds, a release of what is not held changes nothing.
  *
  * An operation that gets no clear answer rejects with LockUnavailableError and says in `effect` whether it may have
  * been carried out. A name that holds something else rejects with LockKindMismatchError and changes nothing.
@@ -19,6 +19,11 @@ export interface LockStore {
    */
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
 
+  /**
+   * Gives up what `acquireAll` has reserved for an asker. A store without it lets the reservations end by themselves.
+   */
+  leaveTurns?(names: readonly string[], asker: string): Promise<void>;
+
   /** Where a lock lives. Names of one place can be taken in one step. */
   placeOf(name: string): string;
 
@@ -30,13 +35,13 @@ export interface LockStore {
   nodeOf?(name: string): string;
 
   /**
-   * Makes each hold last `leaseTime` from now; never shortens one. One promise per hold, so that a node that does
-   * not answer delays nobody else's.
+   * Makes each hold last `leaseTime` from now; never shortens one, so that with 0 it only tells the state. One promise per
+   * hold, so that a node that does not answer delays nobody else's.
    */
   renew(holds: readonly RenewRequest[]): readonly Promise<HoldState>[];
 
-  /** Gives the lock up and wakes who waits. False when the owner did not hold it. */
-  release(request: ReleaseRequest): Promise<boolean>;
+  /** Gives the lock up and wakes who waits. Where the owner did not hold it, says who does: another, or nobody. */
+  release(request: ReleaseRequest): Promise<ReleaseReply>;
 
   /**
    * Calls `onWake` when the lock may have become free, and when wake-ups may have been missed (a connection was
@@ -45,19 +50,26 @@ export interface LockStore {
   subscribe(name: string, onWake: () => void): Promise<Subscription>;
 
   /**
-   * Hears what the store tells one client about its places in queues; see {@link QueueMessage}. The client does not
-   * stand in a queue before this has resolved: who is not heard of is taken for dead.
+   * Hears what the store tells one client about its places in queues and its holds; see {@link QueueMessage}. The client
+   * does not stand in a queue before this has resolved: who is not heard of is taken for dead.
    */
   listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
 
   /** What the store knows of the lock; null when nobody holds it. */
   inspect(name: string): Promise<StoredLock | null>;
 
-  /** Deletes the lock whoever holds it, and wakes who waits. False when nobody held it. */
-  forceRelease(name: string): Promise<boolean>;
+  /**
+   * Takes the lock away from its holders, tells their clients and wakes who waits. False when nobody held it.
+   * @param mode only from the holders on this side of a read-write lock; a plain lock is on neither. Default all
+   */
+  forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean>;
 
-  /** How each node is doing, and what that means for the whole. Never rejects: a node that does not answer is `down`. */
-  health(): Promise<StoreHealth>;
+  /**
+   * How each node is doing, and what that means for the whole. Never rejects: a node that does not answer is `down`.
+   * @param depth `look`: asks only, for a look in the background. `try`: finds out whether a lock can be taken now, at
+   * best by taking one that no caller can name. @default 'try'
+   */
+  health(depth?: HealthDepth): Promise<StoreHealth>;
 
   /** Tells when a node stops or starts answering, the first time included. */
   onConnectionChange(listener: (change: ConnectionChange) => void): void;
@@ -65,6 +77,12 @@ export interface LockStore {
   /** Gives up subscriptions and the connections that the store opened itself. */
   close(): Promise<void>;
 }
+
+/**
+ * No name contains it. A store may keep what belongs to a lock under keys that do, and no other lock's key is one.
+ * It does not overlap itself.
+ */
+export const RESERVED = '~ndl:';
 
 /** One owner wants one lock. */
 export interface AcquireRequest {
@@ -87,11 +105,19 @@ export interface AcquireAllRequest {
   readonly leaseTime: number;
   /** The least token to give. */
   readonly leastToken?: number | undefined;
-  /**
-   * Whoever needs several at once is easily passed by. Where the request is refused, no other `acquireAll` gets one of
-   * the names for so many ms, unless somebody else had reserved its turn before. That holds nothing against `acquire`.
-   */
-  readonly turn?: { readonly asker: string; readonly reserveFor: number } | undefined;
+  readonly turn?: Turn | undefined;
+}
+
+/**
+ * Who asks for several locks at once, at every attempt the same: others easily come first. A request that is refused
+ * reserves those of the locks that are held then. No other `acquireAll` gets a reserved one, unless its asker has been
+ * refused for longer; `acquire` is not affected. A reservation ends 250 ms after the lock has been found free, with the
+ * grant, or with `leaveTurns`. Its asker is no holder, and never named as one.
+ */
+export interface Turn {
+  readonly asker: string;
+  /** For how long it has been refused, ms; undefined while it is not to reserve anything. */
+  readonly refusedFor: number | undefined;
 }
 
 /** One of the kinds with a queue: how many may hold it at once, and whether this one wants it alone. */
@@ -109,8 +135,13 @@ export interface QueueRequest extends QueueTerms {
   readonly beside: string | undefined;
 }
 
-/** What the store tells a client whose owners stand in queues. */
+/** What the store tells a client whose owners stand in queues, or hold locks of any kind. */
 export type QueueMessage =
+  | {
+      /** A hold of this owner has been taken away by force. A hint, which may be late: the client asks the store. */
+      readonly type: 'lost';
+      readonly owner: string;
+    }
   | {
       /** The owner holds the lock now, for a claim of one second that its first renewal turns into the lease. */
       readonly type: 'granted';
@@ -135,6 +166,12 @@ export type QueueMessage =
 /** How long a hold lasts that the store has granted to a waiter, until that one confirms it, ms. */
 export const CLAIM = 1_000;
 
+/**
+ * How long a store may keep a place in a queue after the end of the hold that was in its way, and one lease, ms. A waiter
+ * that leaves while the store cannot be reached repeats for so long that it has left.
+ */
+export const PLACE_LIFE = 3_600_000;
+
 /** Granted with a token, or busy, and until when. */
 export type AcquireReply =
   | { readonly granted: true; readonly fencingToken: number }
@@ -158,6 +195,11 @@ export type AcquireAllReply =
       readonly granted: false;
       /** One that is in the way; the other fields are its own. */
       readonly name: string;
+      /**
+       * For a store of several servers, where none is in the way on all of them: the others that are. Then `retryAfter`
+       * counts for all, and a release of any of them may let the request in.
+       */
+      readonly others?: readonly string[] | undefined;
       readonly retryAfter: number;
       readonly holder: string | undefined;
     };
@@ -166,12 +208,18 @@ export type AcquireAllReply =
 export interface RenewRequest {
   readonly name: string;
   readonly owner: string;
-  /** ms */
+  /** ms; 0 only asks whether it is still held. */
   readonly leaseTime: number;
 }
 
 /** Whether the owner still holds the lock, or how it is gone: another has it, or nobody. */
 export type HoldState = 'held' | 'taken' | 'deleted';
+
+/**
+ * Whether the owner gave it up now, or how it had been gone before. Where several may share a lock, the holders that
+ * would have let the owner in do not count as another.
+ */
+export type ReleaseReply = 'released' | Exclude<HoldState, 'held'>;
 
 /** A hold, or a place in a queue, that is given up. */
 export interface ReleaseRequest {
@@ -221,6 +269,9 @@ export interface StoredLock {
 /** What each means for locks is said at {@link StoreHealth.status}. */
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
+/** How thoroughly a store is asked. */
+export type HealthDepth = 'look' | 'try';
+
 /** How a store is doing: all of its nodes together. */
 export interface StoreHealth {
   /**
@@ -241,7 +292,7 @@ export interface NodeHealth {
   readonly latency: number | undefined;
   /** Why it is not `up`. */
   readonly error: string | undefined;
-  /** Whether messages from it are heard; those who wait poll where they are not. Undefined while nobody has had to wait. */
+  /** Whether messages from it are heard; waiters poll where they are not. Undefined before the first wait or long hold. */
   readonly subscriber?: boolean | undefined;
   /** Tells two servers apart, and a server from itself after a restart. */
   readonly runId?: string | undefined;

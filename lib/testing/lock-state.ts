@@ -1,25 +1,26 @@
 import { runOutsideScopes } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
+import { inQuotes } from '../lock.text.js';
 import type { Lease, Lock } from '../locks/lock.js';
 
 /**
- * Somebody else takes the lock, and keeps it until the lease is released: to see what your code does when it is busy.
- * The caller's scope does not get it, so what runs there finds it busy, too.
- * @throws LockConfigError when it is not free, or when called by whom the lock lets in
+ * Another owner takes the lock, and keeps it until the lease is released: to see what your code does when it is busy.
+ * No scope gets it, so the code that calls this finds it busy too, also inside of `runInScope`.
+ * @throws LockConfigError when it is not free, or when the current scope holds it
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
   const lease = lock.isHeld() ? null : await runOutsideScopes(() => lock.tryAcquire());
-  if (lease === null) throw new LockConfigError('makeLockBusy', `"${lock.name}" is held already`);
+  if (lease === null) throw new LockConfigError('makeLockBusy', `"${inQuotes(lock.name)}" is held already`);
   return lease;
 }
 
 /**
  * Whoever holds the lock loses it, as if it had been deleted in Redis: to see what your code does then. Holders of
- * this LockService know at once, others with their next renewal.
+ * this LockService know at once. Others do when they have held it for a second, else with their next renewal or look.
  * @throws LockConfigError when nobody holds it
  */
 export async function loseLock(lock: Lock): Promise<void> {
   if (!(await lock.forceRelease())) {
-    throw new LockConfigError('loseLock', `nobody holds "${lock.name}"`);
+    throw new LockConfigError('loseLock', `nobody holds "${inQuotes(lock.name)}"`);
   }
 }

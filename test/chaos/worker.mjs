@@ -1,6 +1,7 @@
 // One process of a chaos run: takes and releases locks by a seeded plan through the public API of the built package,
 // and writes down what happens, in lines that survive a kill -9. See history.ts for the lines.
 import 'reflect-metadata';
+import { EventEmitter, on } from 'node:events';
 import { openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
@@ -205,10 +206,22 @@ async function once() {
   await release(op, lease);
 }
 
+// Some is done as by a server that the holder of a lock has started: in the scope of that lock, which is none of the
+// locks that are judged. It is a lock in memory, so that no fault ends it.
+const leader = new LockService({ store: 'memory' });
+const requests = new EventEmitter();
+const serving = leader.using('leader', async () => {
+  for await (const [handle] of on(requests, 'request', { close: ['end'] })) void handle();
+});
+const serve = (task) =>
+  new Promise((resolve, reject) => {
+    requests.emit('request', () => task().then(resolve, reject));
+  });
+
 async function loop() {
-  const { pause = 15 } = plan.habits;
+  const { pause = 15, served = 0.3 } = plan.habits;
   while (!draining) {
-    await once();
+    await (chance(served) ? serve(once) : once());
     // Not in step: sometimes at once, sometimes after a while.
     await sleep(chance(0.5) ? 0 : between(0, pause));
   }
@@ -238,6 +251,9 @@ note('drained');
 process.send({ drained: true });
 clearInterval(ticker);
 resource.disconnect();
+requests.emit('end');
+await serving;
+await leader.onApplicationShutdown();
 service.beforeApplicationShutdown();
 await service.onApplicationShutdown();
 note('end');

@@ -4,6 +4,7 @@ import { LockUnavailableError, type LockModuleOptions, type LockService } from '
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
+import { fenceOf } from '../support/keys.js';
 
 /** ms: renewed every 500 ms, and commands have 250 ms. */
 const LEASE = 1_500;
@@ -33,7 +34,7 @@ async function place() {
   const slot = await cluster.slotOf(`lock:${name}`);
   const from = await cluster.masterOf(slot);
   const to = (await cluster.masters()).find((master) => master !== from) ?? from;
-  return { name, slot, from, to, keys: [`lock:${name}`, `{lock:${name}}:fence`] };
+  return { name, slot, from, to, keys: [`lock:${name}`, fenceOf(`lock:${name}`)] };
 }
 
 type Kind = 'lock' | 'fair' | 'read' | 'write' | 'semaphore';

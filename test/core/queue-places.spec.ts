@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockService, LockUnavailableError } from '../../lib/index.js';
+import { type ConnectionChange, LockService, LockUnavailableError } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 it('a subscription that has been given up is not trusted again, even if messages come through where it was', async () => {
@@ -72,4 +72,26 @@ it('a subscription that comes when the service has closed is given up', async ()
   await expect(acquired).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
   await sleep(50);
   expect([...open]).toEqual([]);
+});
+
+it('whoever has left while the store was out of reach says so as soon as it is there again', async () => {
+  const store = new ScriptedStore();
+  let connect: (() => void) | undefined;
+  store.onConnectionChange = (listener?: (change: ConnectionChange) => void) => {
+    connect = () => listener?.({ node: 'a', connected: true });
+  };
+  const service = new LockService({ store });
+  const lease = await service.getFairLock('a').acquire();
+  store.onRelease = () => {
+    throw new LockUnavailableError('a', { effect: 'refused' });
+  };
+  await expect(service.getFairLock('a').acquire({ waitTime: 20 })).rejects.toThrow();
+  expect((await store.inspect('a'))?.queue).toHaveLength(1);
+  // Repeated by itself it would come after 250 ms.
+  store.onRelease = () => undefined;
+  connect?.();
+  await sleep(50);
+  expect((await store.inspect('a'))?.queue).toHaveLength(0);
+  await lease.release();
+  await service.onApplicationShutdown();
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import { type Lease, type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -81,7 +81,7 @@ describe('hand-off', () => {
 
   it('passes the lock on without a command, with a greater token each time', async () => {
     const events = await run(10, {});
-    expect(store.calls).toMatchObject({ acquire: 1, release: 1 });
+    expect(store.calls).toMatchObject({ acquire: 1, release: 1, renew: 0 });
     const tokens = events.flatMap((event) => (event.type === 'acquired' ? [event.fencingToken] : []));
     expect(tokens).toEqual(tokens.map((_, n) => tokens[0]! + n));
     // The store learns the last one with the release.
@@ -228,6 +228,34 @@ describe('whoever leaves', () => {
   });
 });
 
+it('keeps its wake-up through the release of a lease that the store had forgotten', async () => {
+  const [locks, others] = [open(), open()];
+  const forgotten = await locks.acquire('a');
+  await others.forceRelease('a');
+  // It comes by another way than the line, and takes the place of the one that is forgotten.
+  const group = locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]);
+  let waiting: Promise<Lease> | undefined;
+  await group.using({ minHoldTime: 20_000 }, async () => {
+    waiting = locks.runInScope(() => locks.acquire('a', { leaseTime: 60_000, waitTime: 60_000 }));
+    await sleep(5);
+  });
+  await sleep(20);
+  // While an answer "busy" is on its way, the lock is released: the line must not sleep on that answer.
+  const reply = deferred();
+  store.afterAcquire = () => reply.promise;
+  const asking = locks.tryAcquire('a');
+  await sleep(5);
+  await others.forceRelease('a');
+  await sleep(5);
+  await forgotten.release();
+  reply.resolve();
+  store.afterAcquire = () => undefined;
+  const began = performance.now();
+  await asking;
+  expect((await waiting)?.held).toBe(true);
+  expect(performance.now() - began).toBeLessThan(5_000);
+});
+
 describe('an answer that the store did not give in time', () => {
   it('is no acquisition when it comes after its own deadline', async () => {
     const locks = open();
@@ -290,25 +318,142 @@ describe('tryAcquire', () => {
     expect((await waiting).held).toBe(true);
   });
 
-  it('costs nothing where this process knows that it holds the lock itself', async () => {
+  it('where this process holds the lock itself asks once for all callers whether it still does', async () => {
     const locks = open();
     await locks.acquire('a');
     store.calls.acquire = 0;
     expect(await Promise.all(Array.from({ length: 100 }, () => locks.tryAcquire('a')))).toEqual(
       Array.from({ length: 100 }, () => null),
     );
-    expect(store.calls.acquire).toBe(0);
+    expect(store.calls).toMatchObject({ acquire: 0, renew: 1, subscribe: 0 });
   });
 
-  it('costs nothing either when a lease from before, which the store had forgotten, has ended', async () => {
+  it('is answered by what the store said after it asked, not by a question from before', async () => {
+    const locks = open();
+    await locks.acquire('a');
+    const [first, second] = [deferred(), deferred()];
+    store.onRenew = () => first.promise;
+    const early = locks.tryAcquire('a');
+    await sleep(5);
+    store.onRenew = () => second.promise;
+    const late = locks.tryAcquire('a');
+    await sleep(5);
+    first.resolve();
+    expect(await early).toBeNull();
+    await open().forceRelease('a');
+    second.resolve();
+    expect(await late).toMatchObject({ held: true });
+  });
+
+  it('asks no more than that when a lease from before, which the store had forgotten, has ended', async () => {
     const locks = open();
     const forgotten = await locks.acquire('a');
     await open().forceRelease('a');
-    await locks.acquire(['a', 'b']);
+    const both = await locks.acquire(['a', 'b']);
+    // The store would not have granted it while the other still held.
+    expect(forgotten.held).toBe(false);
+    expect(forgotten.signal.reason).toMatchObject({ reason: 'taken' });
     await forgotten.release();
     store.calls.acquire = 0;
     expect(await locks.tryAcquire('a')).toBeNull();
     expect(store.calls.acquire).toBe(0);
+    expect(both.held).toBe(true);
+  });
+});
+
+describe('a hold that only this process believes in', () => {
+  const KINDS: [string, object][] = [
+    ['renewed', {}],
+    ['fixed', { leaseTime: 30_000 }],
+  ];
+
+  it.each(KINDS)('keeps nobody out: one that does not wait (%s)', async (_, options) => {
+    const locks = open();
+    const believed = await locks.acquire('a', options);
+    await open().forceRelease('a');
+    expect(await locks.tryAcquire('a')).toMatchObject({ held: true });
+    expect(believed.signal.reason).toMatchObject({ reason: 'deleted' });
+  });
+
+  it.each(KINDS)('keeps nobody out: one whose wait time is over (%s)', async (_, options) => {
+    const locks = open();
+    const believed = await locks.acquire('a', options);
+    await open().forceRelease('a');
+    expect(await locks.acquire('a', { waitTime: 30 })).toMatchObject({ held: true });
+    expect(believed.held).toBe(false);
+  });
+
+  it.each(KINDS)('ends with the message of a release (%s)', async (_, options) => {
+    const locks = open();
+    const believed = await locks.acquire('a', options);
+    const waiting = locks.acquire('a', { waitTime: 20_000 });
+    // Longer than the message of the release before it may take.
+    await sleep(150);
+    const began = performance.now();
+    await store.forceRelease('a');
+    expect((await waiting).held).toBe(true);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(believed.signal.reason).toMatchObject({ reason: 'deleted' });
+  });
+
+  it('is not ended by a message: the store decides', async () => {
+    const locks = open();
+    let say: () => void = () => undefined;
+    const subscribe = store.subscribe.bind(store);
+    store.subscribe = (name, onWake) => {
+      say = onWake;
+      return subscribe(name, onWake);
+    };
+    const lease = await locks.acquire('a');
+    const waiting = locks.acquire('a');
+    await sleep(150);
+    store.calls.renew = 0;
+    for (let n = 0; n < 10; n++) say();
+    await sleep(10);
+    expect(store.calls.renew).toBe(1);
+    expect(lease.held).toBe(true);
+    await lease.release();
+    expect((await waiting).held).toBe(true);
+  });
+
+  it('is said to be taken, and callers are refused, where another has it by now', async () => {
+    const [locks, other] = [open(), open()];
+    const believed = await locks.acquire('a');
+    await other.forceRelease('a');
+    const { owner } = await other.acquire('a');
+    await expect(locks.acquire('a', { waitTime: 0 })).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      holder: owner,
+    });
+    expect(believed.signal.reason).toMatchObject({ reason: 'taken' });
+  });
+
+  it('says nothing about who holds it where the store does not answer', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a');
+    store.onRenew = () => new Promise(() => undefined);
+    await expect(locks.acquire('a', { waitTime: 20 })).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    await lease.release();
+    const second = await locks.acquire('b');
+    store.onRenew = () => Promise.reject(new LockUnavailableError('b', { cause: new Error('away') }));
+    await expect(locks.tryAcquire('b')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect(second.held).toBe(true);
+  });
+
+  it('of an exclusive kind with a queue ends when the store grants another', async () => {
+    const locks = open();
+    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    const believed = await locks.getFairLock('a').acquire();
+    await store.forceRelease('a');
+    const present = await locks.getFairLock('a').acquire();
+    expect(present.held).toBe(true);
+    expect(believed.signal.reason).toMatchObject({ reason: 'taken' });
+    await present.release();
+    const { read, write } = locks.getReadWriteLock('b');
+    const writer = await write.acquire();
+    await store.forceRelease('b');
+    expect((await read.acquire()).held).toBe(true);
+    expect(writer.signal.reason).toMatchObject({ reason: 'taken' });
   });
 });
 

@@ -118,12 +118,55 @@ describe('the watchdog', () => {
     expect(lost.every(({ reason }) => reason === 'unreachable')).toBe(true);
   });
 
-  it('leaves fixed leases alone', async () => {
-    const lease = await locks.acquire('a', { leaseTime: 25_000 });
-    await jest.advanceTimersByTimeAsync(24_000);
+  it('looks at fixed leases in the same rounds, and prolongs none', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 24_000 });
+    await jest.advanceTimersByTimeAsync(7_999);
     expect(store.calls.renew).toBe(0);
-    await jest.advanceTimersByTimeAsync(2_000);
+    await jest.advanceTimersByTimeAsync(2);
+    expect(store.calls.renew).toBe(1);
+    await jest.advanceTimersByTimeAsync(15_000);
+    expect(store.calls.renew).toBe(2);
+    expect((await locks.inspect('a'))?.remainingTime).toBeLessThan(1_000);
+    await jest.advanceTimersByTimeAsync(1_000);
     expect(lease.held).toBe(false);
+    expect((lease.signal.reason as LockLostError).reason).toBe('expired');
+  });
+
+  it('looks at 1,000 fixed leases together', async () => {
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) => locks.acquire(`a${String(n)}`, { leaseTime: 30_000 })),
+    );
+    await jest.advanceTimersByTimeAsync(29_000);
+    expect(store.calls.renew).toBe(2);
+  });
+
+  it('does not look at a fixed lease that is over soon', async () => {
+    await locks.acquire('a', { leaseTime: 250 });
+    const quick = await locks.acquire('b', { leaseTime: 25_000 });
+    await jest.advanceTimersByTimeAsync(8_000);
+    await quick.release();
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(store.calls.renew).toBe(0);
+  });
+
+  it('looks at a fixed lease that was extended, in rounds as long as what it has now', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 200 });
+    await lease.extend(30_000);
+    store.calls.renew = 0;
+    await jest.advanceTimersByTimeAsync(29_000);
+    expect(store.calls.renew).toBe(2);
+    expect(lease.held).toBe(true);
+  });
+
+  it('takes a look that gets no answer for nothing: no news, and the lease ends as it would have', async () => {
+    store.onRenew = unreachable;
+    const lease = await locks.acquire('a', { leaseTime: 24_000 });
+    await jest.advanceTimersByTimeAsync(17_000);
+    expect(store.calls.renew).toBe(2);
+    expect(await locks.health()).toMatchObject({ renewalStuck: false, renewalHeadroom: undefined });
+    await jest.advanceTimersByTimeAsync(7_000);
+    expect((lease.signal.reason as LockLostError).reason).toBe('expired');
+    expect(events.filter((event) => event.type === 'renewal-failed')).toEqual([]);
   });
 
   it('tries again after a failure, soon, and goes on as before', async () => {
@@ -191,11 +234,17 @@ describe('the watchdog', () => {
       },
     ],
   ])('announces a lock that is %s as soon as it learns of it', async (reason, take) => {
-    const lease = await locks.acquire('a');
-    const { signal } = lease;
-    await take();
-    await jest.advanceTimersByTimeAsync(10_001);
-    expect((signal.reason as LockLostError).reason).toBe(reason);
+    // Nothing is heard of it at once.
+    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    for (const options of [{}, { leaseTime: 30_000 }]) {
+      const { signal } = await locks.acquire('a', options);
+      await take();
+      await jest.advanceTimersByTimeAsync(9_999);
+      expect(signal.aborted).toBe(false);
+      await jest.advanceTimersByTimeAsync(2);
+      expect((signal.reason as LockLostError).reason).toBe(reason);
+      await store.forceRelease('a');
+    }
   });
 
   it('does not renew after the release, even one that was due at the same moment', async () => {

@@ -5,6 +5,7 @@ import type {
   AcquireReply,
   AcquireRequest,
   HoldState,
+  ReleaseReply,
   ReleaseRequest,
   RenewRequest,
 } from '../../lib/index.js';
@@ -45,7 +46,7 @@ export class ScriptedStore extends MemoryLockStore {
     });
   }
 
-  override async release(request: ReleaseRequest): Promise<boolean> {
+  override async release(request: ReleaseRequest): Promise<ReleaseReply> {
     this.calls.release++;
     this.released.push(request);
     await this.onRelease();

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isLockLostError,
   type Lease,
+  type Lock,
   type LockEvent,
   LockService,
   LockUnavailableError,
@@ -347,6 +348,47 @@ describe('a multi-lock', () => {
     expect([across('a', 'b'), across('b', 'a')]).toEqual(['a,b', 'a,b']);
   });
 
+  it.each([0, 1])(
+    'waits for one name of two services without asking in a loop (busy in store %i)',
+    async (way) => {
+      const second = new ScriptedStore();
+      const [here, there] = [new LockService({ store }), new LockService({ store: second })];
+      const busy = await new LockService({ store: [store, second][way]! }).acquire('a');
+      const lock = locks.getMultiLock([here.getLock('a'), there.getLock('a')]);
+      const waiting = lock.acquire({ waitTime: 5_000 });
+      await sleep(200);
+      expect(store.calls.acquire + second.calls.acquire).toBeLessThan(10);
+      await busy.release();
+      const lease = await waiting;
+      expect(await Promise.all([here.tryAcquire('a'), there.tryAcquire('a')])).toEqual([null, null]);
+      await lease.release();
+      await Promise.all([here.onApplicationShutdown(), there.onApplicationShutdown()]);
+    },
+  );
+
+  it('refuses a semaphore that is given twice, in one size or in two, also within another multi-lock', () => {
+    const pool = locks.getSemaphore('pool', 3);
+    const pair = locks.getMultiLock([pool, locks.getLock('a')]);
+    const refused = (members: Lock[], message: string) => {
+      let error: unknown;
+      try {
+        locks.getMultiLock(members);
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toMatchObject({ code: 'LOCK_CONFIG', option: 'locks', key: 'pool' });
+      expect((error as Error).message).toContain(message);
+    };
+    refused([pool, pool], 'takes one permit of a semaphore, and "pool" is given twice');
+    refused(
+      [pair, locks.getSemaphore('pool', 3)],
+      'takes one permit of a semaphore, and "pool" is given twice',
+    );
+    refused([pool, locks.getSemaphore('pool', 2)], '"pool" is given with 3 and with 2 permits');
+    // Of two services it is two semaphores, and any other lock may be named twice.
+    locks.getMultiLock([pool, others.getSemaphore('pool', 3), locks.getLock('a'), locks.getLock('a')]);
+  });
+
   it('takes the write side first, also where the read side has just got no answer', async () => {
     const { read, write } = locks.getReadWriteLock('doc');
     let asked = 0;
@@ -356,6 +398,88 @@ describe('a multi-lock', () => {
     const lease = await locks.getMultiLock([read, write]).acquire({ waitTime: 5_000 });
     expect((await locks.inspect('doc'))?.holders.map(({ mode }) => mode)).toEqual(['exclusive', 'shared']);
     await lease.release();
+  });
+
+  describe('that is passed by', () => {
+    let busy: Lease;
+    let gone: AbortController;
+    let waiting: Promise<unknown>;
+
+    /** Refused often, because of `b`: `a` is free. */
+    const passBy = async (options: { waitTime?: number } = {}) => {
+      busy = await others.acquire('b');
+      gone = new AbortController();
+      waiting = locks.acquire(['a', 'b'], { signal: gone.signal, ...options });
+      waiting.catch(() => undefined);
+      for (let n = 0; n < 12; n++) expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
+    };
+
+    it('keeps what is in its way from others that want several, and nothing else', async () => {
+      await passBy();
+      const meanwhile = await others.tryAcquire(['a', 'c']);
+      expect(meanwhile).not.toBeNull();
+      // The release comes before the request of the waiter that it wakes.
+      const [, refused] = await Promise.all([busy.release(), others.tryAcquire(['b', 'c'])]);
+      expect(refused).toBeNull();
+      const single = await others.tryAcquire('b', { waitTime: 5_000 });
+      await single?.release();
+      await meanwhile?.release();
+      expect(await waiting).toMatchObject({ held: true });
+    });
+
+    it('is not named as the holder', async () => {
+      const a = await others.acquire('a');
+      await passBy();
+      await busy.release();
+      const error: unknown = await others
+        .acquire(['b', 'c'], { waitTime: 0 })
+        .catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', holder: undefined });
+      await a.release();
+      await waiting;
+    });
+
+    it.each<[string, { waitTime?: number }, () => unknown]>([
+      [
+        'at an abort',
+        {},
+        () => {
+          gone.abort();
+        },
+      ],
+      ['at the end of its wait time', { waitTime: 200 }, () => waiting.catch(() => undefined)],
+      ['when its service closes', {}, () => locks.onApplicationShutdown()],
+    ])('keeps nothing from anyone when it leaves %s', async (_, options, leave) => {
+      const a = await others.acquire('a');
+      await passBy(options);
+      const twin = new LockService({ store });
+      await leave();
+      await sleep(5);
+      await busy.release();
+      expect(await twin.tryAcquire(['b', 'c'])).not.toBeNull();
+      await a.release();
+      await twin.onApplicationShutdown();
+    });
+  });
+
+  it('has its whole fixed lease, however long some members had to be held before the last was there', async () => {
+    let stopped = false;
+    const loops = ['a', 'b'].flatMap((name) =>
+      [1, 2, 3].map(async () => {
+        while (!stopped) await others.getFairLock(name).using(() => sleep(50));
+      }),
+    );
+    const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
+    const left: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      const lease = await lock.acquire({ leaseTime: 1_000 });
+      left.push(lease.remainingTime());
+      await lease.release();
+    }
+    stopped = true;
+    await Promise.all(loops);
+    // Each was held for a queue of 100 ms and more before the other was granted.
+    expect(Math.min(...left)).toBeGreaterThan(940);
   });
 
   it('is not held by a service that has closed in the moment of the grant', async () => {

@@ -1,8 +1,25 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { LockService, MemoryLockStore } from '../../lib/index.js';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { currentScope, type Scope } from '../../lib/core/scope.js';
+import { assertLocked, type Lease, type Lock, LockService, MemoryLockStore } from '../../lib/index.js';
 
 let locks: LockService;
+
+/**
+ * How many times longer it takes to do something five times as often: about 5, or 25 where each looks at all before it.
+ * The least of three, because the machine may be busy.
+ */
+async function growth(measure: (times: number) => Promise<number>, times: number): Promise<number> {
+  await measure(times);
+  const ratios: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const few = await measure(times);
+    ratios.push((await measure(5 * times)) / few);
+  }
+  return Math.min(...ratios);
+}
 
 beforeEach(() => {
   locks = new LockService({ store: 'memory' });
@@ -44,22 +61,25 @@ describe('inside a scope', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('re-enters what was acquired in the scope without a callback', async () => {
-    await locks.using('outer', async () => {
-      const lease = await locks.acquire('a');
-      const again = await locks.tryAcquire('a');
-      expect(again?.fencingToken).toBe(lease.fencingToken);
-      await again?.release();
-      await lease.release();
-      expect(locks.getLock('a').isHeld()).toBe(false);
-    });
-  });
-
   it('is one acquisition and one release to those who watch', async () => {
     const seen: string[] = [];
     locks.events$.subscribe((event) => seen.push(event.type));
     await locks.using('a', () => locks.using('a', () => 1));
     expect(seen).toEqual(['acquired', 'released']);
+  });
+
+  it('is entered again in the time of each, however often at once', async () => {
+    const enter = (times: number) =>
+      locks.using('a', async () => {
+        const startedAt = performance.now();
+        const leases = await Promise.all(Array.from({ length: times }, () => locks.acquire('a')));
+        expect(locks.getLock('a').holdCount()).toBe(times + 1);
+        expect(locks.leases()).toHaveLength(times + 1);
+        await Promise.all(leases.map((lease) => lease.release()));
+        return performance.now() - startedAt;
+      });
+    expect(await growth(enter, 4_000)).toBeLessThan(12);
+    expect(await locks.getLock('a').isLocked()).toBe(false);
   });
 
   it('recurses', async () => {
@@ -166,6 +186,89 @@ describe('outside a scope', () => {
   });
 });
 
+describe('what is acquired by hand inside of a lock', () => {
+  const kinds: [string, (name: string) => Lock][] = [
+    ['a plain lock', (name) => locks.getLock(name)],
+    ['a fair lock', (name) => locks.getFairLock(name)],
+    ['a write lock', (name) => locks.getReadWriteLock(name).write],
+    ['a semaphore of one', (name) => locks.getSemaphore(name, 1)],
+    ['a multi-lock', (name) => locks.getMultiLock([locks.getLock(name), locks.getFairLock(`${name} fair`)])],
+  ];
+
+  it.each(kinds)('is an owner of its own: %s', async (_, lockOf) => {
+    const lock = lockOf('a');
+    await locks.using('leader', async () => {
+      const lease = await lock.acquire();
+      expect(await lock.tryAcquire()).toBeNull();
+      await expect(lock.using({ waitTime: 0 }, () => 1)).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      expect(lock.isHeld()).toBe(false);
+      expect(lock.holdCount()).toBe(0);
+      expect(() => {
+        assertLocked('a');
+      }).toThrow();
+      await lease.release();
+      expect(await lock.isLocked()).toBe(false);
+    });
+  });
+
+  it('re-enters that lock, and those further out', async () => {
+    const { write } = locks.getReadWriteLock('rw');
+    await locks.using('a', (outer) =>
+      write.using(() =>
+        locks.using(['b', 'c'], async () => {
+          const inner = await locks.acquire(['a', 'c'], { waitTime: 0 });
+          expect(inner.fencingTokens.get('a')).toBe(outer.fencingToken);
+          expect(locks.getLock('a').holdCount()).toBe(2);
+          await inner.release();
+          const again = await write.tryAcquire();
+          expect(write.holdCount()).toBe(2);
+          await again?.release();
+        }),
+      ),
+    );
+  });
+
+  it('of several locks shares among its members, and with nobody else', async () => {
+    const { read, write } = locks.getReadWriteLock('rw');
+    const both = locks.getMultiLock([read, write]);
+    await locks.using('leader', async () => {
+      const lease = await both.acquire();
+      expect(await both.tryAcquire()).toBeNull();
+      expect(await read.tryAcquire()).toBeNull();
+      await lease.release();
+    });
+  });
+
+  it('may read beside a write that is held further out', async () => {
+    const { read, write } = locks.getReadWriteLock('rw');
+    await write.using(async () => {
+      const reading = await read.tryAcquire();
+      expect(reading?.held).toBe(true);
+      await reading?.release();
+    });
+  });
+
+  it('that has entered a lock again stays in it when its scope is over, and lets nobody else in', async () => {
+    const lock = locks.getLock('a');
+    let left: Lease | undefined;
+    let orphan: Promise<void> = Promise.resolve();
+    await lock.using(() => {
+      // A scope of its own that goes on, as that of a server would.
+      orphan = locks.using('leader', async () => {
+        left = await lock.acquire();
+        await sleep(10);
+        expect(lock.isHeld()).toBe(false);
+        expect(await lock.tryAcquire()).toBeNull();
+        expect(left.held).toBe(true);
+        await left.release();
+        expect(await lock.isLocked()).toBe(false);
+      });
+    });
+    expect(await lock.isLocked()).toBe(true);
+    await orphan;
+  });
+});
+
 describe('runInScope', () => {
   it('separates the callback from the locks of its caller', async () => {
     await locks.using('a', async () => {
@@ -177,15 +280,73 @@ describe('runInScope', () => {
     });
   });
 
-  it('is a scope itself', async () => {
+  it('has what is acquired by hand in it, as a thread has', async () => {
+    const { write } = locks.getReadWriteLock('rw');
+    for (const lock of [locks.getLock('a'), write, locks.getMultiLock([locks.getLock('b'), write])]) {
+      await locks.runInScope(async () => {
+        const lease = await lock.acquire();
+        const again = await lock.tryAcquire();
+        expect(again?.fencingToken).toBe(lease.fencingToken);
+        expect(lock.holdCount()).toBe(2);
+        expect(() => {
+          assertLocked(lock.name.split(',')[0]);
+        }).not.toThrow();
+        await lease.release();
+        expect(lock.holdCount()).toBe(1);
+        await lock.using({ waitTime: 0 }, () => 1);
+        await again?.release();
+        expect(lock.isHeld()).toBe(false);
+      });
+      expect(await lock.isLocked()).toBe(false);
+    }
+  });
+
+  it('counts the permits of a semaphore', async () => {
+    const semaphore = locks.getSemaphore('a', 3);
+    await locks.runInScope(async () => {
+      await semaphore.acquire();
+      await semaphore.using(async () => {
+        await semaphore.acquire();
+        expect(semaphore.holdCount()).toBe(2);
+      });
+      expect(semaphore.holdCount()).toBe(1);
+    });
+  });
+
+  it('shares nothing between two of them, one inside of the other', async () => {
     await locks.runInScope(async () => {
       const lease = await locks.acquire('a');
-      const again = await locks.tryAcquire('a');
-      expect(again?.fencingToken).toBe(lease.fencingToken);
+      expect(await locks.runInScope(() => locks.tryAcquire('a'))).toBeNull();
       await lease.release();
-      await again?.release();
     });
-    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('has only what is acquired directly in it: inside of a lock there each lease is an owner of its own', async () => {
+    await locks.runInScope(async () => {
+      const mine = await locks.acquire('mine');
+      await locks.using('leader', async () => {
+        const other = await locks.acquire('other');
+        expect(await locks.tryAcquire('other')).toBeNull();
+        expect(locks.getLock('other').isHeld()).toBe(false);
+        // Held further out, like the lock of a using.
+        const again = await locks.tryAcquire('mine');
+        expect(again?.fencingToken).toBe(mine.fencingToken);
+        await again?.release();
+        await other.release();
+      });
+      await mine.release();
+    });
+  });
+
+  it('does not get what work acquires that a lock inside of it has left behind', async () => {
+    await locks.runInScope(async () => {
+      let orphan: Promise<unknown> = Promise.resolve();
+      await locks.using('leader', () => {
+        orphan = sleep(10).then(() => locks.acquire('other'));
+      });
+      await orphan;
+      expect(await locks.tryAcquire('other')).toBeNull();
+    });
   });
 });
 
@@ -224,28 +385,6 @@ describe('work that outlives its scope', () => {
     }
   });
 
-  it('has nothing more of what it has given up, even while other work that was left behind holds it', async () => {
-    const lock = locks.getLock('a');
-    let longer: Promise<void> = Promise.resolve();
-    let shorter: Promise<void> = Promise.resolve();
-    await lock.using(async () => {
-      await new Promise<void>((entered) => {
-        shorter = locks.using('b', async () => {
-          const lease = await lock.acquire();
-          entered();
-          await sleep(10);
-          expect(lock.isHeld()).toBe(true);
-          await lease.release();
-          expect(lock.isHeld()).toBe(false);
-          expect(await lock.tryAcquire()).toBeNull();
-        });
-      });
-      longer = lock.using(() => shorter);
-    });
-    await Promise.all([shorter, longer]);
-    expect(await lock.isLocked()).toBe(false);
-  });
-
   it('does not share what it acquires later', async () => {
     let orphan: Promise<void> = Promise.resolve();
     await locks.using('a', () => {
@@ -256,6 +395,62 @@ describe('work that outlives its scope', () => {
       });
     });
     await orphan;
+  });
+});
+
+describe('work that starts its successor and does not wait for it', () => {
+  /** Runs so many steps, each under a lock of its own and started inside of the step before. */
+  const run = (steps: number, stay: () => unknown) =>
+    new Promise<number>((resolve) => {
+      const startedAt = performance.now();
+      const step = (n: number): void => {
+        void locks.using(`step ${String(n)}`, async () => {
+          if (n < steps) step(n + 1);
+          await stay();
+          if (n === steps) resolve(performance.now() - startedAt);
+        });
+      };
+      step(1);
+    });
+
+  it.each<[string, () => unknown]>([
+    ['ends at once', () => undefined],
+    ['goes on for a while', () => Promise.all([turn(), turn()])],
+  ])('takes the same time for each step, however many there were, when a step %s', async (_, stay) => {
+    expect(await growth((steps) => run(steps, stay), 2_000)).toBeLessThan(12);
+  });
+
+  const ways: [string, <T>(step: () => T) => T][] = [
+    ['in the scope of the step before', (step) => step()],
+    ['in a scope of its own', (step) => locks.runInScope(step)],
+  ];
+
+  it.each(ways)('keeps nothing of the steps that are over, each %s', async (_, start) => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const scopes: WeakRef<Scope>[] = [];
+    await new Promise<void>((resolve) => {
+      const step = (n: number): void => {
+        const work = async () => {
+          const scope = currentScope();
+          if (scope !== undefined) scopes.push(new WeakRef(scope));
+          await turn();
+          if (n < 1_000) {
+            step(n + 1);
+            return;
+          }
+          for (let i = 0; i < 3; i++) {
+            await turn();
+            collectGarbage();
+          }
+          resolve();
+        };
+        void start(() => locks.using(`step ${String(n)}`, work));
+      };
+      step(1);
+    });
+    expect(scopes).toHaveLength(1_000);
+    expect(scopes.filter((scope) => scope.deref() !== undefined).length).toBeLessThan(10);
   });
 });
 

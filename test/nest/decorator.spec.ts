@@ -483,6 +483,18 @@ describe('minHoldTime', () => {
     expect((await app!.get(LockService).inspect('job'))?.remainingTime).toBeLessThanOrEqual(1_000);
   });
 
+  it('goes with a fixed lease as long, and with a renewed one of any length', async () => {
+    for (const options of [
+      { leaseTime: 500, minHoldTime: 500 },
+      { leaseTime: 500, renew: true, minHoldTime: 5_000 },
+    ]) {
+      const jobs = await servedWith(options);
+      await expect(jobs.run()).resolves.toBe('done');
+      await app?.close();
+      app = undefined;
+    }
+  });
+
   it('does not lengthen the lease meanwhile, so a crash frees the lock no later', async () => {
     const jobs = await servedWith({ minHoldTime: 600_000 }, () =>
       app!.get(LockService).getLock('job').remainingTime(),
@@ -604,12 +616,19 @@ describe('refused where it is applied', () => {
     ['a wrong onLost', 'a', { onLost: 'ignore' }, /onLost/],
     ['a wrong returns', 'a', { returns: 'stream' }, /returns/],
     ['a negative minHoldTime', 'a', { minHoldTime: -1 }, /minHoldTime.*-1/],
+    [
+      'a minHoldTime longer than the fixed lease',
+      'a',
+      { leaseTime: 500, minHoldTime: 501 },
+      /minHoldTime: must not be longer than the fixed lease of 500 ms.*501/,
+    ],
     ['a NaN waitTime', 'a', { waitTime: NaN }, /waitTime.*NaN/],
     ['a leaseTime of 0', 'a', { leaseTime: 0 }, /leaseTime.*0/],
     ['an empty instance', 'a', { instance: '' }, /name/],
     ['an option that does not exist', 'a', { waitTme: 5 }, /waitTme/],
     ['null for the options', 'a', null, /Jobs\.run.*options.*null/],
     ['a number for the options', 'a', 5_000, /Jobs\.run.*options.*5000/],
+    ['an array for the options', 'a', [], /Jobs\.run.*options.*must be an object \(found: an array/],
   ])('%s', (_, key, options, message) => {
     expect(apply(key, options)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     expect(apply(key, options)).toThrow(message);
@@ -747,6 +766,17 @@ describe('a method that returns an Observable', () => {
     @DistributedLock('stream', { returns: 'observable' })
     async wrong(): Promise<unknown> {
       return Promise.resolve(1);
+    }
+
+    @DistributedLock('stream', { returns: 'observable' })
+    async promised(): Promise<Observable<unknown>> {
+      leases.push(currentLease());
+      await sleep(1);
+      return source();
+    }
+    @DistributedLock('stream')
+    async unannounced(): Promise<unknown> {
+      return Promise.resolve(source());
     }
   }
 
@@ -891,8 +921,45 @@ describe('a method that returns an Observable', () => {
   });
 
   it('has to be one where it was announced', async () => {
-    const stream = streams.wrong() as unknown as Observable<unknown>;
+    const stream = (await streams.wrong()) as Observable<unknown>;
     await expect(lastValueFrom(stream)).rejects.toThrow(/Streams\.wrong.*returns: 'promise'/s);
+  });
+
+  it('may be promised: locked from subscription, while the caller gets its Promise', async () => {
+    const promise = streams.promised();
+    const stream = await promise.then((observable) => observable);
+    expect([leases.length, await isLocked()]).toEqual([0, false]);
+    source = () => timer(5);
+    const ended = lastValueFrom(stream);
+    await sleep(3);
+    expect(await isLocked()).toBe(true);
+    expect(await ended).toBe(0);
+    expect(await isLocked()).toBe(false);
+    await lastValueFrom(stream);
+    expect(new Set(leases.map((lease) => lease?.fencingToken)).size).toBe(2);
+  });
+
+  it('is told the option that helps where a Promise of one was not announced', async () => {
+    const refused = streams.unannounced();
+    await expect(refused).rejects.toThrow(/Streams\.unannounced.*returns: 'observable'/s);
+    await expect(refused).rejects.not.toThrow(/'promise'/);
+  });
+
+  it('may be promised where no types are emitted', async () => {
+    const prototype = {
+      async stream(): Promise<Observable<number>> {
+        return Promise.resolve(of(1));
+      },
+    };
+    const descriptor = Object.getOwnPropertyDescriptor(prototype, 'stream')!;
+    DistributedLock('stream', { returns: 'observable' })(
+      prototype,
+      'stream',
+      descriptor as TypedPropertyDescriptor<typeof prototype.stream>,
+    );
+    const stream = (descriptor.value as typeof prototype.stream).call({ constructor: Object });
+    expect(stream).toBeInstanceOf(Promise);
+    await expect(lastValueFrom(await stream)).rejects.toThrow(/has injected no LockService/);
   });
 
   it('may be empty', async () => {

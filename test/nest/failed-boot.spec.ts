@@ -72,7 +72,7 @@ describe('a boot that fails, of which nothing may be left to close, leaves no co
   it('when options of a cluster are wrong', async () => {
     const connection = {
       cluster: [{ host: '127.0.0.1', port: server.port }],
-      options: { keyPrefix: 'app{}:' },
+      options: { keyPrefix: 'app:', redisOptions: { keyPrefix: 'other:' } },
     };
     await expect(compile({ imports: [LockModule.forRoot({ connection })] })).rejects.toThrow(LockConfigError);
     await sleep(TIME_TO_CONNECT);

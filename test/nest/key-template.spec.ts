@@ -45,6 +45,16 @@ describe('a key template', () => {
     expect(keysOf(template, args, { tenant: 'acme' })).toEqual(keys);
   });
 
+  it('means the words that stand in it', () => {
+    expect(keysOf('check_not_null')).toEqual(['check_not_null']);
+  });
+
+  it('several give 1,000 keys at most, together', () => {
+    const ids = Array.from({ length: 600 }, (_, id) => id);
+    expect(keysOf(['a:$<args[0][*]>', 'b'], [ids])).toHaveLength(601);
+    expect(() => keysOf(['a:$<args[0][*]>', 'b:$<args[0][*]>'], [ids])).toThrow(/more than 1000 keys/);
+  });
+
   it('several give several keys, sorted, each once', () => {
     expect(keysOf(['b:$<args[0]>', 'a:$<args[0]>', 'b:1'], [1])).toEqual(['a:1', 'b:1']);
   });
@@ -141,8 +151,36 @@ describe('a key function', () => {
     'null',
     'a/NaN/b',
     'x:[object Object]',
+    'order_undefined',
+    'order null',
+    'order#NaN@1',
+    'x[object Map]',
   ])('must not give %j', (result) => {
     expect(() => keysOf(() => result as string)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
+  });
+
+  it.each(['order:nullable', 'undefinedness', 'bananaNaNa', 'ünullü'])('may give %j', (key) => {
+    expect(keysOf(() => key)).toEqual([key]);
+  });
+
+  it('must not give more than 1,000 keys', () => {
+    const keys = Array.from({ length: 1_001 }, (_, n) => `a${String(n)}`);
+    expect(() => keysOf(() => keys)).toThrow(/The key function gives more than 1000 keys/);
+    expect(keysOf(() => keys.slice(1))).toHaveLength(1_000);
+  });
+
+  it('is not slowed down by a key of any length (pitfall 51)', () => {
+    const timeOf = (length: number): number => {
+      const key = ':[object '.repeat(length / 9);
+      const times = [1, 2, 3].map(() => {
+        const began = performance.now();
+        expect(() => keysOf(() => key)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
+        return performance.now() - began;
+      });
+      return Math.min(...times);
+    };
+    // Ten times the length is a hundred times the work, where the text is searched before its length is looked at.
+    expect(timeOf(180_000)).toBeLessThan(30 * Math.max(1, timeOf(18_000)));
   });
 
   it('lets its own error pass', () => {

@@ -10,6 +10,7 @@ import {
   type LockModuleOptions,
   LockService,
   MemoryLockStore,
+  type LockFactoryOptions,
   type LockOptionsFactory,
 } from '../../lib/index.js';
 
@@ -266,7 +267,7 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['two nodes', { nodes: ['redis://a', 'redis://b'] }, /nodes.*3 at least/],
     ['one node', { nodes: ['redis://a'] }, /nodes.*3 at least/],
     ['a node twice', { nodes: ['redis://a', 'redis://b', 'redis://a'] }, /nodes\[2\].*same connection/],
-    ['nodes that are no array', { nodes: 'redis://a' }, /nodes.*array.*"redis:\/\/a"/],
+    ['nodes that are no array', { nodes: 'redis://a' }, /nodes.*array.*a text of 9 characters/],
     [
       'a bad URL among them',
       { nodes: ['redis://a', 'http://u:secret@b', 'redis://c'] },
@@ -300,6 +301,28 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(message);
     const later = LockModule.forRootAsync({ useFactory: () => options as LockModuleOptions });
     await expect(Test.createTestingModule({ imports: [later] }).compile()).rejects.toThrow(LockConfigError);
+  });
+
+  it.each<[string, unknown]>([
+    ['nodes', { nodes: 'redis://:secret@a:6379' }],
+    ['store', { store: 'redis://:secret@a:6379' }],
+    ['replication', { connection: 'redis://a', replication: 'redis://:secret@a:6379' }],
+    ['keyPrefix', { connection: 'redis://a', keyPrefix: ['redis://:secret@a'] }],
+    ['leaseTime', { connection: 'redis://a', leaseTime: 'redis://:secret@a' }],
+    ['name', { connection: 'redis://a', name: { toString: () => 'redis://:secret@a' } }],
+    ['a connection that only looks like a URL', { connection: 'secret:@host' }],
+    ['the options themselves', 'redis://:secret@a:6379'],
+  ])('never repeats an address that stands in the wrong place: %s (pitfall 62)', (_, options) => {
+    expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(LockConfigError);
+    expect(() => LockModule.forRoot(options as LockModuleOptions)).not.toThrow(/secret/);
+  });
+
+  it('nor one that a factory returns (pitfall 62)', async () => {
+    const useFactory = () => 'redis://:secret@a:6379' as unknown as LockFactoryOptions;
+    const boot = Test.createTestingModule({ imports: [LockModule.forRootAsync({ useFactory })] }).compile();
+    const error: unknown = await boot.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockConfigError);
+    expect((error as Error).message).not.toMatch(/secret/);
   });
 
   it.each(['http://user:secret@x', 'secret', 'user:secret@host'])(

@@ -158,6 +158,19 @@ describe('HTTP', () => {
       );
     }
 
+    @DistributedLock('promised', { returns: 'observable' })
+    @Get('promised')
+    async promised(): Promise<Observable<string>> {
+      await sleep(1);
+      entries.enter();
+      return timer(5).pipe(
+        map(() => {
+          entries.leave();
+          return 'promised';
+        }),
+      );
+    }
+
     @DistributedLock('slow')
     @Get('slow')
     async slow() {
@@ -198,6 +211,7 @@ describe('HTTP', () => {
     ['/shop/below', 'GET', 'below'],
     ['/shop/guarded', 'GET', 'guarded'],
     ['/shop/stream', 'GET', 'streamed'],
+    ['/shop/promised', 'GET', 'promised'],
     ['/scoped', 'GET', 'scoped'],
     ['/inherited/above', 'GET', 'above'],
     ['/inherited/below', 'GET', 'below'],

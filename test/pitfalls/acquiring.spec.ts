@@ -266,7 +266,7 @@ describe('a reply that was lost', () => {
     const request = { name: 'a', owner: 'client:1', leaseTime: 30_000 };
     expect(await store.acquire(request)).toMatchObject({ granted: true });
     expect(await store.acquire(request)).toMatchObject({ granted: true });
-    expect(await store.release(request)).toBe(true);
+    expect(await store.release(request)).toBe('released');
     expect(await stage.ttl('a')).toBe(-2);
     await store.close();
   });
@@ -319,6 +319,7 @@ describe('the lease that an acquisition returns', () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
     await locks.health();
+    await stage.server.resetCommandCalls();
     proxy.replyDelay(600);
     await expect(locks.tryAcquire('a', { leaseTime: 400 })).rejects.toBeInstanceOf(LockUnavailableError);
     expect(locks.leases()).toEqual([]);
@@ -452,6 +453,7 @@ describe("the caller's signal", () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
     await locks.health();
+    await stage.server.resetCommandCalls();
     proxy.requestDelay(300);
     const controller = new AbortController();
     const waiting = locks.acquire('a', { signal: controller.signal });

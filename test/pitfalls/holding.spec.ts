@@ -11,10 +11,11 @@
  *     its key is gone.
  * 19  A re-entry with a shorter lease cuts the longer one, or leases add up.
  * 20  The last explicit lease leaks into later calls on the same object.
+ * 49  A fixed lease is never looked at: a forced release is not heard, and the holder's process refuses its own callers.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { LockLostError, type Lease, type LockStore } from '../../lib/index.js';
+import { type Lease, type Lock, LockLostError, type LockService, type LockStore } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
 import * as scripts from '../../lib/stores/redis/script.js';
 import { blockFor, soon, Stage, until } from './stage.js';
@@ -197,6 +198,64 @@ describe('a holder', () => {
     expect(await state).toMatchObject({ held: false, remainingTime: 0 });
     expect(await worker.call('state', id)).toMatchObject({ aborted: true });
     await worker.stop();
+  });
+
+  const KINDS: [string, (locks: LockService) => Lock][] = [
+    ['plain', (locks) => locks.getLock('a')],
+    ['fair', (locks) => locks.getFairLock('a')],
+    ['read', (locks) => locks.getReadWriteLock('a').read],
+    ['write', (locks) => locks.getReadWriteLock('a').write],
+    ['semaphore', (locks) => locks.getSemaphore('a', 2)],
+  ];
+  it.each(KINDS)(
+    'of a %s lock is told at once when it is taken away by force (pitfall 49)',
+    async (_, lockOf) => {
+      const lock = lockOf(stage.service());
+      // Neither is renewed or looked at within 10 s.
+      const lease = await lock.acquire({ leaseTime: 60_000 });
+      const loss = lossOf(lease);
+      await sleep(1_100);
+      await stage.service().forceRelease('a');
+      expect(await soon(loss)).toMatchObject({ reason: 'deleted', owner: lease.owner });
+      expect(lease.held).toBe(false);
+    },
+  );
+
+  it.each(['DEL', 'FLUSHALL'])(
+    'of a fixed lease is told of a %s within a third of it (pitfall 49)',
+    async (command) => {
+      const acquiredAt = performance.now();
+      const lease = await stage.service().acquire('a', { leaseTime: 6_000 });
+      const loss = lossOf(lease);
+      await (command === 'DEL' ? stage.redis.del('lock:a') : stage.redis.flushall());
+      expect(await loss).toMatchObject({ reason: 'deleted' });
+      // Not at the end of the lease.
+      expect(performance.now() - acquiredAt).toBeLessThan(4_500);
+    },
+  );
+
+  it.each([
+    ['renewed', {}],
+    ['fixed', { leaseTime: 60_000 }],
+  ])('of a %s lease that is gone keeps no caller of its process out (pitfall 49)', async (_, options) => {
+    const [locks, other] = [stage.service(), stage.service()];
+    const believed = await locks.acquire('a', options);
+    await stage.redis.del('lock:a');
+    const lease = await locks.tryAcquire('a');
+    expect(lease?.held).toBe(true);
+    expect(believed.held).toBe(false);
+    await lease?.release();
+
+    await locks.acquire('b', options);
+    await stage.redis.flushall();
+    expect((await locks.acquire('b', { waitTime: 100 })).held).toBe(true);
+
+    await locks.acquire('c', options);
+    const waiting = locks.acquire('c', { waitTime: 50_000 });
+    await until(async () => (await stage.listeners('c')) > 0);
+    await sleep(150);
+    await other.forceRelease('c');
+    expect((await soon(waiting)).held).toBe(true);
   });
 
   it('whose key is gone is told with the next renewal (pitfall 18)', async () => {

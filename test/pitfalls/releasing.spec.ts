@@ -14,6 +14,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../lib/index.js';
 import * as scripts from '../../lib/stores/redis/script.js';
 import { soon, Stage, until } from './stage.js';
+import { lockKeys } from '../support/keys.js';
 
 const stage = Stage.set();
 
@@ -172,9 +173,9 @@ describe('shutdown', () => {
   it('releases what is left before it closes the connection (pitfall 25)', async () => {
     const locks = stage.service();
     await Promise.all(Array.from({ length: 50 }, (_, n) => locks.acquire(`a${String(n)}`)));
-    expect(await stage.redis.keys('lock:*')).toHaveLength(50);
+    expect(await lockKeys(stage.redis)).toHaveLength(50);
     await locks.onApplicationShutdown();
-    expect(await stage.redis.keys('lock:*')).toEqual([]);
+    expect(await lockKeys(stage.redis)).toEqual([]);
   });
 
   it('takes back an acquisition that is in flight (pitfall 25)', async () => {

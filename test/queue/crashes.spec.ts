@@ -17,6 +17,7 @@ import {
   timed,
   WRITE,
 } from './kinds.js';
+import { fenceOf, queueOf } from '../support/keys.js';
 
 const stage = Stage.set();
 const PATIENT = { waitTime: Infinity };
@@ -63,7 +64,7 @@ describe('kill -9', () => {
     await Promise.all(waiters.map(({ worker }) => worker.kill()));
     await holder.release();
     expect(await service.inspect('line')).toBeNull();
-    expect(await stage.redis.keys('*')).toEqual(['{lock:line}:fence']);
+    expect(await stage.redis.keys('*')).toEqual([fenceOf('lock:line')]);
   });
 
   it.each<[string, Kind]>([
@@ -352,7 +353,7 @@ describe('A store that has gone back by a moment', () => {
       service.getFairLock('back').using(PATIENT, () => undefined),
     );
     await queued(service, 'back', waiters.length);
-    const queue = '{lock:back}:queue';
+    const queue = queueOf('lock:back');
     const before = await stage.redis.zrange(queue, '0', '-1', 'WITHSCORES');
     await holder.release();
     await Promise.all(waiters);

@@ -4,6 +4,7 @@ import { expect, it } from '@jest/globals';
 import type { Lease, Lock } from '../../lib/index.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { FAIR, type Kind, lockOf, READ, semaphore, take, WRITE } from './kinds.js';
+import { fenceOf } from '../support/keys.js';
 
 const stage = Stage.set();
 const SEED = 20_261_120;
@@ -131,7 +132,7 @@ it('after 10,000 random operations and 20 kills nothing is left but fences, and 
   for (const [name, [kind]] of NAMES) await lockOf(services[0]!, name, kind!).using(() => undefined);
 
   expect(violations).toEqual([]);
-  const fences = NAMES.map(([name]) => `{lock:${name}}:fence`);
+  const fences = NAMES.map(([name]) => fenceOf(`lock:${name}`));
   await until(async () => (await stage.redis.keys('*')).every((key) => fences.includes(key)));
   over.abort();
   await watching;
@@ -167,5 +168,5 @@ it('a service that shuts down gives up its places and its holds', async () => {
   const lease = await other;
   expect((await b.inspect('closing'))?.queue).toEqual([]);
   await lease.release();
-  expect(await stage.redis.keys('*')).toEqual(['{lock:closing}:fence']);
+  expect(await stage.redis.keys('*')).toEqual([fenceOf('lock:closing')]);
 });

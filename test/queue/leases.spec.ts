@@ -5,6 +5,7 @@ import { createStore } from '../../lib/stores/create-store.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { FAIR, type Kind, lockOf, queued, READ, semaphore, timed, WRITE } from './kinds.js';
+import { fenceOf, queueOf } from '../support/keys.js';
 
 const stage = Stage.set();
 const KINDS: [string, Kind][] = [
@@ -139,7 +140,7 @@ describe('What is in the store', () => {
       await Promise.all(holders.map((holder) => holder.release()));
       const lease = await waiting;
       await until(async () => (await stage.ttl(name)) > 4 * HOUR);
-      expect(await stage.redis.pttl(`{lock:${name}}:fence`)).toBeGreaterThan(await stage.ttl(name));
+      expect(await stage.redis.pttl(fenceOf(`lock:${name}`))).toBeGreaterThan(await stage.ttl(name));
       await lease.release();
     },
   );
@@ -148,7 +149,7 @@ describe('What is in the store', () => {
     const service = stage.service();
     const lease = await service.getFairLock('extended').acquire();
     await lease.extend(5 * HOUR);
-    expect(await stage.redis.pttl('{lock:extended}:fence')).toBeGreaterThan(await stage.ttl('extended'));
+    expect(await stage.redis.pttl(fenceOf('lock:extended'))).toBeGreaterThan(await stage.ttl('extended'));
     await lease.release();
   });
 
@@ -163,7 +164,7 @@ describe('What is in the store', () => {
       const lock = lockOf(service, name, kind);
       const long = await lock.acquire({ leaseTime: 5 * HOUR });
       const fenceStays = async () => {
-        expect(await stage.redis.pttl(`{lock:${name}}:fence`)).toBeGreaterThan(await stage.ttl(name));
+        expect(await stage.redis.pttl(fenceOf(`lock:${name}`))).toBeGreaterThan(await stage.ttl(name));
       };
       const short = await lock.acquire({ leaseTime: 2_000 });
       await fenceStays();
@@ -182,14 +183,14 @@ describe('What is in the store', () => {
     await queued(service, 'beside', 1);
     await holder.release();
     const short = await waiting;
-    expect(await stage.redis.pttl('{lock:beside}:fence')).toBeGreaterThan(await stage.ttl('beside'));
+    expect(await stage.redis.pttl(fenceOf('lock:beside'))).toBeGreaterThan(await stage.ttl('beside'));
     // As a waiter does that has heard nothing of its grant.
     const { kind, mode, capacity } = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
     const queue = { kind, mode, capacity, place: undefined, beside: undefined };
     const store = createStore({ connection: stage.server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
     await store.acquire({ name: 'beside', owner: short.owner, leaseTime: 2_000, queue });
     await store.close();
-    expect(await stage.redis.pttl('{lock:beside}:fence')).toBeGreaterThan(await stage.ttl('beside'));
+    expect(await stage.redis.pttl(fenceOf('lock:beside'))).toBeGreaterThan(await stage.ttl('beside'));
     await short.release();
     await long.release();
   });
@@ -199,7 +200,7 @@ describe('What is in the store', () => {
     async (name, kind) => {
       await lockOf(stage.service(), name, kind).using({ minHoldTime: 5 * HOUR }, () => undefined);
       expect(await stage.ttl(name)).toBeGreaterThan(4 * HOUR);
-      expect(await stage.redis.pttl(`{lock:${name}}:fence`)).toBeGreaterThan(await stage.ttl(name));
+      expect(await stage.redis.pttl(fenceOf(`lock:${name}`))).toBeGreaterThan(await stage.ttl(name));
     },
   );
 
@@ -208,7 +209,7 @@ describe('What is in the store', () => {
     const lease = await service.getFairLock('long').acquire({ leaseTime: 5 * HOUR });
     const waiting = service.getFairLock('long').acquire();
     await queued(service, 'long', 1);
-    expect(await stage.redis.pttl('{lock:long}:queue')).toBeGreaterThan(await stage.ttl('long'));
+    expect(await stage.redis.pttl(queueOf('lock:long'))).toBeGreaterThan(await stage.ttl('long'));
     await lease.release();
     await (await waiting).release();
   });

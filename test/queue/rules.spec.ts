@@ -476,6 +476,27 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         expect(await a.forceRelease(name)).toBe(false);
       });
 
+      it('one side of a read-write lock that is taken away leaves the other', async () => {
+        const { read, write } = a.getReadWriteLock(name);
+        const writer = await write.acquire();
+        expect(await read.forceRelease()).toBe(false);
+        expect(await b.getReadWriteLock(name).read.forceRelease()).toBe(false);
+        expect(writer.held).toBe(true);
+        expect(await write.isLocked()).toBe(true);
+        await writer.release();
+
+        const readers = [await read.acquire(), await read.acquire()];
+        expect(await write.forceRelease()).toBe(false);
+        expect(readers.map(({ held }) => held)).toEqual([true, true]);
+        expect(await read.forceRelease()).toBe(true);
+        expect(readers.map(({ held }) => held)).toEqual([false, false]);
+        expect(await read.isLocked()).toBe(false);
+
+        const last = await write.acquire();
+        expect(await a.forceRelease(name)).toBe(true);
+        expect(last.held).toBe(false);
+      });
+
       it('whoever stays for a minimum time keeps the next out until then', async () => {
         const started = performance.now();
         await a.getFairLock(name).using({ minHoldTime: 600 }, async () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import { Troupe } from './troupe.js';
+import { fenceOf } from '../support/keys.js';
 
 const LEASE = 2_000;
 
@@ -18,6 +19,7 @@ describe('Fencing tokens of a quorum of three', () => {
   });
 
   afterEach(async () => {
+    for (const node of troupe.nodes) node.thaw();
     await troupe.end();
   });
 
@@ -27,24 +29,24 @@ describe('Fencing tokens of a quorum of three', () => {
     await troupe
       .node(index)
       .client()
-      .set('{lock:a}:fence', `${String(now)} former:1`, 'PX', 3_600_000);
+      .set(fenceOf('lock:a'), `${String(now)} former:1`, 'PX', 3_600_000);
   };
 
   /** A process of its own that reaches some of the nodes only. */
-  async function reaching(...seen: number[]): Promise<LockService> {
+  async function reaching(seen: readonly number[], leaseTime = LEASE): Promise<LockService> {
     const proxies = await troupe.proxies();
     proxies.forEach((proxy, index) => {
       proxy.refuse(!seen.includes(index));
     });
     return troupe.quorum(
-      { leaseTime: LEASE },
+      { leaseTime },
       proxies.map(({ url }) => url),
     );
   }
 
-  const everyone = async () => {
+  const everyone = async (leaseTime = LEASE) => {
     // All nodes have to know that the quorum is in service, or it is founded by two of them.
-    const service = troupe.quorum({ leaseTime: LEASE });
+    const service = troupe.quorum({ leaseTime });
     await troupe.settled(service);
     return service;
   };
@@ -61,7 +63,7 @@ describe('Fencing tokens of a quorum of three', () => {
     ['left to its end', true],
   ])('grow from one majority to the next, when the lock is %s', async (_, crash) => {
     await everyone();
-    const [ab, bc, ca] = [await reaching(0, 1), await reaching(1, 2), await reaching(2, 0)];
+    const [ab, bc, ca] = [await reaching([0, 1]), await reaching([1, 2]), await reaching([2, 0])];
     const tokens: number[] = [];
     for (const service of [ab, bc, ca, bc, ab, ca]) tokens.push(await take(service, { crash }));
     expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
@@ -70,7 +72,7 @@ describe('Fencing tokens of a quorum of three', () => {
 
   it('grow where clocks differ by less than the lease, which is when nobody is told anything', async () => {
     await everyone();
-    const [ab, bc] = [await reaching(0, 1), await reaching(1, 2)];
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     for (const crash of [false, true]) {
       await setAhead(0, LEASE / 3);
       const first = await take(ab, { crash });
@@ -84,7 +86,7 @@ describe('Fencing tokens of a quorum of three', () => {
     ['left to its end', true],
   ])('grow where a clock was an hour ahead and its node is gone, when the lock is %s', async (_, crash) => {
     await everyone();
-    const [ab, bc] = [await reaching(0, 1), await reaching(1, 2)];
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     await setAhead(0, 3_600_000);
     const first = await take(ab, { crash });
     expect(first).toBeGreaterThan((Date.now() + 3_500_000) * 1_000);
@@ -96,7 +98,7 @@ describe('Fencing tokens of a quorum of three', () => {
 
   it('grow after tokens that were handed on without a command', async () => {
     await everyone();
-    const [ab, bc] = [await reaching(0, 1), await reaching(1, 2)];
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     await setAhead(0, LEASE / 3);
     const tokens: number[] = [];
     await Promise.all(
@@ -111,9 +113,33 @@ describe('Fencing tokens of a quorum of three', () => {
     expect(await take(bc, { crash: false })).toBeGreaterThan(tokens.at(-1)!);
   });
 
+  it('grow after a lock was taken away while the node is frozen that has given the greatest one', async () => {
+    // Further ahead than any number of hand-offs could take a token.
+    const leaseTime = 10 * LEASE;
+    const admin = await everyone(leaseTime);
+    const [ab, bc] = [await reaching([0, 1], leaseTime), await reaching([1, 2], leaseTime)];
+    await setAhead(0, leaseTime / 4);
+    const lease = await ab.acquire('a');
+    troupe.node(0).freeze();
+    expect(await admin.forceRelease('a')).toBe(true);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(lease.fencingToken);
+    troupe.node(0).thaw();
+    expect(await take(ab, { crash: false })).toBeGreaterThan(lease.fencingToken);
+  });
+
+  it('grow after a long lease was taken away, however far a clock is ahead within half a lease', async () => {
+    const admin = await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, 2 * LEASE);
+    const lease = await ab.acquire('a', { leaseTime: 10 * LEASE });
+    await troupe.node(0).kill();
+    expect(await admin.forceRelease('a')).toBe(true);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(lease.fencingToken);
+  });
+
   it('grow after a lock was taken away, also beyond the tokens that its holder had handed on', async () => {
     const admin = await everyone();
-    const [ab, bc] = [await reaching(0, 1), await reaching(1, 2)];
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     await setAhead(0, LEASE / 3);
     const tokens: number[] = [];
     let holding = 0;

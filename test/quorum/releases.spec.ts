@@ -6,6 +6,7 @@ import { until } from '../scenarios/until.js';
 import type { Monitor } from '../support/monitor.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
 import { Troupe } from './troupe.js';
+import { lockKeys } from '../support/keys.js';
 
 describe('What a quorum gives back', () => {
   let troupe: Troupe;
@@ -109,7 +110,7 @@ describe('What a quorum gives back', () => {
     );
     await sleep(50);
     for (const node of troupe.nodes) {
-      const keys = (await node.client().keys('*')).filter((key) => !/:fence$|:turn$|:founder$/.test(key));
+      const keys = await lockKeys(node.client(), '*');
       expect(keys).toEqual([]);
       for (const key of await node.client().keys('*'))
         expect(await node.client().pttl(key)).toBeGreaterThan(0);

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import { Troupe } from './troupe.js';
+import { fenceOf } from '../support/keys.js';
 
 const LEASE = 2_000;
 
@@ -34,7 +35,7 @@ describe('A lease on a quorum', () => {
     await Promise.all([0, 1].map((index) => troupe.node(index).restart()));
     await until(async () => (await troupe.owners('a')).every((owner) => owner === lease.owner));
     for (const node of troupe.nodes.slice(0, 2)) {
-      const fence = String(await node.client().get('{lock:a}:fence'));
+      const fence = String(await node.client().get(fenceOf('lock:a')));
       expect(Number(fence.split(' ')[0])).toBeGreaterThanOrEqual(lease.fencingToken);
     }
     expect(lease.held).toBe(true);
@@ -90,5 +91,25 @@ describe('A lease on a quorum', () => {
     expect(await troupe.owners('a')).toEqual(troupe.nodes.map(() => undefined));
     await until(() => lease.signal.aborted);
     expect(await admin.forceRelease('a')).toBe(false);
+  });
+
+  it('that has lasted for a second is told at once when it ends by force, though it is not renewed', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 120_000 });
+    await sleep(1_200);
+    await troupe.quorum({ leaseTime: LEASE }).forceRelease('a');
+    // It would be looked at after 40 s.
+    await until(() => lease.signal.aborted);
+    expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
+    await sleep(100);
+    expect(await troupe.owners('a')).toEqual(troupe.nodes.map(() => undefined));
+  });
+
+  it('goes on when a minority of the nodes is forced to let go, and has these again', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 120_000 });
+    await sleep(1_200);
+    const single = troupe.service({ connection: troupe.node(0).url });
+    await single.forceRelease('a');
+    await until(async () => (await troupe.owners('a'))[0] === lease.owner);
+    expect(lease.held).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-import type { LockStore } from '../../lib/index.js';
+import { type LockStore, LockUnavailableError } from '../../lib/index.js';
 import type { Incarnation, Member } from '../../lib/stores/quorum/member.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -9,6 +9,7 @@ export class ScriptedMember implements Member {
   readonly store: LockStore & ScriptedStore;
   epoch = 0;
   reachable = true;
+  isDown = false;
   /** Undefined where it does not tell. */
   runId: string | undefined = `run-${String(++runs)}`;
   noted: string | undefined;
@@ -21,6 +22,10 @@ export class ScriptedMember implements Member {
   ) {
     this.store = new ScriptedStore();
     this.startedAt = performance.now() - uptime;
+  }
+
+  outage(name: string): Error {
+    return new LockUnavailableError(name, { cause: new Error('out of reach'), effect: 'refused' });
   }
 
   restart(): void {

@@ -102,4 +102,39 @@ describe('Whoever waits for a lock on a quorum', () => {
     );
     expect(entries).toMatchObject({ most: 1, total: 100 });
   });
+
+  describe('for several of them', () => {
+    /** ms from the release of `b` to the grant of both. */
+    async function grantedAfter(release: () => Promise<unknown>): Promise<number> {
+      const waiting = waiter.acquire(['a', 'b'], { waitTime: 20_000 });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const released = performance.now();
+      await release();
+      const lease = await waiting;
+      const took = performance.now() - released;
+      await lease.release();
+      return took;
+    }
+
+    it('is woken by the release of the one in its way, whatever a minority says of another', async () => {
+      await troupe.occupy('a', [0, 1], 60_000);
+      const lease = await holder.acquire('b');
+      expect(await grantedAfter(() => lease.release())).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
+    });
+
+    it('is woken by the release of either, where none is in the way of a majority', async () => {
+      await troupe.occupy('a', [0], 60_000);
+      await troupe.occupy('b', [1, 2], 60_000);
+      const free = (name: string, indexes: number[]) =>
+        Promise.all(
+          indexes.map(async (index) => {
+            await troupe.node(index).client().del(`lock:${name}`);
+            await troupe.node(index).client().publish(`redisson_lock__channel:{lock:${name}}`, '0');
+          }),
+        );
+      expect(await grantedAfter(() => free('b', [1, 2]))).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
+      await troupe.occupy('b', [1, 2], 60_000);
+      expect(await grantedAfter(() => free('a', [0]))).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
+    });
+  });
 });

@@ -164,15 +164,21 @@ describe('The commands that Redis gets', () => {
     expect(performance.now() - asked).toBeLessThan(6_000);
   });
 
-  it('250 locks that are held: three at each renewal', async () => {
+  it.each([
+    ['three at each renewal', {}],
+    ['three at each look, where they are not renewed', { leaseTime: 6_000 }],
+  ])('250 locks that are held: %s', async (_, options) => {
     const keeper = service(6_000);
     const leases = await Promise.all(
-      Array.from({ length: 250 }, (_, n) => keeper.acquire(`held:${String(n)}`)),
+      Array.from({ length: 250 }, (__, n) => keeper.acquire(`held:${String(n)}`, options)),
     );
     await server.resetCommandCalls();
     const commands = await during(() => sent(6));
-    // Two renewals, a third and two thirds of the lease after the acquisition: each hold with its fence.
-    expect(commands.map(([, , keys]) => Number(keys))).toEqual([200, 200, 100, 200, 200, 100]);
+    // A third and two thirds of the lease after the acquisition: each hold with its fence.
+    const scripts = commands.filter(([name]) => name === 'evalsha');
+    expect(scripts.map(([, , keys]) => Number(keys))).toEqual([200, 200, 100, 200, 200, 100]);
+    // After a second messages are asked for, once for all.
+    expect(commands.filter(([name]) => name === 'subscribe')).toHaveLength(1);
     expect(leases.every((lease) => lease.held)).toBe(true);
   });
 

@@ -8,6 +8,7 @@ import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { lockKeys } from '../support/keys.js';
 
 /** ms: whoever is quicker than that has not waited for a lease to run out. */
 const LEASE = 60_000;
@@ -120,7 +121,7 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, con
   );
 
   it('leaves nothing behind in the end', async () => {
-    await until(async () => (await server.client().keys('lock:*')).length === 0);
+    await until(async () => (await lockKeys(server.client())).length === 0);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Cast } from '../scenarios/cast.js';
+import { fenceOf } from '../support/keys.js';
 
 describe('While the clock of the server is behind the fence', () => {
   const cast = new Cast();
@@ -9,7 +10,7 @@ describe('While the clock of the server is behind the fence', () => {
   it('what a loser still hands on has lesser tokens than the winner', async () => {
     const server = await cast.server();
     const ahead = Date.now() * 1_000 + 600_000_000;
-    await server.client().set('{lock:a}:fence', `${String(ahead)} former:1`);
+    await server.client().set(fenceOf('lock:a'), `${String(ahead)} former:1`);
     const [mine, other] = [
       cast.service({ connection: server.url }),
       cast.service({ connection: server.url }),

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../lib/index.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
+import { lockKeys } from '../support/keys.js';
 
 const LEASE = 2_000;
 
@@ -70,5 +71,5 @@ it('Redis is frozen for twice the lease: holders know at their deadlines, nothin
   await sleep(LEASE);
   for (const lease of next) expect(lease.held).toBe(true);
   for (const lease of next) await lease.release();
-  await until(async () => (await server.client().keys('lock:*')).length === 0);
+  await until(async () => (await lockKeys(server.client())).length === 0);
 });

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { keysOf } from '../../lib/stores/redis/keys.js';
+import { assertName } from '../../lib/core/validation.js';
+import { isLockConfigError, isLockKeyError, LockService } from '../../lib/index.js';
+import { RESERVED } from '../../lib/stores/lock-store.js';
+import { assertPrefix } from '../../lib/stores/prefix.js';
+import { LockKeys, noteKeyOf } from '../../lib/stores/redis/keys.js';
 import { replyCode } from '../../lib/stores/redis/redis-errors.js';
 import { slotOf } from '../../lib/stores/redis/slots.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -31,6 +35,46 @@ it('the slot of a key is the one that the server names', async () => {
   );
 });
 
+/** Names and prefixes of the parts that could make one key look like another: braces, colons, and reserved words. */
+const made = (maxLength: number) =>
+  fc
+    .array(
+      fc.oneof(
+        fc.constantFrom('{', '}', ':', 'a', '7', 'é'),
+        fc.constantFrom('fence', 'queue', 'turn', 'quorum', 'lock:', '000000', 'game:{7}'),
+        fc.constantFrom(RESERVED, '~', 'ndl:', `${RESERVED}turn`, `${RESERVED}fence{304172}`),
+      ),
+      { maxLength },
+    )
+    .map((parts) => parts.join(''));
+
+const isAllowed = ({ client, own, name }: Stored): boolean => {
+  try {
+    for (const prefix of [client, own]) assertPrefix('keyPrefix', prefix);
+    assertName(name);
+    return true;
+  } catch (error) {
+    if (isLockKeyError(error) || isLockConfigError(error)) return false;
+    throw error;
+  }
+};
+
+interface Stored {
+  readonly client: string;
+  readonly own: string;
+  readonly name: string;
+}
+const prefixes = fc.oneof(fc.constantFrom('', 'lock:', '{app}:', '{', 'a{}'), made(3), text(6));
+const stored = fc
+  .record({ client: prefixes, own: prefixes, name: fc.oneof(made(6), text(12)) })
+  .filter((parts) => isAllowed(parts));
+
+/** As the server has them. */
+const keysOf = ({ client, own, name }: Stored) => {
+  const { lock, fence, queue, turn } = new LockKeys(name, own, client);
+  return { lock: client + lock, derived: [fence, queue, turn].map((key) => client + key) };
+};
+
 describe('the keys of one lock', () => {
   it.each([
     'order:7',
@@ -43,53 +87,94 @@ describe('the keys of one lock', () => {
     '{}',
     '}{',
     '{}{a}',
+    '{}a}',
     'x'.repeat(1_024),
   ])('%s fall into one slot', async (name) => {
-    const { lock, fence, queue, shardChannel } = keysOf(name, 'lock:', '');
-    const slots = await Promise.all([lock, fence, queue, shardChannel].map(slot));
+    const { lock, fence, queue, turn, shardChannel } = new LockKeys(name, 'lock:', '');
+    const slots = await Promise.all([lock, fence, queue, turn, shardChannel].map(slot));
     expect(new Set(slots).size).toBe(1);
   });
 
-  it('fall into one slot whatever the name and the prefixes are, and are four', async () => {
-    // An empty name is refused, and a client whose prefix has an empty hash tag.
-    const names = text(12).filter((name) => name !== '');
-    const clientPrefixes = text(6).filter((prefix) => !prefix.includes('{}'));
+  it('fall into one slot whatever the name and the prefixes are', async () => {
     await fc.assert(
-      fc.asyncProperty(names, text(6), clientPrefixes, async (name, keyPrefix, clientPrefix) => {
-        const { lock, fence, queue, shardChannel } = keysOf(name, keyPrefix, clientPrefix);
-        const stored = [lock, fence, queue].map((key) => clientPrefix + key);
-        const slots = await Promise.all([...stored, shardChannel].map(slot));
+      fc.asyncProperty(stored, async (one) => {
+        const { lock, derived } = keysOf(one);
+        const { shardChannel } = new LockKeys(one.name, one.own, one.client);
+        const slots = await Promise.all([lock, ...derived, shardChannel].map(slot));
         expect(new Set(slots).size).toBe(1);
-        expect(new Set([...stored, shardChannel]).size).toBe(4);
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
   }, 60_000);
 
-  it('are those of one lock only', () => {
+  it('are no other lock, and never those of another: for any names, prefixes, and ways to divide the prefixes', () => {
     fc.assert(
-      fc.property(text(12), text(12), (one, other) => {
-        fc.pre(one !== other);
-        const [a, b] = [keysOf(one, 'lock:', ''), keysOf(other, 'lock:', '')];
-        expect(Object.values(a).filter((key) => Object.values(b).includes(key))).toEqual([]);
+      fc.property(stored, stored, fc.nat(), fc.nat(), fc.nat(), (one, random, pick, m, n) => {
+        // The other is often one that the keys of the first suggest, however its parts are divided.
+        const { lock, derived } = keysOf(one);
+        const suggested = [lock, ...derived, `${lock}:turn`, `{${lock}}`, lock.replace(/[{}]/g, '')];
+        const key = suggested[pick % suggested.length] ?? '';
+        const [from = 0, to = 0] = [m, n].map((at) => at % (key.length + 1)).sort((x, y) => x - y);
+        const divided = { client: key.slice(0, from), own: key.slice(from, to), name: key.slice(to) };
+        const other = isAllowed(divided) ? divided : random;
+
+        const [a, b] = [keysOf(one), keysOf(other)];
+        const notes = [one, other].map(({ client, own }) => client + noteKeyOf(own));
+        expect(new Set([a.lock, ...a.derived]).size).toBe(4);
+        expect(
+          [...a.derived, ...notes].filter((derived) => derived === a.lock || derived === b.lock),
+        ).toEqual([]);
+        expect(a.derived.filter((derived) => notes.includes(derived))).toEqual([]);
+        if (a.lock === b.lock) expect(a).toEqual(b);
+        else expect(a.derived.filter((derived) => b.derived.includes(derived))).toEqual([]);
       }),
+      { numRuns: 3_000 },
     );
   });
 
-  it('keep the channel of Redisson, but where a sharded message would get lost', () => {
-    expect(keysOf('a', '', '')).toMatchObject({ shardChannel: 'redisson_lock__channel:{a}' });
-    expect(keysOf('a{b}c', '', '')).toMatchObject({ shardChannel: 'redisson_lock__channel:a{b}c' });
-    expect(keysOf('a{b', '', '')).toMatchObject({
-      channel: 'redisson_lock__channel:a{b',
-      shardChannel: 'redisson_lock__channel:{a{b}',
-    });
+  it('begin with the key of the lock, so that a user who may touch what has the prefix may touch them', () => {
+    const { lock, derived } = keysOf({ client: 'app:', own: 'lock:', name: 'a' });
+    expect(lock).toBe('app:lock:a');
+    for (const key of derived) expect(key.startsWith(`${lock}${RESERVED}`)).toBe(true);
+    expect(new LockKeys('a', 'lock:', 'app:').channel).toBe('redisson_lock__channel:{app:lock:a}');
   });
 
-  it('begin with the prefix that the client puts before them by itself', () => {
-    const { lock, fence, channel } = keysOf('a', 'lock:', 'app:');
-    expect([lock, fence]).toEqual(['lock:a', '{app:lock:a}:fence']);
-    expect(channel).toBe('redisson_lock__channel:{app:lock:a}');
+  it('keep the channel of Redisson, but where a sharded message would get lost', () => {
+    const channels = (name: string) => {
+      const { channel, shardChannel } = new LockKeys(name, '', '');
+      return [channel, shardChannel].map((full) => full.replace('redisson_lock__channel:', ''));
+    };
+    expect(channels('a')).toEqual(['{a}', '{a}']);
+    expect(channels('a{b}c')).toEqual(['a{b}c', 'a{b}c']);
+    expect(channels('a{b')).toEqual(['a{b', expect.stringMatching(/^a\{b\d{6}\}$/)]);
+    expect(channels('a}b')).toEqual(['{a}b}', expect.stringMatching(/^a\}b\{\d{6}\}$/)]);
   });
+});
+
+describe('What would break the rule of keys', () => {
+  it.each([RESERVED, `a${RESERVED}turn`, `${RESERVED}b`])(
+    'a name such as %s is refused by every store',
+    async (name) => {
+      const locks = new LockService({ store: 'memory' });
+      expect(() => locks.getLock(name)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
+      await expect(locks.acquire(name)).rejects.toMatchObject({ code: 'LOCK_KEY', key: name });
+      await expect(locks.inspect(name)).rejects.toMatchObject({ code: 'LOCK_KEY' });
+      await locks.onApplicationShutdown();
+    },
+  );
+
+  it.each([RESERVED, `app${RESERVED}`, 'app~', 'app~ndl', '\ud800'])(
+    'a prefix such as %j is, at boot',
+    (prefix) => {
+      const config: unknown = expect.objectContaining({ code: 'LOCK_CONFIG' });
+      expect(() => new LockService({ store: 'memory', keyPrefix: prefix })).toThrow(config);
+      const connection = { port: 1, keyPrefix: prefix };
+      expect(() => new LockService({ connection })).toThrow(config);
+      expect(() => new LockService({ nodes: [{ port: 2 }, { port: 3 }, connection] })).toThrow(config);
+      const cluster = { cluster: [{ port: 1 }], options: { keyPrefix: prefix } };
+      expect(() => new LockService({ connection: cluster })).toThrow(config);
+    },
+  );
 });
 
 it.each([

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockStore } from '../../lib/index.js';
 import { commandClient } from '../../lib/stores/redis/clients.js';
 import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { noteKeyOf } from '../../lib/stores/redis/keys.js';
 import { RedisMember } from '../../lib/stores/redis/redis-member.js';
 import { Cast } from '../scenarios/cast.js';
 
@@ -39,7 +40,7 @@ describe('RedisMember', () => {
     expect(first.noted).toBeUndefined();
     await one.note(first.runId ?? '', 60_000);
     expect(await one.identify()).toMatchObject({ runId: first.runId, noted: first.runId });
-    expect(await server.client().pttl('lock:{quorum}:founder')).toBeGreaterThan(50_000);
+    expect(await server.client().pttl(noteKeyOf('lock:'))).toBeGreaterThan(50_000);
     const { epoch } = one;
     await server.restart();
     await sleep(1_000);

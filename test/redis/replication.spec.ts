@@ -14,6 +14,7 @@ import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { inSync, MASTER_ARGS, startReplica } from '../support/replicas.js';
+import { lockKeys } from '../support/keys.js';
 
 /** ms; a command has half a second then, and WAIT an eighth of one. */
 const LEASE = 3_000;
@@ -150,7 +151,7 @@ describe('replication', () => {
     for (const { signal } of leases) expect(signal.reason).toMatchObject({ reason: 'unreachable' });
     replica.thaw();
     // What the master has kept is given back.
-    await until(async () => (await master.client().keys('lock:*')).length === 0);
+    await until(async () => (await lockKeys(master.client())).length === 0);
   });
 
   it('an extension that no replica has is an error, and leaves the lease as it was', async () => {
@@ -218,7 +219,7 @@ describe('replication', () => {
     await Promise.all(inVain);
     replica.thaw();
     await inSync(master, [replica]);
-    await until(async () => (await master.client().keys('lock:*')).length === 0);
+    await until(async () => (await lockKeys(master.client())).length === 0);
   });
 });
 

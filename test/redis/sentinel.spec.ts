@@ -10,6 +10,7 @@ import { MASTER_ARGS, roleOf, startReplica } from '../support/replicas.js';
 import { SentinelDeployment } from '../support/sentinel.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import type { HoldRecord } from '../support/worker.js';
+import { lockKeys } from '../support/keys.js';
 
 /** ms: longer than a failover takes, so that holders can be told the truth. */
 const LEASE = 12_000;
@@ -255,6 +256,6 @@ async function detach(master: RedisServer, replicas: readonly RedisServer[]): Pr
 
 /** Of all locks on the server. */
 async function ownersOf(server: RedisServer): Promise<string[]> {
-  const keys = await server.client().keys('lock:*');
+  const keys = await lockKeys(server.client());
   return (await Promise.all(keys.map((key) => server.client().hkeys(key)))).flat();
 }

@@ -7,6 +7,7 @@ import { LockKindMismatchError, LockUnavailableError, type LockService } from '.
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
+import { fenceOf, lockKeys } from '../support/keys.js';
 
 const LEASE = 3_000;
 /** What the service grants a command: a sixth of its lease. */
@@ -205,7 +206,7 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
     for (const other of await Promise.all(patient)) await other.release();
     await until(async () => (await locks.health()).status === 'up');
     // Whatever was asked for in vain has been taken back.
-    await until(async () => (await server.client().keys('lock:*')).length === 0);
+    await until(async () => (await lockKeys(server.client())).length === 0);
     expect(await onClient.using('secret-1', () => 'ran')).toBe('ran');
   });
 });
@@ -237,8 +238,8 @@ describe('When Redis is out of memory', () => {
     expect(await server.client().pttl('lock:alone')).toBeGreaterThan(0);
 
     await Promise.all([alone.release(), second.release()]);
-    expect(await server.client().keys('lock:*')).toEqual([]);
-    expect(await server.client().get('{lock:handed-on}:fence')).toContain(String(second.fencingToken));
+    expect(await lockKeys(server.client())).toEqual([]);
+    expect(await server.client().get(fenceOf('lock:handed-on'))).toContain(String(second.fencingToken));
     await expect(locks.acquire('handed-on', { waitTime: 0 })).rejects.toThrow(LockUnavailableError);
 
     await server.client().config('SET', 'maxmemory', '0');
@@ -295,9 +296,9 @@ describe('When the name belongs to something else', () => {
   });
 
   it('a fence that is something else is refused too, stays, and leaves no lock behind', async () => {
-    await redis.rpush('{lock:fenced}:fence', 'value');
+    await redis.rpush(fenceOf('lock:fenced'), 'value');
     await expect(locks.acquire('fenced')).rejects.toThrow(LockKindMismatchError);
     await until(async () => (await redis.exists('lock:fenced')) === 0);
-    expect(await redis.lrange('{lock:fenced}:fence', 0, -1)).toEqual(['value']);
+    expect(await redis.lrange(fenceOf('lock:fenced'), 0, -1)).toEqual(['value']);
   });
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { LockTimeoutError, type LockService } from '../../lib/index.js';
+import { slotOf } from '../../lib/stores/redis/slots.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -119,7 +120,7 @@ describe('On the wire', () => {
       await lease.release();
       const [fence = '', ...more] = await redis.keys('*');
       expect(more).toEqual([]);
-      expect(hashTag(fence)).toBe(hashTag(name));
+      expect(slotOf(fence)).toBe(slotOf(name));
       expect(await redis.type(fence)).toBe('string');
       expect(await redis.get(fence)).toContain(String(lease.fencingToken));
       expect(await redis.pttl(fence)).toBeGreaterThan(LEASE);
@@ -200,4 +201,3 @@ describe('On the wire', () => {
 });
 
 /** The part of a key that decides its cluster slot. */
-const hashTag = (key: string) => /\{([^}]+)\}/.exec(key)?.[1] ?? key;

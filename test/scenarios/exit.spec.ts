@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisServer } from '../support/redis-server.js';
 import { Cast } from './cast.js';
 import { runProgram } from './program.js';
+import { lockKeys } from '../support/keys.js';
 
 /** Every timer that could be left behind is set to half a minute or more, and a program is killed long before that. */
 const OPTIONS = `connection: process.env.LOCK_URL, leaseTime: 90_000`;
@@ -35,7 +36,7 @@ describe('The process exits by itself', () => {
   it('after the last release and the shutdown', async () => {
     const output = await onRedis(`${USE_LOCKS} await locks.onApplicationShutdown();`);
     expect(output).toBe('LOCK_TIMEOUT');
-    expect(await server.client().keys('lock:*')).toEqual([]);
+    expect(await lockKeys(server.client())).toEqual([]);
   });
 
   it('after the shutdown while locks are held and waited for', async () => {
@@ -49,7 +50,7 @@ describe('The process exits by itself', () => {
       console.log(lease.held);
     `);
     expect(output).toBe('LOCK_CLOSED true\nfalse');
-    expect(await server.client().keys('lock:*')).toEqual([]);
+    expect(await lockKeys(server.client())).toEqual([]);
   });
 
   it('with a memory store, without a shutdown', async () => {

@@ -6,6 +6,7 @@ import type { HoldRecord, Worker } from '../support/worker.js';
 import { Cast } from './cast.js';
 import { now } from './history.js';
 import { until } from './until.js';
+import { fenceOf } from '../support/keys.js';
 
 interface Held {
   id: number;
@@ -103,16 +104,19 @@ describe('The holder of a lock', () => {
     const former = await a.acquire('taken-over');
     await b.call('forceRelease', 'taken-over');
     const present = await b.call<Held>('acquire', 'taken-over', { leaseTime: 60_000 });
-    const fence = await server.client().get('{lock:taken-over}:fence');
+    const fence = await server.client().get(fenceOf('lock:taken-over'));
     // The watchdog has not looked yet, so this release does reach the server.
     expect(former.held).toBe(true);
     const channel = await messages('taken-over');
     await former.release();
     await channel.stop();
     expect(channel.heard).toEqual([]);
+    expect(former.signal.reason).toMatchObject({ reason: 'taken', owner: former.owner });
+    const { owner } = former;
+    expect(events).toContainEqual({ type: 'lost', name: 'taken-over', owner, reason: 'taken' });
     expect(await server.client().hgetall('lock:taken-over')).toEqual({ [present.owner]: '1' });
     expect(await server.client().pttl('lock:taken-over')).toBeGreaterThan(30_000);
-    expect(await server.client().get('{lock:taken-over}:fence')).toBe(fence);
+    expect(await server.client().get(fenceOf('lock:taken-over'))).toBe(fence);
     await b.call('release', present.id);
     expect(await server.client().exists('lock:taken-over')).toBe(0);
   });

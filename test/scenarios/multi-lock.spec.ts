@@ -5,6 +5,7 @@ import type { RedisServer } from '../support/redis-server.js';
 import type { HoldRecord, Worker } from '../support/worker.js';
 import { Cast } from './cast.js';
 import { overlaps } from './history.js';
+import { lockKeys } from '../support/keys.js';
 
 /** Nobody may have to watch so many others pass: who gets in is a matter of luck, but not of so much. */
 const PATIENCE = 100;
@@ -62,7 +63,7 @@ describe('Several locks at once', () => {
       return { names, lock: service.getMultiLock(names.map((name) => service.getLock(name))) };
     });
     expect(await crowd(wishes, 100)).toBeLessThan(PATIENCE);
-    expect((await server.client().keys('lock:*')).filter((key) => !key.endsWith(':fence'))).toEqual([]);
+    expect(await lockKeys(server.client())).toEqual([]);
   });
 
   it('so do those that want pairs in opposite order, of plain locks and of fair ones', async () => {
@@ -92,6 +93,163 @@ describe('Several locks at once', () => {
       return { names, lock: service.getMultiLock(locks) };
     });
     expect(await crowd(wishes, 40)).toBeLessThan(PATIENCE);
+  });
+
+  describe('that are never free at the same time', () => {
+    type Make = (service: LockService, name: string) => Lock;
+    interface Kind {
+      readonly options: object;
+      readonly make: Make;
+    }
+    const fair: Kind = { options: { kind: 'fair' }, make: (service, name) => service.getFairLock(name) };
+    const write: Kind = {
+      options: { kind: 'write' },
+      make: (service, name) => service.getReadWriteLock(name).write,
+    };
+    const pool: Kind = {
+      options: { kind: 'semaphore', permits: 2 },
+      make: (service, name) => service.getSemaphore(name, 2),
+    };
+
+    /** Three processes that want one of the names again and again, and two waiters more of each than it has places. */
+    async function steadily(
+      kinds: Record<string, Kind>,
+    ): Promise<{ turns: () => number; stop(): Promise<unknown> }> {
+      const workers = await cast.workers(3, { url: server.url, service: { waitTime: 60_000 } });
+      let stopped = false;
+      let turns = 0;
+      const loops = Object.entries(kinds).flatMap(([name, { options }]) =>
+        [...workers, ...workers].map(async (worker) => {
+          while (!stopped) {
+            await worker.call('holdFor', name, options, 5);
+            turns++;
+          }
+        }),
+      );
+      await sleep(200);
+      return {
+        turns: () => turns,
+        stop: () => {
+          stopped = true;
+          return Promise.all(loops);
+        },
+      };
+    }
+
+    /** Each alone is granted after 6 turns. */
+    const MOST_TURNS = 200;
+
+    it.each<[string, Kind, Kind]>([
+      ['two fair locks', fair, fair],
+      ['two write locks', write, write],
+      ['two semaphores', pool, pool],
+      ['a fair lock and a write lock', fair, write],
+      ['a semaphore and a fair lock', pool, fair],
+    ])('%s with steady queues are granted in a bounded number of turns', async (_, one, two) => {
+      const [service] = (await services(1)) as [LockService];
+      const { turns, stop } = await steadily({ a: one, b: two });
+      for (let n = 0; n < 3; n++) {
+        const asked = turns();
+        const lock = service.getMultiLock([one.make(service, 'a'), two.make(service, 'b')]);
+        await (await lock.acquire({ waitTime: 25_000 })).release();
+        expect(turns() - asked).toBeLessThan(MOST_TURNS);
+      }
+      await stop();
+    });
+
+    it('so are two multi-locks of them in opposite order, and one of three', async () => {
+      const all = await services(3);
+      const { turns, stop } = await steadily({ a: fair, b: write, c: fair });
+      const asked = turns();
+      const wishes = [
+        ['a', 'b'],
+        ['b', 'a'],
+        ['c', 'b', 'a'],
+      ];
+      const held = new Set<string>();
+      await Promise.all(
+        all.map(async (service, n) => {
+          const names = wishes[n]!;
+          const lock = service.getMultiLock(
+            names.map((name) => (name === 'b' ? write : fair).make(service, name)),
+          );
+          for (let round = 0; round < 3; round++) {
+            await lock.using({ waitTime: 25_000 }, async () => {
+              for (const name of names) {
+                expect(held.has(name)).toBe(false);
+                held.add(name);
+              }
+              await sleep(2);
+              for (const name of names) held.delete(name);
+            });
+          }
+        }),
+      );
+      expect(turns() - asked).toBeLessThan(9 * MOST_TURNS);
+      await stop();
+    });
+
+    it('one that is held for long keeps the other from nobody', async () => {
+      const [service, holder] = (await services(2)) as [LockService, LockService];
+      const { stop } = await steadily({ a: fair });
+      const other = await holder.getFairLock('b').acquire();
+      const waiting = service.getMultiLock([service.getFairLock('a'), service.getFairLock('b')]).acquire();
+      const free = service.getFairLock('a');
+      // However often it has been refused until then.
+      await sleep(1_000);
+      const waits: number[] = [];
+      for (let n = 0; n < 20; n++) {
+        const asked = performance.now();
+        await (await service.runInScope(() => free.acquire())).release();
+        waits.push(performance.now() - asked);
+      }
+      expect(waits.toSorted((x, y) => x - y)[10]).toBeLessThan(500);
+      await other.release();
+      await (await waiting).release();
+      await stop();
+    });
+
+    it('those of a caller that takes them by hand in another order make no deadlock', async () => {
+      const [service, byHand] = (await services(2)) as [LockService, LockService];
+      const { stop } = await steadily({ a: fair, b: fair });
+      const both = service.getMultiLock([service.getFairLock('a'), service.getFairLock('b')]);
+      const done = new AbortController();
+      const together = (async () => {
+        while (!done.signal.aborted) await both.using(() => sleep(2));
+      })();
+      // In a circle each would wait for as long as it may, which is longer than this test does.
+      for (let n = 0; n < 8; n++)
+        await byHand.getFairLock('b').using(() => byHand.getFairLock('a').using(() => sleep(2)));
+      done.abort();
+      await together;
+      await stop();
+    });
+  });
+
+  it('keep no free name from others while they wait, however often they are refused', async () => {
+    const [waiter, other, ...holders] = (await services(6)) as [LockService, LockService, ...LockService[]];
+    const stopped = new AbortController();
+    // Hardly ever free all at once.
+    const hot = ['a', 'x', 'y', 'z'];
+    const loops = hot.flatMap((name, n) =>
+      [1, 2].map(async () => {
+        while (!stopped.signal.aborted) await holders[n]!.using(name, () => sleep(5));
+      }),
+    );
+    const waiting = (async () => {
+      while (!stopped.signal.aborted) await waiter.using([...hot, 'b'], () => sleep(1));
+    })();
+    await sleep(500);
+    const waits: number[] = [];
+    for (let n = 0; n < 20; n++) {
+      const asked = performance.now();
+      await (await other.acquire(['b', 'd'], { waitTime: 5_000 })).release();
+      waits.push(performance.now() - asked);
+    }
+    // What was in the way a moment ago may be kept for 250 ms.
+    expect(Math.max(...waits)).toBeLessThan(1_500);
+    stopped.abort();
+    await Promise.all([...loops, waiting]);
   });
 
   it('exclude each other across processes, and whoever holds one of the names', async () => {

@@ -1,6 +1,6 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MemoryLockStore } from '../../lib/index.js';
+import { LockService, MemoryLockStore } from '../../lib/index.js';
 
 const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 const ask = { ...QUEUE, place: undefined, beside: undefined };
@@ -22,15 +22,53 @@ it('forgets names that are over and that nobody asks for again, and nothing else
     await store.acquire({ name: queued, owner: 'me:2', leaseTime: 1_000, queue: ask });
     await store.release({ name: queued, owner: 'me:2', queue: QUEUE });
     await store.acquireAll({
-      names: ['kept', `turn ${String(n)}`],
+      names: [name, 'kept'],
       owner: 'me:3',
       leaseTime: 1,
-      turn: { asker: 'me', reserveFor: 1 },
+      turn: { asker: 'me', refusedFor: 1 },
     });
-    if (n % 500 === 0) await sleep(2);
+    if (n % 500 === 0) await sleep(150);
   }
   const { holds, queues, turns } = store as unknown as Books;
   for (const { size } of [holds, queues, turns.reservations]) expect(size).toBeLessThanOrEqual(2_000);
   expect((await store.inspect('kept'))?.holders).toHaveLength(1);
   expect((await store.inspect('kept queue'))?.holders).toHaveLength(1);
+});
+
+describe('the fencing token', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('that inspect tells is the last one of that name, not of all names', async () => {
+    const locks = new LockService({ store: new MemoryLockStore() });
+    const plain = await locks.acquire('plain');
+    const fair = await locks.getFairLock('fair').acquire();
+    await locks.acquire('other');
+    await locks.getFairLock('other fair').acquire();
+    expect((await locks.inspect('plain'))?.fencingToken).toBe(plain.fencingToken);
+    expect((await locks.inspect('fair'))?.fencingToken).toBe(fair.fencingToken);
+    await locks.onApplicationShutdown();
+  });
+
+  it('grows beyond what was handed on before a forced release, though time stands still', async () => {
+    jest.useFakeTimers();
+    const store = new MemoryLockStore();
+    const [locks, administrator] = [new LockService({ store }), new LockService({ store })];
+    const tokens: number[] = [];
+    const enter = () => locks.using('a', ({ fencingToken }) => void tokens.push(fencingToken));
+    await Promise.all([enter(), enter(), enter()]);
+    await Promise.all([
+      enter(),
+      enter(),
+      locks.using('a', async ({ fencingToken }) => {
+        tokens.push(fencingToken);
+        await administrator.forceRelease('a');
+      }),
+    ]);
+    await enter();
+    expect(tokens).toHaveLength(7);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    await Promise.all([locks.onApplicationShutdown(), administrator.onApplicationShutdown()]);
+  });
 });

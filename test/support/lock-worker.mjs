@@ -12,10 +12,12 @@ const { LockService } = await import(build);
 const place = Array.isArray(url) ? { nodes: url } : { connection: url };
 const service = new LockService({ ...place, ...options });
 const leases = new Map();
+/** Why a lease was lost, as its signal has told. */
+const losses = new Map();
 let closed = false;
 
-/** The lock of the kind that the options name; without one, the plain lock. */
-function lockOf(name, { kind, permits } = {}) {
+/** The lock of a kind; without one, the plain lock. */
+function lockOf(name, kind, permits) {
   if (kind === 'fair') return service.getFairLock(name);
   if (kind === 'semaphore') return service.getSemaphore(name, permits);
   if (kind !== undefined) return service.getReadWriteLock(name)[kind];
@@ -25,16 +27,21 @@ function lockOf(name, { kind, permits } = {}) {
   };
 }
 
+const acquire = (name, { kind, permits, ...options } = {}) => lockOf(name, kind, permits).acquire(options);
+const tryAcquire = (name, { kind, permits, ...options } = {}) =>
+  lockOf(name, kind, permits).tryAcquire(options);
+
 function keep(lease) {
   if (lease === null) return null;
   const id = leases.size;
   leases.set(id, lease);
+  lease.signal.addEventListener('abort', () => losses.set(id, lease.signal.reason.reason));
   return { id, owner: lease.owner, fencingToken: lease.fencingToken, remainingTime: lease.remainingTime() };
 }
 
 async function holdFor(name, options, ms) {
   const invoked = now();
-  const lease = await lockOf(name, options).acquire(options);
+  const lease = await acquire(name, options);
   const granted = now();
   await sleep(ms);
   // Taken before the release is sent: from then on another process may rightly be granted the lock.
@@ -45,8 +52,8 @@ async function holdFor(name, options, ms) {
 }
 
 const methods = {
-  acquire: async (name, options) => keep(await lockOf(name, options).acquire(options)),
-  tryAcquire: async (name, options) => keep(await lockOf(name, options).tryAcquire(options)),
+  acquire: async (name, options) => keep(await acquire(name, options)),
+  tryAcquire: async (name, options) => keep(await tryAcquire(name, options)),
   release: (id) => leases.get(id).release(),
   extend: (id, ms) => leases.get(id).extend(ms),
   state: (id) => {
@@ -54,9 +61,24 @@ const methods = {
     const remainingTime = leases.get(id).remainingTime();
     return { held, remainingTime, aborted: signal.aborted, reason: signal.reason?.reason };
   },
+  /** What the holder has been told, without asking. */
+  lossOf: (id) => losses.get(id),
   holdFor,
   race: (name, times, options, holdMs) =>
     Promise.all(Array.from({ length: times }, () => holdFor(name, options, holdMs))),
+  /** One caller that comes back each time, for `time` ms. What was refused is a record without a grant. */
+  loop: async (name, time, options, holdMs, gapMs) => {
+    const records = [];
+    for (const end = now() + time; now() < end; await sleep(gapMs)) {
+      const invoked = now();
+      try {
+        records.push(await holdFor(name, options, holdMs));
+      } catch ({ message }) {
+        records.push({ invoked, refused: now(), message });
+      }
+    }
+    return records;
+  },
   /** Where a preload has made the wall clock adjustable. */
   stepClock: (ms) => globalThis.stepClock(ms),
   forceRelease: (name) => service.forceRelease(name),

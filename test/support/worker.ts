@@ -13,6 +13,8 @@ export interface WorkerOptions {
   url: string | RedisOptions | string[];
   /** Of the worker's LockService, besides the connection. */
   service?: Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'>;
+  /** Beside the environment of the test. */
+  env?: Record<string, string>;
   /** A module that runs in the worker before anything else. */
   preload?: string;
   /** @default the built package: the URL of another build of it */
@@ -28,6 +30,13 @@ export interface HoldRecord {
   fencingToken: number;
   /** Whether the lease had ended before `released`. */
   lost: boolean;
+}
+
+/** What a worker says of an attempt that has failed, on the same clock. */
+export interface RefusalRecord {
+  invoked: number;
+  refused: number;
+  message: string;
 }
 
 type Answer =
@@ -64,11 +73,16 @@ export class Worker {
     });
   }
 
-  static async start({ url, service = {}, preload, build }: WorkerOptions): Promise<Worker> {
+  static async start({ url, service = {}, env, preload, build }: WorkerOptions): Promise<Worker> {
     // `advanced` carries Infinity. Jest's own flags are not for the worker.
     const execArgv =
       preload === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
-    const child = fork(PROGRAM, { serialization: 'advanced', execArgv, silent: true });
+    const child = fork(PROGRAM, {
+      serialization: 'advanced',
+      execArgv,
+      silent: true,
+      env: { ...process.env, ...env },
+    });
     const worker = new Worker(child);
     child.send({ url, options: service, build });
     // Closed, and not just gone: then all of its output has been read.

@@ -17,6 +17,11 @@ class Orders {
     return of(1, 2);
   }
 
+  @DistributedLock('feed', { returns: 'observable' })
+  async promised(): Promise<Observable<number>> {
+    return Promise.resolve(of(1, 2));
+  }
+
   @DistributedLock('feed')
   fail(): Observable<number> {
     throw new Error('of the method itself');
@@ -39,6 +44,7 @@ describe('passThroughLocks', () => {
   it('passes Observables on', async () => {
     restore = passThroughLocks();
     expect(await lastValueFrom(new Orders().feed())).toBe(2);
+    expect(await lastValueFrom(await new Orders().promised())).toBe(2);
     await expect(lastValueFrom(new Orders().fail())).rejects.toThrow('of the method itself');
   });
 

@@ -1,5 +1,6 @@
 import type { HealthIndicatorResult } from '@nestjs/terminus';
-import type { Observable } from 'rxjs';
+import { applyDecorators } from '@nestjs/common';
+import type { Observable, Subject } from 'rxjs';
 import { expectAssignable, expectError, expectType } from 'tsd';
 import {
   DistributedLock,
@@ -72,6 +73,102 @@ class Sync {
   }
 }
 
+// A Promise of an Observable: only where it is announced.
+class PromisesOfObservables {
+  // @ts-expect-error nothing says that it is one
+  @DistributedLock('a')
+  async unannounced(): Promise<Observable<number>> {
+    return Promise.resolve(stream);
+  }
+
+  @DistributedLock('a', { returns: 'observable' })
+  async announced(): Promise<Observable<number>> {
+    return Promise.resolve(stream);
+  }
+
+  @DistributedLock('a', { returns: 'observable' })
+  observable(): Observable<number> {
+    return stream;
+  }
+
+  @DistributedLock((id: string) => id, { returns: 'observable' })
+  async withKey(id: string): Promise<Observable<string>> {
+    return Promise.resolve(stream as unknown as Observable<string>).finally(() => id);
+  }
+
+  @DistributedLock('a')
+  async anything(): Promise<any> {
+    return Promise.resolve();
+  }
+
+  @DistributedLock('a')
+  async nothing(): Promise<never> {
+    return Promise.reject(new Error('never'));
+  }
+}
+expectType<typeof PromisesOfObservables>(PromisesOfObservables);
+
+// A subclass: what the caller gets is plain.
+interface Cancellable<T> extends Promise<T> {
+  cancel(): void;
+}
+declare const cancellable: Cancellable<number>;
+declare const subject: Subject<number>;
+class Subclasses {
+  // @ts-expect-error nobody could cancel it
+  @DistributedLock('a')
+  promise(): Cancellable<number> {
+    return cancellable;
+  }
+
+  // @ts-expect-error nobody could push into it
+  @DistributedLock('a')
+  subject(): Subject<number> {
+    return subject;
+  }
+
+  // @ts-expect-error not this way either
+  @DistributedLock('a', { returns: 'observable' })
+  announced(): Subject<number> {
+    return subject;
+  }
+
+  @DistributedLock('a')
+  either(plain: boolean): Promise<number> | Promise<string> {
+    return plain ? Promise.resolve(1) : Promise.resolve('');
+  }
+}
+expectType<typeof Subclasses>(Subclasses);
+
+// In a generic class, whatever it is of.
+abstract class Generic<T> {
+  @DistributedLock('a')
+  async run(value: T): Promise<T> {
+    return Promise.resolve(value);
+  }
+
+  @DistributedLock('a')
+  async list(value: T): Promise<T[]> {
+    return Promise.resolve([value]);
+  }
+
+  @DistributedLock('a')
+  abstractStream(): Observable<T> {
+    return this.source();
+  }
+
+  @DistributedLock('a')
+  async own<U>(value: U): Promise<U> {
+    return Promise.resolve(value);
+  }
+
+  protected abstract source(): Observable<T>;
+}
+expectType<typeof Generic>(Generic);
+
+expectType<MethodDecorator>(DistributedLock('a') as MethodDecorator);
+applyDecorators(DistributedLock('a') as MethodDecorator);
+
 class WrongKeys {
   // @ts-expect-error the argument has no such part
   @DistributedLock((order: { id: string }) => `order:${order.id}`)
@@ -91,6 +188,8 @@ expectType<typeof WrongKeys>(WrongKeys);
 expectError(DistributedLock(42));
 expectError(DistributedLock((id: string) => id.length));
 expectError(DistributedLock('a', { waitTme: 5 }));
+expectError(DistributedLock('a', []));
+expectError(LockInterceptor('a', []));
 expectError(DistributedLock('a', { kind: 'mutex' }));
 expectError(DistributedLock('a', { onBusy: 'wait' }));
 expectError(DistributedLock('a', { onLost: 'ignore' }));

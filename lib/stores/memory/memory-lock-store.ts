@@ -8,6 +8,8 @@ import type {
   LockStore,
   QueueMessage,
   QueueRequest,
+  QueueTerms,
+  ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
@@ -17,12 +19,22 @@ import type {
 import { MemoryQueue } from './memory-queue.js';
 import { MemoryTurns } from './memory-turns.js';
 import { SweptMap } from './swept-map.js';
+import { now } from '../../lock.clock.js';
 
 interface PlainHold {
   owner: string;
   expiresAt: number;
   since: number;
+  /** The last one given out under this hold. */
+  fencingToken: number;
 }
+
+/**
+ * How far a token lies from the last where the clock has not gone on, as under fake timers. A hand-off inside a process
+ * gives out the next token without the store, at most 999 times in a row, and the store learns of it with the release
+ * only: a forced release or the end of a lease comes before that.
+ */
+const STRIDE = 1_000;
 
 /**
  * Asynchronous like a message, so that nobody is woken inside the releaser's own call. Fake timers hold
@@ -31,14 +43,14 @@ interface PlainHold {
 const soon = (callback: () => void): void => void Promise.resolve().then(callback);
 
 /** Microseconds since the epoch that never go back, as the Redis scripts take them from the server. */
-const microseconds = () => Math.floor((performance.timeOrigin + performance.now()) * 1000);
+const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
 
 /**
  * Locks in this process's memory: for tests and development. Behaves as the Redis store does, expiry included.
  * Services that are given the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
-  private readonly holds = new SweptMap<PlainHold>(({ expiresAt }) => expiresAt <= performance.now());
+  private readonly holds = new SweptMap<PlainHold>(({ expiresAt }) => expiresAt <= now());
   private readonly queues = new SweptMap<MemoryQueue>((queue) => queue.isOver);
   private readonly turns = new MemoryTurns();
   private readonly listeners = new Map<string, Set<() => void>>();
@@ -56,18 +68,32 @@ export class MemoryLockStore implements LockStore {
   acquireAll({ turn, ...request }: AcquireAllRequest): Promise<AcquireAllReply> {
     return new Promise((resolve) => {
       const { names, owner } = request;
-      const reserved = names.flatMap((name) => this.turns.reservation(name, turn?.asker) ?? []);
-      for (const name of names) {
-        const refusal =
-          this.inTheWay(name, owner) ?? reserved.find((reservation) => reservation.name === name);
-        if (refusal === undefined) continue;
-        if (reserved.length === 0 && turn !== undefined) this.turns.reserve(names, turn);
-        resolve({ ...refusal, granted: false, name });
-        return;
+      let refusal: Extract<AcquireAllReply, { granted: false }> | undefined;
+      const ofElders = this.turns.ofElders(names, turn);
+      for (const [index, name] of names.entries()) {
+        const held = this.inTheWay(name, owner);
+        const ofElder = ofElders[index] === true;
+        if (held !== undefined) {
+          if (turn !== undefined && !ofElder) this.turns.reserve(name, names, turn, held.retryAfter);
+          if (refusal?.holder === undefined) refusal = { ...held, granted: false, name };
+        } else if (ofElder) {
+          const retryAfter = this.turns.freeIn(name);
+          refusal ??= { granted: false, name, retryAfter, holder: undefined };
+        }
       }
-      this.turns.clear(names);
-      resolve({ granted: true, fencingTokens: names.map((name) => this.enter({ ...request, name })) });
+      if (refusal === undefined) {
+        if (turn !== undefined) this.turns.leave(names, turn.asker);
+        const fencingTokens = names.map((name) => this.enter({ ...request, name }));
+        resolve({ granted: true, fencingTokens });
+      } else {
+        resolve(refusal);
+      }
     });
+  }
+
+  leaveTurns(names: readonly string[], asker: string): Promise<void> {
+    this.turns.leave(names, asker);
+    return Promise.resolve();
   }
 
   placeOf(): string {
@@ -77,35 +103,43 @@ export class MemoryLockStore implements LockStore {
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
     return requests.map(({ name, owner, leaseTime }) => {
       const queue = this.findQueue(name);
-      if (queue !== undefined) return Promise.resolve(queue.renew(owner, leaseTime) ? 'held' : 'deleted');
+      if (queue !== undefined) return Promise.resolve(queue.renew(owner, leaseTime));
       const hold = this.find(name);
       if (hold?.owner !== owner) return Promise.resolve(hold === undefined ? 'deleted' : 'taken');
-      hold.expiresAt = Math.max(hold.expiresAt, performance.now() + leaseTime);
+      hold.expiresAt = Math.max(hold.expiresAt, now() + leaseTime);
       return Promise.resolve('held');
     });
   }
 
-  release({ name, owner, fencingToken, keepFor, queue }: ReleaseRequest): Promise<boolean> {
-    if (queue !== undefined)
-      return Promise.resolve(this.findQueue(name)?.leave(owner, keepFor ?? 0) ?? false);
-    const hold = this.find(name);
-    if (hold?.owner !== owner) return Promise.resolve(false);
-    this.lastToken = Math.max(this.lastToken, fencingToken ?? 0);
-    if (keepFor === undefined) return this.forceRelease(name);
-    // Under another owner, whom a renewal that comes late does not know.
-    hold.owner = `kept:${owner}`;
-    hold.expiresAt = performance.now() + keepFor;
+  release({ name, owner, fencingToken, keepFor, queue }: ReleaseRequest): Promise<ReleaseReply> {
+    const [hold, found] = [this.find(name), this.findQueue(name)];
+    if (queue !== undefined && found !== undefined)
+      return Promise.resolve(found.leave(owner, queue, keepFor ?? 0));
+    if (hold?.owner !== owner || queue !== undefined) {
+      return Promise.resolve(hold === undefined && found === undefined ? 'deleted' : 'taken');
+    }
+    hold.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
+    this.lastToken = Math.max(this.lastToken, hold.fencingToken);
+    if (keepFor === undefined) {
+      this.holds.delete(name);
+    } else {
+      // Under another owner, whom a renewal that comes late does not know.
+      hold.owner = `kept:${owner}`;
+      hold.expiresAt = now() + keepFor;
+    }
     this.announce(name);
-    return Promise.resolve(true);
+    return Promise.resolve('released');
   }
 
-  forceRelease(name: string): Promise<boolean> {
+  forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     const queue = this.findQueue(name);
-    if (queue !== undefined) return Promise.resolve(queue.clear());
-    const held = this.find(name) !== undefined;
+    if (queue !== undefined) return Promise.resolve(queue.clear(mode));
+    const hold = this.find(name);
+    if (mode !== undefined || hold === undefined) return Promise.resolve(false);
     this.holds.delete(name);
-    if (held) this.announce(name);
-    return Promise.resolve(held);
+    this.tell(hold.owner, { type: 'lost', owner: hold.owner });
+    this.announce(name);
+    return Promise.resolve(true);
   }
 
   subscribe(name: string, onWake: () => void): Promise<Subscription> {
@@ -118,28 +152,28 @@ export class MemoryLockStore implements LockStore {
 
   inspect(name: string): Promise<StoredLock | null> {
     const queue = this.findQueue(name);
-    const now = performance.now();
-    const fencingToken = this.lastToken;
+    const time = now();
     if (queue !== undefined) {
       const holders = [...queue.holders].map(([owner, { mode, expiresAt, since }]) => ({
         owner,
         mode,
         since,
-        remainingTime: expiresAt - now,
+        remainingTime: expiresAt - time,
       }));
       const waiting = queue.waiting.map(({ owner, mode, arrival }) => ({
         owner,
         mode,
         since: Math.floor(arrival / 1000),
       }));
-      return Promise.resolve({ kind: queue.kind, holders, queue: waiting, fencingToken, listeners: 0 });
+      const { kind, fencingToken } = queue;
+      return Promise.resolve({ kind, holders, queue: waiting, fencingToken, listeners: 0 });
     }
     const hold = this.find(name);
     if (hold === undefined) return Promise.resolve(null);
-    const { owner, since, expiresAt } = hold;
+    const { owner, since, expiresAt, fencingToken } = hold;
     return Promise.resolve({
       kind: 'lock',
-      holders: [{ owner, mode: 'exclusive', remainingTime: expiresAt - now, since }],
+      holders: [{ owner, mode: 'exclusive', remainingTime: expiresAt - time, since }],
       queue: [],
       fencingToken,
       listeners: this.listeners.get(name)?.size ?? 0,
@@ -168,17 +202,17 @@ export class MemoryLockStore implements LockStore {
 
   private inTheWay(name: string, owner: string): { retryAfter: number; holder: string } | undefined {
     const queue = this.findQueue(name);
-    if (queue !== undefined) throw kindMismatch(name, PLAIN, queue);
+    if (queue?.settle() === true) throw kindMismatch(name, PLAIN, queue);
     const hold = this.find(name);
     if (hold === undefined || hold.owner === owner) return undefined;
-    return { retryAfter: hold.expiresAt - performance.now(), holder: hold.owner };
+    return { retryAfter: hold.expiresAt - now(), holder: hold.owner };
   }
 
   private enter({ name, owner, leaseTime, leastToken }: AcquireRequest): number {
     const since = this.find(name)?.since ?? Date.now();
-    this.holds.set(name, { owner, expiresAt: performance.now() + leaseTime, since });
-    this.lastToken = Math.max(this.lastToken, (leastToken ?? 0) - 1);
-    return this.nextToken();
+    const fencingToken = this.nextToken(leastToken);
+    this.holds.set(name, { owner, expiresAt: now() + leaseTime, since, fencingToken });
+    return fencingToken;
   }
 
   private enterQueue({ name, owner, leaseTime }: AcquireRequest, request: QueueRequest): AcquireReply {
@@ -186,7 +220,8 @@ export class MemoryLockStore implements LockStore {
     if (this.find(name) !== undefined) throw kindMismatch(name, request, PLAIN);
     let queue = this.findQueue(name);
     if (queue !== undefined && (queue.kind !== kind || queue.capacity !== capacity)) {
-      throw kindMismatch(name, request, queue);
+      if (queue.settle()) throw kindMismatch(name, request, queue);
+      queue = undefined;
     }
     if (queue === undefined) {
       queue = new MemoryQueue(kind, capacity, {
@@ -199,14 +234,15 @@ export class MemoryLockStore implements LockStore {
     return queue.enter(owner, leaseTime, request);
   }
 
-  private nextToken(): number {
-    this.lastToken = Math.max(this.lastToken + 1, microseconds());
+  private nextToken(leastToken = 0): number {
+    const token = Math.max(microseconds(), leastToken);
+    this.lastToken = token > this.lastToken ? token : this.lastToken + STRIDE;
     return this.lastToken;
   }
 
   private find(name: string): PlainHold | undefined {
     const hold = this.holds.get(name);
-    if (hold === undefined || hold.expiresAt > performance.now()) return hold;
+    if (hold === undefined || hold.expiresAt > now()) return hold;
     this.holds.delete(name);
     return undefined;
   }

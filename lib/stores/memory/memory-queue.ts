@@ -1,10 +1,13 @@
 import {
   type AcquireReply,
   CLAIM,
+  type HoldState,
   type QueueMessage,
   type QueueRequest,
   type QueueTerms,
+  type ReleaseReply,
 } from '../lock-store.js';
+import { now } from '../../lock.clock.js';
 
 /** Keeps those who look by themselves from looking all at once, ms per place. */
 const SPREAD = 10;
@@ -38,6 +41,8 @@ export class MemoryQueue {
   readonly holders = new Map<string, QueuedHold>();
   /** In order. */
   waiting: Place[] = [];
+  /** The last one given out. */
+  fencingToken: number | undefined;
 
   constructor(
     readonly kind: QueueTerms['kind'],
@@ -48,6 +53,12 @@ export class MemoryQueue {
   get isOver(): boolean {
     this.dropExpired();
     return this.holders.size === 0 && this.waiting.length === 0;
+  }
+
+  /** Lets in the waiters whose turn it is, and takes out the dead ones. Returns whether the lock is in use after that. */
+  settle(): boolean {
+    if (!this.isOver) this.advance();
+    return !this.isOver;
   }
 
   enter(owner: string, leaseTime: number, { mode, place, beside }: QueueRequest): AcquireReply {
@@ -65,7 +76,7 @@ export class MemoryQueue {
     const mayPass = head === undefined || head.owner === owner || beside !== undefined;
     if (mayPass && this.admits(mode, beside)) {
       this.leaveQueue(owner);
-      const fencingToken = this.hold(owner, mode, performance.now() + leaseTime);
+      const fencingToken = this.hold(owner, mode, now() + leaseTime);
       // It has looked by itself, so nobody has told those behind it, some of whom may enter too.
       if (head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
@@ -78,38 +89,43 @@ export class MemoryQueue {
     const [deadline, holder] = this.inTheWay(mode);
     return {
       granted: false,
-      retryAfter: Math.max(deadline - performance.now(), 1) + (rank > 0 ? CLAIM + rank * SPREAD : 0),
+      retryAfter: Math.max(deadline - now(), 1) + (rank > 0 ? CLAIM + rank * SPREAD : 0),
       arrival,
       holder,
     };
   }
 
-  renew(owner: string, leaseTime: number): boolean {
+  renew(owner: string, leaseTime: number): HoldState {
     this.dropExpired();
     const hold = this.holders.get(owner);
-    if (hold === undefined) return false;
-    hold.expiresAt = Math.max(hold.expiresAt, performance.now() + leaseTime);
-    return true;
+    // Beside an exclusive holder is no place; a shared one may have been there before.
+    if (hold === undefined) return this.admits('shared', undefined, Infinity) ? 'deleted' : 'taken';
+    hold.expiresAt = Math.max(hold.expiresAt, now() + leaseTime);
+    return 'held';
   }
 
-  leave(owner: string, keepFor: number): boolean {
+  leave(owner: string, { mode }: QueueTerms, keepFor: number): ReleaseReply {
     this.leaveQueue(owner);
     this.dropExpired();
     const hold = this.holders.get(owner);
     this.holders.delete(owner);
     if (hold !== undefined && keepFor > 0) {
-      this.holders.set(`kept:${owner}`, { ...hold, expiresAt: performance.now() + keepFor });
+      this.holders.set(`kept:${owner}`, { ...hold, expiresAt: now() + keepFor });
     }
+    const gone = this.admits(mode) ? 'deleted' : 'taken';
     this.advance();
-    return hold !== undefined;
+    return hold === undefined ? gone : 'released';
   }
 
-  clear(): boolean {
+  clear(mode: Mode | undefined): boolean {
     this.dropExpired();
-    const held = this.holders.size > 0;
-    this.holders.clear();
+    const taken = [...this.holders].filter(([, hold]) => mode === undefined || hold.mode === mode);
+    for (const [owner] of taken) {
+      this.holders.delete(owner);
+      this.around.tell(owner, { type: 'lost', owner });
+    }
     this.advance();
-    return held;
+    return taken.length > 0;
   }
 
   private confirm(owner: string, hold: QueuedHold, leaseTime: number): AcquireReply {
@@ -120,6 +136,7 @@ export class MemoryQueue {
 
   private hold(owner: string, mode: Mode, expiresAt: number): number {
     const fencingToken = this.around.nextToken();
+    this.fencingToken = fencingToken;
     this.holders.set(owner, { mode, expiresAt, since: Date.now(), fencingToken });
     return fencingToken;
   }
@@ -140,29 +157,29 @@ export class MemoryQueue {
     for (let head = this.waiting[0]; head !== undefined; head = this.waiting[0]) {
       const { owner, mode } = head;
       if (!this.admits(mode)) {
-        const within = this.inTheWay(mode)[0] - performance.now();
+        const within = this.inTheWay(mode)[0] - now();
         if (this.around.tell(owner, { type: 'next', owner, within })) return;
         this.waiting.shift();
         continue;
       }
       this.waiting.shift();
-      const grantedAt = performance.now();
+      const grantedAt = now();
       const fencingToken = this.hold(owner, mode, grantedAt + CLAIM);
       const heard = this.around.tell(owner, { type: 'granted', owner, fencingToken, grantedAt });
       if (!heard) this.holders.delete(owner);
     }
   }
 
-  private admits(mode: Mode, beside?: string): boolean {
+  private admits(mode: Mode, beside?: string, capacity = this.capacity): boolean {
     if (mode === 'exclusive') return this.holders.size === 0;
-    if (this.holders.size >= this.capacity) return false;
+    if (this.holders.size >= capacity) return false;
     return [...this.holders].every(([owner, hold]) => hold.mode === 'shared' || owner === beside);
   }
 
   private inTheWay(mode: Mode): [deadline: number, holder: string | undefined] {
     const byDeadline = [...this.holders].sort(([, a], [, b]) => a.expiresAt - b.expiresAt);
     const [owner, hold] = byDeadline.at(mode === 'exclusive' ? -1 : 0) ?? [];
-    return [hold?.expiresAt ?? performance.now(), owner];
+    return [hold?.expiresAt ?? now(), owner];
   }
 
   private leaveQueue(owner: string): void {
@@ -171,7 +188,7 @@ export class MemoryQueue {
 
   private dropExpired(): void {
     for (const [owner, { expiresAt }] of this.holders) {
-      if (expiresAt <= performance.now()) this.holders.delete(owner);
+      if (expiresAt <= now()) this.holders.delete(owner);
     }
   }
 }

@@ -6,38 +6,57 @@ import {
   type NodeOutcome,
 } from '../../lock.errors.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../lock-store.js';
-import { count, decide, outcomeOf, tally, type Vote } from './ballot.js';
+import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
+import { CHECK, type Contention } from './contention.js';
 import type { Electorate } from './electorate.js';
 import type { Holding } from './holdings.js';
 import { type Member, quorumOf } from './member.js';
+import { isTimeout, type Presence } from './presence.js';
 
 type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 
-/** After a split vote everybody retreats for a time of their own, up to so many ms. */
-const RETREAT = 50;
 /** How long an attempt that has failed waits for the other answers, so as to report them, ms. */
 const LAST_WORD = 50;
 /** When a lock is looked at again of which no majority knows a holder, ms at the latest. */
 const SPLIT_POLL = 500;
 
+/** What an acquisition needs of its store. */
+export interface AcquisitionContext {
+  readonly members: readonly Member[];
+  /** Of the module, ms. */
+  readonly leaseTime: number;
+  readonly electorate: Electorate;
+  readonly presence: Presence;
+  readonly contention: Contention;
+}
+
+/** One member's part in an attempt. */
+interface Seat {
+  readonly member: Member;
+  readonly index: number;
+  /** Once it has been asked. */
+  reply?: Promise<AcquireAllReply>;
+  /** The connection over which it was asked. */
+  epoch?: number;
+}
+
 /** One attempt of one owner: granted by a majority, or taken back from all. */
 export class Acquisition {
-  /** The members that certainly hold nothing for the owner. */
-  private readonly free = new Set<number>();
+  private readonly seats: readonly Seat[];
   private readonly needed: number;
 
   constructor(
-    private readonly members: readonly Member[],
-    private readonly electorate: Electorate,
+    private readonly context: AcquisitionContext,
     private readonly request: AcquireAllRequest,
     private readonly holding: Holding,
     /** Asks one member for the locks. */
-    private readonly ask: (store: LockStore, leastToken: number | undefined) => Promise<AcquireAllReply>,
+    private readonly send: (store: LockStore, leastToken: number | undefined) => Promise<AcquireAllReply>,
     /** Sees to it that one member lets go. */
     private readonly giveUp: (index: number, insist: boolean) => void,
   ) {
-    this.needed = quorumOf(members.length);
+    this.seats = context.members.map((member, index) => ({ member, index }));
+    this.needed = quorumOf(context.members.length);
   }
 
   /**
@@ -45,38 +64,132 @@ export class Acquisition {
    * @throws LockKindMismatchError when a node holds something else under the name
    */
   async run(): Promise<AcquireAllReply> {
-    const votes = this.members.map((member, index) => this.poll(member, index));
-    const result = await decide(votes, count);
+    const { presence, contention } = this.context;
+    const { names } = this.request;
+    if (contention.asksOneFirst(names) && this.hasMajority) {
+      const refusal = await this.askOne();
+      if (refusal !== undefined) {
+        this.takeBack();
+        return refusal;
+      }
+    }
+    const votes = this.seats.map((seat) => this.poll(seat));
+    if (contention.knows(names)) this.findStrays(votes);
+    const result = await decide(votes, count, { presence, without: countWithout });
     if (result.outcome === 'granted') {
       const fencingTokens = await this.agree(result.grants);
-      if (fencingTokens !== undefined) return { granted: true, fencingTokens };
+      if (fencingTokens !== undefined) {
+        contention.granted(names);
+        return { granted: true, fencingTokens };
+      }
     }
-    this.takeBack(votes);
-    if (result.outcome === 'taken') return await this.refuse(result.refusals, result.grants);
+    this.takeBack();
+    if (result.outcome === 'taken') {
+      const { refusals, grants } = result;
+      if (new Set(refusals.map(({ name }) => name)).size === 1) return await this.refuse(refusals, grants);
+      // Known by the first answers, which name different locks: the others tell which is in the way of a majority.
+      const cast = await this.lastWords(votes);
+      const all = cast.flatMap((vote) => (vote?.outcome === 'taken' ? [vote.refusal] : []));
+      return await this.refuse(all, cast.filter((vote) => vote?.outcome === 'granted').length);
+    }
     throw await this.failure(votes);
   }
 
-  private async poll(member: Member, index: number): Promise<Vote<Grant, Refusal>> {
-    const { epoch, store } = member;
+  /**
+   * Asks one member, the first one that answers. All processes go through the members in the same order, so that mostly one
+   * of them is granted the lock and has no rival at the others.
+   * @returns its refusal
+   */
+  private async askOne(): Promise<Refusal | undefined> {
+    const { presence, contention } = this.context;
+    const { names } = this.request;
+    const delay = contention.delayFor(names);
+    if (delay > 0) await sleep(delay);
+    for (const seat of this.seats) {
+      if (this.isUnwanted) return undefined;
+      if (presence.isAbsent(seat.index)) continue;
+      // A member that is silent or out of order decides nothing.
+      const reply = await presence.unlessAbsent(seat.index, this.ask(seat)).catch(() => undefined);
+      if (reply === undefined) continue;
+      if (reply.granted) return undefined;
+      if (contention.isStray(names, reply.holder)) continue;
+      contention.refusedByOne(names, reply.holder);
+      return { ...reply, retryAfter: Math.min(reply.retryAfter, CHECK) };
+    }
+    return undefined;
+  }
+
+  /** A hold that a minority knows, of a process that has died on its way, would keep the first member from deciding. */
+  private findStrays(votes: readonly Promise<Vote<Grant, Refusal>>[]): void {
+    const { contention } = this.context;
+    const { names } = this.request;
+    void Promise.all(votes).then((cast) => {
+      const holders = cast.flatMap((vote) => (vote.outcome === 'taken' ? [vote.refusal.holder] : []));
+      const mine = cast.filter(({ outcome }) => outcome === 'granted').length;
+      const [first] = byFrequency(holders);
+      const isTheirs = holders.filter((holder) => holder === first).length >= this.needed;
+      if (!isTheirs && mine < this.needed) return;
+      for (const holder of holders) if (!isTheirs || holder !== first) contention.stray(names, holder);
+    });
+  }
+
+  /** The locks have been given up while they were still being asked for: nothing may be asked for behind the release. */
+  private get isUnwanted(): boolean {
+    return this.holding.released.size > 0;
+  }
+
+  private get hasMajority(): boolean {
+    return this.context.presence.present().length >= this.needed;
+  }
+
+  /** At most once each. */
+  private ask(seat: Seat): Promise<AcquireAllReply> {
+    seat.epoch ??= seat.member.epoch;
+    return (seat.reply ??= this.isWorthAsking(seat)
+      ? this.sendTo(seat, this.request.leastToken)
+      : Promise.reject(this.notAsked(seat)));
+  }
+
+  /** Where a majority is there, waiting for a connection would only delay the answer. */
+  private isWorthAsking({ member }: Seat): boolean {
+    return !this.isUnwanted && !(member.isDown && this.hasMajority);
+  }
+
+  private notAsked({ member }: Seat): Error {
+    const name = this.request.names.join(',');
+    if (!this.isUnwanted) return member.outage(name);
+    return new LockUnavailableError(name, { cause: new Error('given up'), effect: 'refused' });
+  }
+
+  private async sendTo({ member, index }: Seat, leastToken: number | undefined): Promise<AcquireAllReply> {
+    const { holding } = this;
+    const again = holding.mayBeHeldBy(index);
+    holding.ask(index);
+    const sent = this.send(member.store, leastToken);
+    try {
+      const reply = await this.context.presence.observe(index, sent);
+      if (reply.granted || again) holding.answered(index);
+      else holding.refused(index);
+      return reply;
+    } catch (error) {
+      if (isLockUnavailableError(error) && error.effect === 'refused' && !again) holding.refused(index);
+      throw error;
+    }
+  }
+
+  private async poll(seat: Seat): Promise<Vote<Grant, Refusal>> {
+    const { member, index } = seat;
     // Asked at the same time, and over the same connection: it is one server that answers both.
     try {
-      const asked = this.ask(store, this.request.leastToken);
-      const admitted = this.electorate.mayVote(index);
+      const asked = this.ask(seat);
+      const admitted = this.holding.mayBeHeldBy(index) && this.context.electorate.mayVote(index);
       const reply = await asked;
-      this.holding.unsure.delete(index);
-      if (!reply.granted) {
-        this.free.add(index);
-        return { outcome: 'taken', refusal: reply };
-      }
+      if (!reply.granted) return { outcome: 'taken', refusal: reply };
       const counts = await admitted;
-      return counts && member.epoch === epoch
+      return counts && member.epoch === seat.epoch
         ? { outcome: 'granted', grant: reply }
         : { outcome: 'quarantined' };
     } catch (error) {
-      if (isLockUnavailableError(error) && error.effect === 'refused') {
-        this.holding.unsure.delete(index);
-        this.free.add(index);
-      }
       return { outcome: isTimeout(error) ? 'timeout' : 'error', error };
     }
   }
@@ -84,23 +197,20 @@ export class Acquisition {
   /**
    * The tokens are the greatest that were given. The next majority has one of these members in common, which then gives
    * a greater one: it has been told this one with the release, or the lease has run out, and its clock has gone on by
-   * that much. Only a member whose clock is further behind has to be told at once.
+   * that much. Only a member whose clock is further behind has to be told at once. The margin does not grow with longer
+   * leases, because a lease that is taken away by force ends early, and a forced release adds the margin of the module.
    * @returns undefined when too few could be told
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
     const all = [...grants.values()];
     const tokens = names.map((_, n) => Math.max(...all.map(({ fencingTokens }) => fencingTokens[n] ?? 0)));
-    const margin = (leaseTime * 1_000) / 2;
-    const behind = [...grants].filter(([, { fencingTokens }]) =>
-      fencingTokens.some((token, n) => token < (tokens[n] ?? 0) - margin),
+    const margin = marginOf(Math.min(leaseTime, this.context.leaseTime));
+    const behind = this.seats.filter(({ index }) =>
+      grants.get(index)?.fencingTokens.some((token, n) => token < (tokens[n] ?? 0) - margin),
     );
-    // What has been given up is not to be asked for again.
-    if (behind.length === 0 || this.holding.released.size > 0) return tokens;
-    const told = behind.map(async ([index]) => {
-      const member = this.members[index];
-      return member !== undefined && (await this.ask(member.store, Math.max(...tokens))).granted;
-    });
+    if (behind.length === 0 || this.isUnwanted) return tokens;
+    const told = behind.map(async (seat) => (await this.sendTo(seat, Math.max(...tokens))).granted);
     const enough = this.needed - (grants.size - behind.length);
     const agreed = await decide(told, (cast) => {
       if (tally(cast, (granted) => granted) >= enough) return { enough: true };
@@ -110,35 +220,66 @@ export class Acquisition {
   }
 
   /** Sent at once, behind the requests that are still under way. */
-  private takeBack(votes: readonly Promise<unknown>[]): void {
-    votes.forEach((vote, index) => {
-      if (this.free.has(index)) return;
+  private takeBack(): void {
+    const { holding } = this;
+    for (const { reply, index } of this.seats) {
+      if (!holding.mayBeHeldBy(index)) continue;
       this.giveUp(index, false);
-      void vote.then(() => {
-        if (this.holding.unsure.has(index)) this.giveUp(index, true);
-      });
-    });
+      const insist = () => {
+        if (holding.isUnsureOf(index)) this.giveUp(index, true);
+      };
+      reply?.then(insist, insist);
+    }
   }
 
+  /**
+   * Each member names the first lock that is in its way. One that keeps a majority from being reached by itself is the
+   * answer, with the end and the holder that the members tell of it; a stray hold on a minority says nothing about it.
+   */
   private async refuse(refusals: readonly Refusal[], grants: number): Promise<Refusal> {
-    const holders = refusals.map(({ holder }) => holder);
-    const holder = mostFrequent(holders);
-    const unknown = this.members.length - refusals.length - grants;
-    const split = holders.filter((one) => one === holder).length + unknown < this.needed;
-    // Everybody who has got a part of it gives that up, and would meet the others again at the next attempt.
-    if (split) await sleep(Math.random() * RETREAT);
+    const { needed, holding } = this;
+    const { members, presence, contention } = this.context;
+    const { names } = this.request;
+    const [name, ...others] = byFrequency(refusals.map((refusal) => refusal.name));
+    const ofName = refusals.filter((refusal) => refusal.name === name);
+    const decisive = ofName.length > members.length - needed;
+    const voices = decisive ? ofName : refusals;
+    const unknown = members.length - refusals.length - grants;
+    const [holder] = byFrequency(ofName.map((refusal) => refusal.holder));
+    const agreeing = ofName.filter((refusal) => refusal.holder === holder).length;
+    const pending = members.filter(
+      (_, index) => holding.isUnsureOf(index) && !presence.isAbsent(index),
+    ).length;
+    const split = agreeing + pending < needed;
+    // All contenders that have got a part of it give that up, and would meet again at the next attempt.
+    if (split) await sleep(contention.split(names));
+    else contention.taken(names, holder);
     // So many of them have to end until a majority is free.
-    const ends = refusals.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
-    const end = ends[this.needed - grants - 1] ?? ends.at(-1) ?? 0;
-    const name = refusals[0]?.name ?? this.request.names[0] ?? '';
-    return { granted: false, name, holder, retryAfter: split ? Math.min(end, SPLIT_POLL) : end };
+    const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
+    const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
+    return {
+      granted: false,
+      name: name ?? names[0] ?? '',
+      others: decisive ? undefined : others,
+      holder,
+      retryAfter: split ? Math.min(end, SPLIT_POLL) : end,
+    };
+  }
+
+  /** The decision came before some answers, which are mostly on their way: their nodes have no fault to be reported. */
+  private async lastWords(
+    votes: readonly Promise<Vote<Grant, Refusal>>[],
+  ): Promise<readonly (Vote<Grant, Refusal> | undefined)[]> {
+    const end = sleep(LAST_WORD, undefined);
+    const absent = Promise.resolve(undefined);
+    return await Promise.all(
+      votes.map((vote, index) => Promise.race([vote, this.context.presence.isAbsent(index) ? absent : end])),
+    );
   }
 
   private async failure(votes: readonly Promise<Vote<Grant, Refusal>>[]): Promise<Error> {
-    // It was decided without those who are about to answer. Nobody should be looking for a fault in them.
-    const end = sleep(LAST_WORD, undefined);
-    const cast = await Promise.all(votes.map((vote) => Promise.race([vote, end])));
-    const outcomes = this.members.map(({ node }, index) => outcomeOf(node, cast[index]));
+    const cast = await this.lastWords(votes);
+    const outcomes = this.context.members.map(({ node }, index) => outcomeOf(node, cast[index]));
     const mismatch = outcomes.map(({ error }) => error).find(isLockKindMismatchError);
     if (mismatch !== undefined) return mismatch;
     // All that may have been granted is being taken back.
@@ -146,9 +287,12 @@ export class Acquisition {
   }
 }
 
+/** By how much the tokens that members give out at the same time may differ, µs. */
+export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
+
 /** What too few members were able to do. */
 export function noMajority(
-  name: string,
+  name: string | undefined,
   outcomes: readonly NodeOutcome[],
   { effect }: { effect: 'refused' | 'unknown' },
 ): LockUnavailableError {
@@ -160,11 +304,8 @@ export function noMajority(
   return new LockUnavailableError(name, { cause, effect, permanent, outcomes });
 }
 
-/** By name, because the member may come from another copy of this package. */
-export const isTimeout = (error: unknown): boolean =>
-  isLockUnavailableError(error) && error.cause instanceof Error && error.cause.name === 'CommandTimeout';
-
-function mostFrequent<T>(values: readonly T[]): T | undefined {
+/** Each once. */
+function byFrequency<T>(values: readonly T[]): readonly T[] {
   const times = (value: T) => values.filter((other) => other === value).length;
-  return values.toSorted((a, b) => times(b) - times(a))[0];
+  return [...new Set(values)].sort((a, b) => times(b) - times(a));
 }

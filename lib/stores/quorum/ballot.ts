@@ -1,31 +1,63 @@
 import type { NodeOutcome } from '../../lock.errors.js';
 import { quorumOf } from './member.js';
+import type { Presence } from './presence.js';
 
 /** What one member has answered, or why it has not. */
 export type Answer<A> = { readonly value: A } | { readonly error: unknown };
 
+/** What `decide` does about members that keep it waiting. */
+export interface Patience<A, D> {
+  /** Which members answer; see Presence. */
+  readonly presence: Pick<Presence, 'isAbsent' | 'onAbsence'>;
+  /** What it comes to without the members that have not answered; undefined where they have to be waited for. */
+  readonly without: (cast: readonly (Answer<A> | undefined)[]) => D | undefined;
+}
+
 /**
- * Asks `decision` after every answer, and is done as soon as it knows: nobody waits for members who cannot change it.
+ * Asks `decision` after every answer, and is done as soon as it knows: members that cannot change it are not waited for.
+ * @param answers in the order of the members
  * @param decision has to know once all have answered
+ * @param patience without it every answer is waited for that could change the decision
  */
 export function decide<A, D>(
   answers: readonly Promise<A>[],
   decision: (cast: readonly (Answer<A> | undefined)[]) => D | undefined,
+  patience?: Patience<A, D>,
 ): Promise<D> {
   const cast: (Answer<A> | undefined)[] = answers.map(() => undefined);
   return new Promise((resolve) => {
+    let done = false;
+    const watched = new Map<number, () => void>();
+    const giveUp = ({ presence, without }: Patience<A, D>) => {
+      const decided = without(cast);
+      if (decided === undefined) return undefined;
+      const awaited = [...cast.keys()].filter(
+        (index) => cast[index] === undefined && !presence.isAbsent(index),
+      );
+      for (const index of awaited) {
+        if (!watched.has(index)) watched.set(index, presence.onAbsence(index, consider));
+      }
+      return awaited.length === 0 ? decided : undefined;
+    };
+    const consider = () => {
+      if (done) return;
+      const decided = decision(cast) ?? (patience && giveUp(patience));
+      if (decided === undefined) return;
+      done = true;
+      for (const stop of watched.values()) stop();
+      resolve(decided);
+    };
+    const enter = (index: number, answer: Answer<A>) => {
+      cast[index] = answer;
+      consider();
+    };
     answers.forEach((answering, index) => {
-      const enter = (answer: Answer<A>) => {
-        cast[index] = answer;
-        const decided = decision(cast);
-        if (decided !== undefined) resolve(decided);
-      };
       answering.then(
         (value) => {
-          enter({ value });
+          enter(index, { value });
         },
         (error: unknown) => {
-          enter({ error });
+          enter(index, { error });
         },
       );
     });
@@ -80,6 +112,18 @@ export function count<G, R>(cast: readonly (Answer<Vote<G, R>> | undefined)[]): 
 function voteOf<G, R>(answer: Answer<Vote<G, R>> | undefined): Vote<G, R> | undefined {
   if (answer === undefined || 'value' in answer) return answer?.value;
   return { outcome: 'error', error: answer.error };
+}
+
+/**
+ * What the votes come to without the members that have not voted.
+ * @returns undefined where it is not a refusal: a grant, and the reason for which there is none, are waited for
+ */
+export function countWithout<G, R>(
+  cast: readonly (Answer<Vote<G, R>> | undefined)[],
+): Result<G, R> | undefined {
+  const absent: Answer<Vote<G, R>> = { value: { outcome: 'timeout', error: undefined } };
+  const result = count(cast.map((answer) => answer ?? absent));
+  return result?.outcome === 'taken' ? result : undefined;
 }
 
 /** What one member has said, or that it has said nothing. */

@@ -7,6 +7,10 @@ export interface Member {
   readonly store: LockStore;
   /** Another number after every lost connection: the server behind it may be another since. */
   readonly epoch: number;
+  /** Its connection is lost, or could not be made: nothing can be sent. False until that is known. */
+  readonly isDown: boolean;
+  /** Why nothing can be sent, as its store would say it of a command on `name`. */
+  outage(name: string): Error;
   /** Asks the server who it is. */
   identify(): Promise<Incarnation>;
   /** Notes on the server, for so many ms, that its present run belongs to a new quorum. */

@@ -5,8 +5,12 @@ import type {
   AcquireReply,
   AcquireRequest,
   ConnectionChange,
+  HealthDepth,
   HoldState,
   LockStore,
+  QueueMessage,
+  QueueTerms,
+  ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
@@ -14,14 +18,19 @@ import type {
   Subscription,
 } from '../lock-store.js';
 import { Releaser } from '../releaser.js';
-import { Acquisition, isTimeout, noMajority } from './acquisition.js';
+import { Acquisition, type AcquisitionContext, marginOf, noMajority } from './acquisition.js';
 import { type Answer, decide, tally } from './ballot.js';
+import { Contention } from './contention.js';
 import { Electorate } from './electorate.js';
+import { Hints } from './hints.js';
 import { Holding, Holdings } from './holdings.js';
 import { majorityState } from './majority-state.js';
 import { type Member, quorumOf } from './member.js';
+import { isTimeout, Presence } from './presence.js';
 import { quorumHealth } from './quorum-health.js';
+import { subscribeAll } from './subscribe-all.js';
 import { WakeUp } from './wake-up.js';
+import { now } from '../../lock.clock.js';
 
 const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +
@@ -38,6 +47,9 @@ export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
   private readonly needed: number;
   private readonly electorate: Electorate;
+  private readonly presence: Presence;
+  private readonly contention = new Contention();
+  private readonly context: AcquisitionContext;
   private readonly releasers: readonly Releaser[];
   private readonly holdings = new Holdings();
 
@@ -48,6 +60,9 @@ export class QuorumLockStore implements LockStore {
   ) {
     this.needed = quorumOf(members.length);
     this.electorate = new Electorate(members, leaseTime);
+    this.presence = new Presence(members);
+    const { electorate, presence, contention } = this;
+    this.context = { members, leaseTime, electorate, presence, contention };
     this.releasers = members.map(({ store }) => new Releaser(store));
   }
 
@@ -64,6 +79,10 @@ export class QuorumLockStore implements LockStore {
     return await this.take(request, (store, leastToken) => store.acquireAll({ ...request, leastToken }));
   }
 
+  async leaveTurns(names: readonly string[], asker: string): Promise<void> {
+    await Promise.allSettled(this.members.map(async ({ store }) => store.leaveTurns?.(names, asker)));
+  }
+
   placeOf(name: string): string {
     return this.members.map(({ store }) => store.placeOf(name)).join(' ');
   }
@@ -71,6 +90,10 @@ export class QuorumLockStore implements LockStore {
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
     for (const { leaseTime } of requests) this.electorate.learn(leaseTime);
     const answers = this.members.map(({ store }) => store.renew(requests));
+    answers.forEach(([first], index) => {
+      // They travel together, so that one of the answers speaks for the member.
+      if (first !== undefined) void this.presence.observe(index, first);
+    });
     return requests.map(async (request, n) => {
       const states = answers.map((ofMember) => ofMember[n] ?? Promise.resolve<HoldState>('deleted'));
       const decision = await decide(states, (cast) => this.countRenewals(cast));
@@ -83,71 +106,73 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
-  async release(request: ReleaseRequest): Promise<boolean> {
+  async release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { name, owner } = request;
     const holding = this.holdings.get(owner);
     const fencingToken = request.fencingToken ?? holding?.fencingTokens.get(name);
     const release = { ...request, fencingToken };
-    const until = Math.max(performance.now() + this.leaseTime, holding?.until ?? 0);
+    const until = Math.max(now() + this.leaseTime, holding?.until ?? 0);
     holding?.released.add(name);
-    const answers = this.members.map(({ store }) => store.release(release));
+    const answers = this.members.map(({ store }, index) =>
+      holding?.mayBeHeldBy(index) === false
+        ? Promise.resolve<ReleaseReply>('deleted')
+        : this.presence.observe(index, store.release(release)),
+    );
     const decision = await decide(answers, (cast) => {
-      if (tally(cast, (held) => held) >= this.needed) return { held: true };
-      if (tally(cast, (held) => !held) > this.members.length - this.needed) return { held: false };
+      if (tally(cast, (reply) => reply === 'released') >= this.needed) return 'released';
+      if (tally(cast, (reply) => reply !== 'released') > this.members.length - this.needed) {
+        return tally(cast, (reply) => reply === 'taken') > 0 ? 'taken' : 'deleted';
+      }
       return cast.includes(undefined) ? undefined : { cast };
     });
-    if (decision.cast !== undefined) {
+    if (typeof decision !== 'string') {
       throw noMajority(name, this.outcomesOf(decision.cast), { effect: 'unknown' });
     }
     if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
     // It is free. Who has not heard of that, or may hear of an older request yet, is told until the lease has run out.
     answers.forEach((answer, index) => {
       const repeat = () => {
-        void this.releasers[index]?.release(release, until, { insist: holding?.unsure.has(index) === true });
+        void this.releasers[index]?.release(release, until, { insist: holding?.isUnsureOf(index) === true });
       };
       answer.then(() => {
-        if (holding?.unsure.has(index) === true) repeat();
+        if (holding?.isUnsureOf(index) === true) repeat();
       }, repeat);
     });
-    return decision.held;
+    return decision;
   }
 
   async subscribe(name: string, onWake: () => void): Promise<Subscription> {
-    const { members, needed } = this;
-    const wakeUp = new WakeUp(members.length, onWake);
-    const subscriptions = new Set<Subscription>();
-    let closed = false;
-    const close = () => {
-      closed = true;
-      wakeUp.close();
-      for (const subscription of subscriptions) subscription.close();
-    };
-    const subscribing = members.map(async ({ store }, index) => {
-      const subscription = await store.subscribe(name, () => {
-        if (!closed) wakeUp.hear(index);
+    const { members, presence, contention } = this;
+    const wakeUp = new WakeUp(members.length, () => {
+      contention.woken(name);
+      // An even number of members is easily split in two halves.
+      if (presence.present().length < members.length) contention.expect(name);
+      onWake();
+    });
+    const open = (store: LockStore, index: number, isOpen: () => boolean) =>
+      store.subscribe(name, () => {
+        if (isOpen()) wakeUp.hear(index);
       });
-      if (closed) subscription.close();
-      else subscriptions.add(subscription);
-    });
-    // A release reaches a majority, and so does this: they have a node in common.
-    const decision = await decide(subscribing, (cast) => {
-      if (tally(cast) >= needed) return { cast: undefined };
-      return cast.includes(undefined) ? undefined : { cast };
-    });
-    if (decision.cast !== undefined) {
-      close();
-      throw noMajority(name, this.outcomesOf(decision.cast), { effect: 'refused' });
-    }
-    return {
-      get active() {
-        return [...subscriptions].filter(({ active }) => active).length >= needed;
-      },
-      close,
+    const close = () => {
+      wakeUp.close();
     };
+    return await subscribeAll(members, { open, close, refusal: (cast) => this.deaf(name, cast) });
   }
 
-  listen(): Promise<Subscription> {
-    return Promise.reject(new LockConfigError('nodes', NO_QUEUES));
+  async listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+    const hints = new Hints(this.members.length, (owner) => {
+      onMessage({ type: 'lost', owner });
+    });
+    const open = (store: LockStore, index: number, isOpen: () => boolean) =>
+      store.listen(client, (message) => {
+        if (!isOpen()) return;
+        if (message.type === 'lost') hints.hear(index, message.owner);
+        else if (message.type === 'missed') onMessage(message);
+      });
+    const close = () => {
+      hints.close();
+    };
+    return await subscribeAll(this.members, { open, close, refusal: (cast) => this.deaf(undefined, cast) });
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
@@ -155,16 +180,28 @@ export class QuorumLockStore implements LockStore {
     return majorityState(states);
   }
 
-  async forceRelease(name: string): Promise<boolean> {
-    await this.tellToken(name);
-    const released = await this.askAll(name, (store) => store.forceRelease(name));
+  async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
+    if (mode !== undefined) return false; // there are plain locks only
+    const states = await this.askAll(name, (store) => store.inspect(name));
+    const known = majorityState(states);
+    await this.tellToken(name, states, known);
+    // A silent member carries the command out when it has woken up, and another owner may have the lock by then: it is told
+    // to let go of this one, for as long as that lasts.
+    const isHeard = (index: number) => states[index] !== undefined && 'value' in states[index];
+    for (const { owner, remainingTime } of known?.holders ?? []) {
+      const until = now() + Math.max(remainingTime, this.leaseTime);
+      this.releasers.forEach((releaser, index) => {
+        if (!isHeard(index)) void releaser.release({ name, owner }, until);
+      });
+    }
+    const released = await this.askAll(name, (store) => store.forceRelease(name), isHeard);
     return tally(released, (held) => held) > 0;
   }
 
-  async health(): Promise<StoreHealth> {
+  async health(depth?: HealthDepth): Promise<StoreHealth> {
     const reports = await Promise.all(
       this.members.map(async ({ store }, index) => {
-        const [report] = await Promise.all([store.health(), this.electorate.mayVote(index)]);
+        const [report] = await Promise.all([store.health(depth), this.electorate.mayVote(index)]);
         return report;
       }),
     );
@@ -186,15 +223,15 @@ export class QuorumLockStore implements LockStore {
   ): Promise<AcquireAllReply> {
     const { names, owner, leaseTime } = request;
     this.electorate.learn(leaseTime);
-    const holding = new Holding(this.members.length, leaseTime);
+    const holding = new Holding(leaseTime);
     for (const name of names) holding.fencingTokens.set(name, 0);
     this.holdings.set(owner, holding);
     const giveUp = (index: number, insist: boolean) => {
-      const until = performance.now() + leaseTime;
+      const until = now() + leaseTime;
       for (const name of names) void this.releasers[index]?.release({ name, owner }, until, { insist });
     };
     try {
-      const reply = await new Acquisition(this.members, this.electorate, request, holding, ask, giveUp).run();
+      const reply = await new Acquisition(this.context, request, holding, ask, giveUp).run();
       if (reply.granted) {
         names.forEach((name, n) => holding.fencingTokens.set(name, reply.fencingTokens[n] ?? 0));
       } else {
@@ -223,15 +260,19 @@ export class QuorumLockStore implements LockStore {
     const holding = this.holdings.get(owner);
     if (holding === undefined) return;
     holding.prolong(leaseTime);
+    // What only has been looked at is theirs for as long as the others have it, and not beyond.
+    const left = Math.floor(holding.until - now());
+    if (left <= 0) return;
     states.forEach((answer, index) => {
       answer.then(
         async (state) => {
           if (state !== 'deleted' || holding.released.has(name)) return;
           const leastToken = holding.fencingTokens.get(name);
-          holding.unsure.add(index);
-          const reply = this.members[index]?.store.acquire({ name, owner, leaseTime, leastToken });
-          await reply?.then(
-            () => holding.unsure.delete(index),
+          holding.ask(index);
+          await this.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(
+            () => {
+              holding.answered(index);
+            },
             () => undefined, // the release is going to insist
           );
         },
@@ -245,36 +286,62 @@ export class QuorumLockStore implements LockStore {
     const holding = this.holdings.get(owner);
     holding?.released.add(name);
     const fencingToken = holding?.fencingTokens.get(name);
-    const until = performance.now() + leaseTime;
-    this.releasers.forEach((releaser) => void releaser.release({ name, owner, fencingToken }, until));
+    const until = Math.max(now() + leaseTime, holding?.until ?? 0);
+    this.releasers.forEach((releaser, index) => {
+      // A top-up that is still on its way may arrive behind the release.
+      const insist = holding?.isUnsureOf(index) === true;
+      void releaser.release({ name, owner, fencingToken }, until, { insist });
+    });
   }
 
-  /** Before a lock is taken away: every member that has it learns the last token, so that the next one is greater. */
-  private async tellToken(name: string): Promise<void> {
-    const states = await this.askAll(name, (store) => store.inspect(name));
-    const known = majorityState(states)?.fencingToken;
-    if (known === undefined) return;
-    const last = known + HANDED_ON;
+  /**
+   * Before a lock is taken away: every member that has it learns a token that is not less than any that was given out, so
+   * that the next one is greater. A silent member may have given a greater one than the others know, by the margin that
+   * acquisitions leave between them.
+   */
+  private async tellToken(
+    name: string,
+    states: readonly (Answer<StoredLock | null> | undefined)[],
+    known: StoredLock | null,
+  ): Promise<void> {
+    if (known?.fencingToken === undefined) return;
+    const leastToken = known.fencingToken + marginOf(this.leaseTime) + HANDED_ON;
     const telling = states.map(async (answer, index) => {
       const [holder] = answer !== undefined && 'value' in answer ? (answer.value?.holders ?? []) : [];
-      if (holder === undefined || holder.remainingTime === Infinity) return;
-      const request = { name, owner: holder.owner, leaseTime: Math.max(1, holder.remainingTime) };
-      await this.members[index]?.store.acquire({ ...request, leastToken: last });
+      const member = this.members[index];
+      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return;
+      const leaseTime = Math.max(1, holder.remainingTime);
+      const asked = member.store.acquire({ name, owner: holder.owner, leaseTime, leastToken });
+      await this.presence.unlessAbsent(index, this.presence.observe(index, asked));
     });
     await Promise.allSettled(telling);
   }
 
-  /** @throws LockUnavailableError when no majority answers */
+  /**
+   * Waits for all members that are asked, and once a majority has answered only for those that are not silent.
+   * @throws LockUnavailableError when no majority answers
+   */
   private async askAll<A>(
     name: string,
     ask: (store: LockStore) => Promise<A>,
+    isAsked: (index: number) => boolean = () => true,
   ): Promise<readonly (Answer<A> | undefined)[]> {
-    const cast = await decide(
-      this.members.map(({ store }) => ask(store)),
-      (answers) => (answers.includes(undefined) ? undefined : answers),
+    type Cast = readonly (Answer<A> | undefined)[];
+    const { members, presence, needed } = this;
+    const unasked = new Promise<never>(() => undefined);
+    const answers = members.map(({ store }, index) =>
+      isAsked(index) ? presence.observe(index, ask(store)) : unasked,
     );
-    if (tally(cast) >= this.needed) return cast;
+    const all = (cast: Cast) =>
+      cast.every((answer, index) => answer !== undefined || !isAsked(index)) ? cast : undefined;
+    const without = (cast: Cast) => (tally(cast) >= needed ? cast : undefined);
+    const cast = await decide(answers, all, { presence, without });
+    if (tally(cast) >= needed) return cast;
     throw noMajority(name, this.outcomesOf(cast), { effect: 'unknown' });
+  }
+
+  private deaf(name: string | undefined, cast: readonly (Answer<unknown> | undefined)[]): Error {
+    return noMajority(name, this.outcomesOf(cast), { effect: 'refused' });
   }
 
   private outcomesOf(cast: readonly (Answer<unknown> | undefined)[]): NodeOutcome[] {
@@ -282,8 +349,7 @@ export class QuorumLockStore implements LockStore {
       const answer = cast[index];
       if (answer === undefined) return { node, outcome: 'timeout' };
       // Who does not hold it for the owner says so with one of these.
-      const refused =
-        'value' in answer && ['taken', 'deleted', false].includes(answer.value as string | boolean);
+      const refused = 'value' in answer && ['taken', 'deleted'].includes(answer.value as string);
       if ('value' in answer) return { node, outcome: refused ? 'taken' : 'granted' };
       return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };
     });

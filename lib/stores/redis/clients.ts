@@ -25,12 +25,17 @@ const bounded = (silence: number) =>
   }) satisfies RedisOptions;
 
 /**
+ * A third of the lease: a vanished peer is noticed and replaced with time left for a renewal. Beyond 25 days the timer of
+ * ioredis would overflow and fire at once, and an hour is long for any peer.
+ */
+const silenceOf = (leaseTime: number): number => Math.min(Math.max(1_000, leaseTime / 3), 3_600_000);
+
+/**
  * Our own client for commands. It connects when it is told to, which is once the modules are initialised, or used: of a
  * boot that fails before that, nobody gets anything that could be closed.
  */
 export function commandClient(connection: string | RedisOptions, leaseTime: number): Redis {
-  // A third of the lease: a vanished peer is noticed and replaced with time left for a renewal.
-  const options = bounded(Math.max(1_000, leaseTime / 3));
+  const options = bounded(silenceOf(leaseTime));
   if (typeof connection === 'string') return new Redis(connection, { ...options, lazyConnect: true });
   return new Redis({ ...connection, ...options, lazyConnect: true, replyMapping: 'legacy' });
 }
@@ -41,7 +46,7 @@ export function clusterClient(nodes: ClusterNode[], options: ClusterOptions, lea
     ...options,
     redisOptions: {
       ...options.redisOptions,
-      ...bounded(Math.max(1_000, leaseTime / 3)),
+      ...bounded(silenceOf(leaseTime)),
       replyMapping: 'legacy',
     },
     clusterRetryStrategy: retryStrategy,
@@ -56,6 +61,8 @@ export function clusterClient(nodes: ClusterNode[], options: ClusterOptions, lea
 export function subscriberClient(client: Redis): Redis {
   return client.duplicate({
     ...bounded(HEARTBEAT),
+    // Messages know no databases.
+    db: 0,
     autoResubscribe: false,
     enableReadyCheck: true,
     lazyConnect: false,

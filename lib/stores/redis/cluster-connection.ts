@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from 'ioredis';
 import type { ConnectionChange } from '../lock-store.js';
 import { within } from './bounded.js';
+import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import { RedisConnection } from './connection.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
-import { NotConnected, replyCode } from './redis-errors.js';
+import { isPermanent, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
+import { codeOf } from './replies.js';
 import type { Script } from './script.js';
 import { slotOf } from './slots.js';
 
@@ -31,7 +33,7 @@ export class ClusterConnection implements Deployment {
   private readonly states = new Map<string, ConnectionState>();
   private readonly state: ConnectionState;
   private readonly changeListeners: ((change: ConnectionChange) => void)[] = [];
-  private readonly handlers: Readonly<Record<string, (...details: unknown[]) => void>>;
+  private readonly stopListening: () => void;
   private lookedAt = -Infinity;
   /** The slots that a node has answered ASK for, and when. */
   private readonly movedAt = new Map<number, number>();
@@ -48,24 +50,27 @@ export class ClusterConnection implements Deployment {
       this.changed(change);
     });
     this.state = state;
-    this.handlers = {
+    const listeners = {
       ready: () => {
+        state.settle();
         state.set(true);
       },
       close: () => {
         state.set(false);
       },
-      // As for a single client.
-      ...(owned && {
-        error: (error: unknown) => {
-          state.failed(error);
-        },
-        'node error': (error: unknown, key: unknown) => {
-          this.stateOf(String(key)).failed(error);
-        },
-      }),
+      end: () => {
+        state.settle();
+      },
+      error: (error: unknown) => {
+        state.failed(error);
+      },
+      'node error': (error: unknown, key: unknown) => {
+        const name = String(key);
+        // A node that lets this client in may still refuse to say where the slots are.
+        if (this.connections.get(name)?.client.status !== 'ready') this.stateOf(name).failed(error);
+      },
     };
-    for (const [event, handler] of Object.entries(this.handlers)) client.on(event, handler);
+    this.stopListening = listen(client, listeners, owned);
   }
 
   get keyPrefix(): string {
@@ -168,7 +173,7 @@ export class ClusterConnection implements Deployment {
       }
       if (!(reply instanceof Error)) return reply;
       // Certainly not carried out: the way of a single command leads to the right node.
-      if (reply instanceof NotConnected || ELSEWHERE.has(replyCode(reply) ?? '')) {
+      if (reply instanceof NotConnected || lacksEvalsha(reply) || ELSEWHERE.has(replyCode(reply) ?? '')) {
         return await this.run(script, keys, args);
       }
       throw reply;
@@ -202,7 +207,8 @@ export class ClusterConnection implements Deployment {
   }
 
   async close(): Promise<void> {
-    for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    this.stopListening();
+    this.state.settle();
     for (const connection of this.connections.values()) connection.detach();
     if (!this.owned) return;
     // A late error of a closing client has nobody to go to.
@@ -215,7 +221,9 @@ export class ClusterConnection implements Deployment {
     await this.ready();
     if (this.sharding !== undefined) return;
     const answers = await Promise.allSettled(
-      (await this.nodes()).map((node) => node.send((client) => client.call('SPUBLISH', 'lock_sharding', ''))),
+      (await this.nodes()).map(async (node) =>
+        codeOf(await node.send((client) => client.call('SPUBLISH', 'lock_sharding', '')), 0, Infinity),
+      ),
     );
     const known = answers.flatMap((answer) => {
       if (answer.status === 'fulfilled') return true;
@@ -223,28 +231,22 @@ export class ClusterConnection implements Deployment {
       // A node that does not know the command says ERR. Who may not use it gets on without.
       return code === undefined || OUTDATED.has(code) ? [] : code !== 'ERR' && code !== 'NOPERM';
     });
-    if (known.length === 0) throw new NotConnected('no node answers', this.state.lastError);
+    if (known.length === 0) {
+      const reasons = answers.map((answer) =>
+        answer.status === 'rejected' ? (answer.reason as Error) : undefined,
+      );
+      throw reasons.find(isPermanent) ?? new NotConnected('no node answers', this.state.lastError);
+    }
     this.sharding = known.every(Boolean);
   }
 
   private async ready(): Promise<void> {
-    const { client } = this;
+    const { client, state } = this;
     if (client.status === 'ready') return;
     if (client.status === 'wait') client.connect().catch(() => undefined);
-    const until = performance.now() + this.commandTimeout;
-    await new Promise<void>((resolve) => {
-      const settle = () => {
-        clearTimeout(timer);
-        client.off('ready', settle);
-        client.off('end', settle);
-        resolve();
-      };
-      const timer = setTimeout(settle, client.status === 'end' ? 0 : until - performance.now());
-      client.once('ready', settle);
-      client.once('end', settle);
-    });
-    // Set after the event by another listener.
-    if ((client.status as string) !== 'ready') throw new NotConnected(client.status, this.state.lastError);
+    if (client.status !== 'end' && state.refusal === undefined) await state.news(this.commandTimeout);
+    if ((client.status as string) !== 'ready')
+      throw state.refusal ?? new NotConnected(client.status, state.lastError);
   }
 
   private masters(): Set<string> {

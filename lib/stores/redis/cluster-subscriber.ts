@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Subscription } from '../lock-store.js';
+import { listen } from './client-events.js';
 import { PAUSE, type ClusterConnection } from './cluster-connection.js';
 import type { RedisConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
@@ -22,6 +23,7 @@ export class ClusterSubscriber implements Subscriptions {
   /** ioredis takes the end of the last sharded subscription for the end of all, so the two have connections each. */
   private readonly posts = new Map<string, Post>();
   private closed = false;
+  private readonly stopListening: () => void;
 
   constructor(
     private readonly cluster: ClusterConnection,
@@ -29,7 +31,7 @@ export class ClusterSubscriber implements Subscriptions {
     private readonly connect: (node: RedisConnection) => RedisConnection,
     private readonly commandTimeout: number,
   ) {
-    cluster.client.on('refresh', this.onRefresh);
+    this.stopListening = listen(cluster.client, { refresh: this.onRefresh });
   }
 
   async subscribe(channel: string, listener: Listener, sharded = false): Promise<Subscription> {
@@ -53,7 +55,7 @@ export class ClusterSubscriber implements Subscriptions {
 
   async close(): Promise<void> {
     this.closed = true;
-    this.cluster.client.off('refresh', this.onRefresh);
+    this.stopListening();
     const posts = [...this.posts.values()];
     this.posts.clear();
     await Promise.all(posts.map(({ subscriber }) => subscriber.close()));

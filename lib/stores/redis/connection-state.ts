@@ -1,30 +1,81 @@
 import type { ConnectionChange } from '../lock-store.js';
+import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
 
-/** Whether a node is connected, for those who want to hear when that changes. */
+/** Whether a node is connected, why not, and who wants to hear when that changes. */
 export class ConnectionState {
-  /** Why it is not. */
-  lastError: unknown;
+  private error: unknown;
   private connected: boolean | undefined;
   private readonly listeners: ((change: ConnectionChange) => void)[] = [];
+  private readonly waiting = new Set<() => void>();
 
   constructor(private readonly node: string) {}
+
+  get isDown(): boolean {
+    return this.connected === false;
+  }
 
   onChange(listener: (change: ConnectionChange) => void): void {
     this.listeners.push(listener);
   }
 
+  /** Why the last attempt to connect has failed. */
+  get lastError(): unknown {
+    return this.error;
+  }
+
+  /** Why the server does not let this client in, where no later attempt can do better. */
+  get refusal(): Error | undefined {
+    const { error } = this;
+    if (!isPermanent(error)) return undefined;
+    return replyCode(error) === undefined ? (error as Error) : new NotAdmitted(error as Error);
+  }
+
   failed(error: unknown): void {
-    // ioredis attaches what it has sent, and for a handshake that is the password.
-    if (error instanceof Error) Reflect.deleteProperty(error, 'command');
-    this.lastError = error;
+    this.error = bare(error);
+    if (this.refusal === undefined) return;
+    this.set(false);
+    this.settle();
   }
 
   set(connected: boolean): void {
     const before = this.connected;
     this.connected = connected;
+    if (connected) this.error = undefined;
     if (connected === before) return;
     const first = connected && before === undefined;
-    const error = connected ? undefined : this.lastError;
-    for (const listener of this.listeners) listener({ node: this.node, connected, first, error });
+    for (const listener of this.listeners) listener({ node: this.node, connected, first, error: this.error });
   }
+
+  /** Resolves when there is something new, and after so many ms at the latest. */
+  news(time: number): Promise<void> {
+    return new Promise<void>((resolve) => {
+      const settle = () => {
+        clearTimeout(timer);
+        this.waiting.delete(settle);
+        resolve();
+      };
+      const timer = setTimeout(settle, time);
+      this.waiting.add(settle);
+    });
+  }
+
+  /** Lets all look who wait for news. */
+  settle(): void {
+    for (const settle of [...this.waiting]) settle();
+  }
+}
+
+/**
+ * Without what ioredis attaches: the command that has failed, and for a handshake that is the password. As a copy, because
+ * the application may look at the error as well.
+ */
+function bare(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  // Of a cluster: what the last of its nodes has said.
+  if ('lastNodeError' in error && error.lastNodeError instanceof Error) return bare(error.lastNodeError);
+  if (!('command' in error)) return error;
+  const copy = new Error(error.message);
+  copy.name = error.name;
+  if (error.stack !== undefined) copy.stack = error.stack;
+  return copy;
 }

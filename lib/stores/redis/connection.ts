@@ -1,10 +1,12 @@
 import type { Redis } from 'ioredis';
 import type { ConnectionChange } from '../lock-store.js';
 import { within } from './bounded.js';
+import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
-import { NotConnected, replyCode } from './redis-errors.js';
+import { lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
 import type { Script } from './script.js';
+import { SelectedDatabase } from './selected-database.js';
 
 /** How a cluster sends a command to one of its nodes. */
 interface Sending {
@@ -25,6 +27,9 @@ const PIECE = 16;
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
 
+/** In these a client has nothing to wait for. */
+const SETTLED = new Set(['ready', 'end']);
+
 /** ms until a client that has ended by itself is connected again. */
 const REVIVAL = 50;
 
@@ -39,14 +44,16 @@ export class RedisConnection implements Deployment {
   /** Grows with every lost connection; a command that spans two values may have been sent twice by the client. */
   private leftReplicaAt = -Infinity;
   private epoch = ++epochs;
-  private readonly queueing = new Set<() => void>();
+  /** The server takes whole scripts only: EVALSHA is forbidden or renamed away, EVAL is not. */
+  private digestless = false;
   /** Commands that have been sent and not answered. */
   private underway = 0;
   /** The socket that holds back what is written, and how much it holds. */
   private gathering: Redis['stream'] | undefined;
   private gathered = 0;
   private revival: NodeJS.Timeout | undefined;
-  private readonly handlers: Readonly<Record<string, (error?: unknown) => void>>;
+  private readonly database: SelectedDatabase;
+  private readonly stopListening: () => void;
 
   constructor(
     readonly client: Redis,
@@ -56,27 +63,32 @@ export class RedisConnection implements Deployment {
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
   ) {
-    this.handlers = {
+    this.database = new SelectedDatabase(client, commandTimeout);
+    const listeners = {
       ready: () => {
-        this.settleQueue();
-        state.set(true);
+        state.settle();
+        this.select().catch(() => undefined); // the next command asks again
       },
       close: () => {
         this.epoch = ++epochs;
+        this.digestless = false;
+        this.database.disconnected();
         state.set(false);
       },
+      // Over a client of the application's. What it pipelines by itself leaves after the SELECT, though asked for before.
+      select: () => {
+        this.epoch = ++epochs;
+        this.database.switched();
+      },
       end: () => {
-        this.settleQueue();
+        state.settle();
         this.revive();
       },
-      // Without a listener ioredis prints the error; on the user's own client that is the user's choice.
-      ...(owned && {
-        error: (error: unknown) => {
-          state.failed(error);
-        },
-      }),
+      error: (error: unknown) => {
+        if (client.status !== 'ready' && !this.database.isOwnBusiness(error)) state.failed(error);
+      },
     };
-    for (const [event, handler] of Object.entries(this.handlers)) client.on(event, handler);
+    this.stopListening = listen(client, listeners, owned);
   }
 
   get keyPrefix(): string {
@@ -87,7 +99,7 @@ export class RedisConnection implements Deployment {
     this.state.onChange(listener);
     // A client of the user's may have been connected long before.
     queueMicrotask(() => {
-      if (this.client.status === 'ready') this.state.set(true);
+      if (this.client.status === 'ready') this.select().catch(() => undefined);
     });
   }
 
@@ -103,6 +115,19 @@ export class RedisConnection implements Deployment {
     return this.epoch;
   }
 
+  /**
+   * The connection is lost, or could not be made. False while the first one is being made, and where only the next command
+   * can tell whether the connection can be used.
+   */
+  get isDown(): boolean {
+    return this.state.isDown && this.client.status !== 'ready';
+  }
+
+  /** Why nothing can be sent now. */
+  outage(): Error {
+    return this.state.refusal ?? new NotConnected(this.client.status, this.state.lastError);
+  }
+
   async run(
     script: Script,
     keys: readonly string[],
@@ -111,19 +136,23 @@ export class RedisConnection implements Deployment {
     { until, asking }: Sending = { until: Infinity, asking: false },
   ): Promise<unknown> {
     const time = () => Math.max(1, Math.min(this.commandTimeout, until - performance.now()));
-    if (this.client.status !== 'ready') await this.ready(time());
+    if (!this.usable) await this.ready(time());
     if (acquisition?.unwanted === true) throw new NotConnected('taken back', undefined);
     this.gather();
     const { epoch } = this;
     const evaluate = asking ? this.ask : this.evaluate;
+    const send = (whole: boolean) =>
+      whole ? evaluate('eval', script.source, keys, args) : evaluate('evalsha', script.sha, keys, args);
     this.underway++;
     try {
       const reply = await within(time(), (over) =>
-        evaluate('evalsha', script.sha, keys, args).catch((error: unknown) => {
+        send(this.digestless).catch((error: unknown) => {
           if (replyCode(error) === 'READONLY') this.leaveReplica(error);
+          const lacking = lacksEvalsha(error);
+          const again = lacking || replyCode(error) === 'NOSCRIPT';
           // Once the time is over a release may have followed, which nothing may come after.
-          if (over() || acquisition?.unwanted === true || replyCode(error) !== 'NOSCRIPT') throw error;
-          return evaluate('eval', script.source, keys, args);
+          if (over() || acquisition?.unwanted === true || !again) throw error;
+          return lacking ? this.goOnWithout(send(true)) : send(true);
         }),
       );
       if (acquisition !== undefined && epoch !== this.epoch)
@@ -142,7 +171,10 @@ export class RedisConnection implements Deployment {
   async pipeline(script: Script, commands: readonly Command[]): Promise<readonly unknown[]> {
     const replies = await this.send((client) => {
       const pipeline = client.pipeline();
-      for (const { keys, args } of commands) pipeline.evalsha(script.sha, keys.length, ...keys, ...args);
+      const [command, text] = this.digestless
+        ? (['eval', script.source] as const)
+        : (['evalsha', script.sha] as const);
+      for (const { keys, args } of commands) pipeline[command](text, keys.length, ...keys, ...args);
       return pipeline.exec();
     });
     return commands.map((_, index) => replies?.[index]?.[0] ?? replies?.[index]?.[1]);
@@ -150,7 +182,7 @@ export class RedisConnection implements Deployment {
 
   /** Any other command, likewise bounded. */
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
-    if (this.client.status !== 'ready') await this.ready(this.commandTimeout);
+    if (!this.usable) await this.ready(this.commandTimeout);
     return await within(this.commandTimeout, () => command(this.client));
   }
 
@@ -175,36 +207,51 @@ export class RedisConnection implements Deployment {
 
   /** Leaves the client alone from now on. */
   detach(): void {
-    for (const [event, handler] of Object.entries(this.handlers)) this.client.off(event, handler);
+    this.stopListening();
     clearTimeout(this.revival);
-    this.settleQueue();
+    this.state.settle();
+  }
+
+  private get usable(): boolean {
+    return this.client.status === 'ready' && this.database.certain;
   }
 
   /**
-   * Waits for a connection, but not longer than for a reply: the offline queue of ioredis, which has no bound in
+   * Waits for a connection to the right database, but not longer than for a reply: the offline queue of ioredis, which has no bound in
    * time, is never used.
    */
   private async ready(time: number): Promise<void> {
-    if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
-    if (this.client.status !== 'end') {
-      await new Promise<void>((resolve) => {
-        const settle = () => {
-          clearTimeout(timer);
-          this.queueing.delete(settle);
-          resolve();
-        };
-        const timer = setTimeout(settle, time);
-        this.queueing.add(settle);
-      });
+    const { client, state } = this;
+    const until = performance.now() + time;
+    if (client.status === 'wait') client.connect().catch(() => undefined);
+    if (!SETTLED.has(client.status) && state.refusal === undefined) await state.news(time);
+    if (client.status !== 'ready') throw this.outage();
+    if (!this.database.certain) await within(Math.max(1, until - performance.now()), () => this.select());
+  }
+
+  /** To be on the wrong database is no better than to be nowhere. */
+  private async select(): Promise<void> {
+    try {
+      await this.database.confirm();
+      this.state.set(true);
+    } catch (error) {
+      this.state.failed(error);
+      this.state.set(false);
+      throw error;
     }
-    if (this.client.status !== 'ready') throw new NotConnected(this.client.status, this.state.lastError);
+  }
+
+  private async goOnWithout(reply: Promise<unknown>): Promise<unknown> {
+    const answer = await reply;
+    this.digestless = true;
+    return answer;
   }
 
   /** A master that has been demoted: its name or address may lead to the new one by now, its connection never will. */
   private leaveReplica(error: unknown): void {
     if (!this.owned || performance.now() - this.leftReplicaAt < REPLICA_PAUSE) return;
     this.leftReplicaAt = performance.now();
-    this.state.lastError = error;
+    this.state.failed(error);
     this.client.disconnect(true);
   }
 
@@ -239,10 +286,6 @@ export class RedisConnection implements Deployment {
     this.revival = setTimeout(() => {
       this.client.connect().catch(() => undefined);
     }, REVIVAL);
-  }
-
-  private settleQueue(): void {
-    for (const settle of [...this.queueing]) settle();
   }
 
   private readonly evaluate = (

@@ -1,4 +1,5 @@
-import { hashTag, slotOf, slotOfTag } from './slots.js';
+import { RESERVED } from '../lock-store.js';
+import { hashTag, keyInSlot, slotOf } from './slots.js';
 
 /**
  * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock
@@ -6,62 +7,72 @@ import { hashTag, slotOf, slotOfTag } from './slots.js';
  */
 export const FENCE_TTL = 3_600_000;
 
-/** The names under which one lock lives in Redis. All keys of a lock fall into one cluster slot. */
-export interface LockKeys {
+/**
+ * The names under which one lock lives in Redis. The lock's own key is client prefix + keyPrefix + name. The rule for
+ * every other key: the lock's own key, then RESERVED, then what it is for, then what keeps it in the lock's slot.
+ *
+ * No name and no prefix contains RESERVED, and no prefix ends in a part of it. So a derived key is never a lock's own.
+ * RESERVED does not overlap itself, so what stands before its first occurrence is the key of the lock that a derived
+ * key belongs to, and two locks never share one. The rule sees prefixes and name in a row: two services that divide
+ * one key differently between the prefixes share the derived keys as they share the lock. And a user who may touch
+ * only what begins with the prefix may touch these.
+ */
+export class LockKeys {
   /** The hash that Redisson's RLock uses too. */
   readonly lock: string;
-  readonly fence: string;
-  /** Who waits, for the kinds with a queue. */
-  readonly queue: string;
-  /** Who comes next among those who want several locks at once. */
-  readonly turn: string;
-  /** Redisson's channel for the same name. */
-  readonly channel: string;
-  /** The channel for sharded messages: Redisson's, unless that one would fall into another slot than the lock. */
-  readonly shardChannel: string;
-}
+  /** What the server sees of it. */
+  private readonly stored: string;
 
-/**
- * @param clientPrefix the `keyPrefix` of the ioredis client, which ioredis puts before every key by itself, but not
- * before a channel. Redisson sees the prefixed name, so the channel is made of that one.
- */
-export function keysOf(name: string, keyPrefix: string, clientPrefix: string): LockKeys {
-  const lock = keyPrefix + name;
-  const stored = clientPrefix + lock;
-  const tagged = hashTag(stored) !== undefined;
-  const beside = tagged ? lock : inSlotOf(stored, clientPrefix);
-  // Redisson's rule for the channel. It keeps the slot of a name that has a hash tag, and makes one for any other.
-  const channel = `redisson_lock__channel:${stored.includes('{') ? stored : `{${stored}}`}`;
-  return {
-    lock,
-    fence: `${beside}:fence`,
-    queue: `${beside}:queue`,
-    turn: `${beside}:turn`,
-    channel,
-    // An open brace that is never closed, or the reverse, and Redisson's own channel would be elsewhere.
-    shardChannel: tagged || !/[{}]/.test(stored) ? channel : `redisson_lock__channel:${inSlotOf(stored, '')}`,
-  };
-}
-
-/** A key that belongs to one without a hash tag, and lies in its slot once `prefix` has been put before it. */
-function inSlotOf(stored: string, prefix: string): string {
-  // The whole key is what the server hashes, so as a tag it leads to the same slot; a tag cannot hold a closing brace.
-  if (!stored.includes('}') && !prefix.includes('{')) return `{${stored}}`;
-  return `{${String(tagFor(slotOf(stored), prefix))}}${stored}`;
-}
-
-/** Found tags, by prefix and slot. */
-const tags = new Map<string, number>();
-
-/** The first number that leads to the slot as a tag. One in 16,384 does, so it is looked for once. */
-function tagFor(slot: number, prefix: string): number {
-  const wanted = `${prefix} ${String(slot)}`;
-  let tag = tags.get(wanted);
-  if (tag === undefined) {
-    tag = 0;
-    const begin = hashTag(`${prefix}{0}`)?.slice(0, -1) ?? '';
-    while (slotOfTag(begin + String(tag)) !== slot) tag++;
-    tags.set(wanted, tag);
+  /**
+   * @param keyPrefix the module's
+   * @param clientPrefix the `keyPrefix` of the ioredis client, which ioredis puts before every key by itself, but not
+   * before a channel. Redisson sees the prefixed name, so the channel is made of that one.
+   */
+  constructor(
+    name: string,
+    keyPrefix: string,
+    private readonly clientPrefix: string,
+  ) {
+    this.lock = keyPrefix + name;
+    this.stored = clientPrefix + this.lock;
   }
-  return tag;
+
+  // No command needs all of them, so each is made when it is asked for.
+
+  get fence(): string {
+    return this.beside('fence');
+  }
+
+  /** Who waits, for the kinds with a queue. */
+  get queue(): string {
+    return this.beside('queue');
+  }
+
+  /** Who comes next among those who want several locks at once. */
+  get turn(): string {
+    return this.beside('turn');
+  }
+
+  /** Redisson's channel for the same name. It keeps the slot of a name with a hash tag, and makes one for any other. */
+  get channel(): string {
+    return CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`);
+  }
+
+  /** The channel for sharded messages: Redisson's, unless that one would fall into another slot than the lock. */
+  get shardChannel(): string {
+    const { stored } = this;
+    // An open brace that is never closed, or the reverse, and it would.
+    if (hashTag(stored) !== undefined || !/[{}]/.test(stored)) return this.channel;
+    return keyInSlot(CHANNEL + stored, slotOf(stored));
+  }
+
+  private beside(role: 'fence' | 'queue' | 'turn'): string {
+    const key = keyInSlot(this.stored + RESERVED + role, slotOf(this.stored));
+    return key.slice(this.clientPrefix.length);
+  }
 }
+
+const CHANNEL = 'redisson_lock__channel:';
+
+/** Where a node of a quorum is noted: by the same rule, and for what no lock has a key for. */
+export const noteKeyOf = (keyPrefix: string): string => `${keyPrefix}${RESERVED}quorum`;

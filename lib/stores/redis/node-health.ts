@@ -1,30 +1,37 @@
 import type { NodeHealth } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
-import { isWithheld, parseInfo, serverInfo } from './server-info.js';
+import { isWithheld } from './redis-errors.js';
+import { parseInfo, serverInfo } from './server-info.js';
+import { FULL, type Finding } from './trial.js';
 
 /**
  * Asks one server how it is. Never rejects, and is bounded as every command is.
  * @param subscriber what hears its messages, where anything does
+ * @param attempt what taking a lock there has shown, if that is to be tried
  */
 export async function nodeHealth(
   connection: RedisConnection,
   subscriber: { alive(): Promise<boolean> } | undefined,
+  attempt?: Promise<Finding>,
 ): Promise<NodeHealth> {
   const { node } = connection;
   // All at once: a server that is gone is waited for once.
-  const [answer, info, clockOffset, hears] = await Promise.all([
+  const [answer, info, clockOffset, hears, found] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
     clockOffsetOf(connection),
     subscriber?.alive(),
+    attempt,
   ]);
   const { refusesWrites, full, ...told } = info;
-  const error = answer.error ?? refusesWrites;
   const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: hears };
-  if (error !== undefined) return { ...report, status: 'down', error };
-  const lack = lackOf(full, hears);
+  const obstacle = answer.error ?? refusesWrites ?? (found?.status === 'down' ? found.error : undefined);
+  if (obstacle !== undefined) return { ...report, status: 'down', error: obstacle };
+  const lack = full ? FULL.error : (found?.error ?? (hears === false ? DEAF : undefined));
   return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };
 }
+
+const DEAF = 'its messages do not come through: those who wait poll';
 
 interface Answer {
   readonly latency: number | undefined;
@@ -54,11 +61,4 @@ async function clockOffsetOf(connection: RedisConnection): Promise<number | unde
   } catch {
     return undefined;
   }
-}
-
-/** What a server that works falls short of. */
-function lackOf(full: boolean, hears: boolean | undefined): string | undefined {
-  if (full) return 'its memory is full: what is held is kept, but no lock can be taken';
-  if (hears === false) return 'its messages do not come through: those who wait poll';
-  return undefined;
 }

@@ -1,4 +1,4 @@
-import { LockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
+import { describe, LockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
 
 /** The command got no answer within its time. It may still be carried out. */
 export class CommandTimeout extends Error {
@@ -13,6 +13,31 @@ export class NotConnected extends Error {
   constructor(status: string, cause: unknown) {
     super(`not connected to Redis (${status})`, cause === undefined ? undefined : { cause });
     this.name = 'NotConnected';
+  }
+}
+
+/** The server does not let this client in: a wrong password or user, or none where one is needed. */
+export class NotAdmitted extends Error {
+  constructor(reply: Error) {
+    super(`Redis does not let this client in: ${reply.message}`, { cause: reply });
+    this.name = 'NotAdmitted';
+  }
+}
+
+/** There is a connection, but not to the database that the locks are in. */
+export class WrongDatabase extends Error {
+  constructor(database: number, reason: unknown) {
+    const text = reason instanceof Error ? reason.message : String(reason);
+    super(`the connection is not on database ${String(database)}: ${text}`, { cause: reason });
+    this.name = 'WrongDatabase';
+  }
+}
+
+/** No script of ours and no server answers so: a transaction of the application's may be open, or a proxy between. */
+export class UnexpectedReply extends Error {
+  constructor(readonly reply: unknown) {
+    super(`Redis answered with ${describe(reply)}, which is no reply to that command`);
+    this.name = 'UnexpectedReply';
   }
 }
 
@@ -49,21 +74,49 @@ const REFUSED = new Set([
 const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
 
 /** Before Redis 7 an error inside a script is wrapped in one of the script: `ERR Error running script …: -OOM …`. */
-const WRAPPED = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?([A-Z]+) /;
+const WRAPPING = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?/;
+const unwrapped = ({ message }: Error): string => message.replace(WRAPPING, '');
 
-/** What a user may not do inside of a script is an `ERR` before Redis 7.2. */
-const FORBIDDEN = /^ERR (?:ACL failure in script|The user executing the script can't)/;
+/** What a user may not do inside of a script is an `ERR`, or has no code where it is wrapped. */
+const FORBIDDEN = /^(?:ERR )?(?:ACL failure in script|The user executing the script can't)/;
+
+/** A provider has renamed or removed the command. */
+const UNKNOWN = /^(?:ERR )?unknown (?:redis )?command/i;
+const isUnknown = (error: unknown): boolean => isReply(error) && UNKNOWN.test(unwrapped(error));
 
 /** The code at the head of an error reply, such as `READONLY`; undefined when the error is none. */
 export function replyCode(error: unknown): string | undefined {
   if (!isReply(error)) return undefined;
-  if (FORBIDDEN.test(error.message)) return 'NOPERM';
-  return (WRAPPED.exec(error.message) ?? /^-?([A-Z]+)/.exec(error.message))?.[1];
+  const text = unwrapped(error);
+  if (FORBIDDEN.test(text)) return 'NOPERM';
+  return /^-?([A-Z]+) /.exec(text)?.[1] ?? /^-?([A-Z]+)/.exec(error.message)?.[1];
 }
+
+/** The ACL forbids the command, or the provider has removed it. */
+export const isWithheld = (error: unknown): boolean => replyCode(error) === 'NOPERM' || isUnknown(error);
+
+/** The same for EVALSHA by itself: there may be EVAL all the same. */
+export const lacksEvalsha = (error: unknown): boolean =>
+  isReply(error) && /^(?:NOPERM\b.*|ERR unknown command )['`]evalsha['`]/i.test(error.message);
+
+/** Whether trying again cannot help: the client, or what its user may do, has to be changed first. */
+export const isPermanent = (error: unknown): boolean =>
+  error instanceof NotAdmitted ||
+  error instanceof WrongDatabase ||
+  isUnknown(error) ||
+  PERMANENT.has(replyCode(error) ?? '');
 
 /** For a key that holds another kind of lock, or something of the application's. */
 export const notALock = (name: string, cause?: unknown): LockKindMismatchError =>
   new LockKindMismatchError(name, { expected: 'lock', found: 'value of another type', cause });
+
+/** Whether the command has certainly changed nothing: it has not left this process, or was refused as a whole. */
+const isUndone = (error: unknown): boolean =>
+  error instanceof NotConnected ||
+  error instanceof NotAdmitted ||
+  error instanceof WrongDatabase ||
+  (isReply(error) && /^(?:NOPERM|ERR unknown command)\b/i.test(error.message)) ||
+  REFUSED.has(replyCode(error) ?? '');
 
 /** Says in the port's words what went wrong with a command on `name`. */
 export function translate(error: unknown, name: string | undefined): Error {
@@ -71,7 +124,7 @@ export function translate(error: unknown, name: string | undefined): Error {
   if (code === 'WRONGTYPE') return notALock(name ?? '', error);
   return new LockUnavailableError(name, {
     cause: error,
-    effect: REFUSED.has(code ?? '') || error instanceof NotConnected ? 'refused' : 'unknown',
-    permanent: PERMANENT.has(code ?? ''),
+    effect: isUndone(error) ? 'refused' : 'unknown',
+    permanent: isPermanent(error),
   });
 }

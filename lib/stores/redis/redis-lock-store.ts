@@ -4,11 +4,14 @@ import type {
   AcquireReply,
   AcquireRequest,
   ConnectionChange,
+  HealthDepth,
   HoldState,
   LockStore,
   NodeHealth,
   QueueMessage,
   QueueRequest,
+  QueueTerms,
+  ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
@@ -16,30 +19,37 @@ import type {
   StoreWarning,
   Subscription,
 } from '../lock-store.js';
-import { kindMismatch } from '../kind-mismatch.js';
+import { isLockKindMismatchError } from '../../lock.errors.js';
+import { kindMismatch, PLAIN } from '../kind-mismatch.js';
 import { nodeWarnings } from '../preflight.js';
 import { overallStatus } from '../overall-status.js';
 import type { RedisConnection } from './connection.js';
-import type { Argument, Deployment, Listener, Subscriptions } from './deployment.js';
-import { FENCE_TTL, keysOf, type LockKeys } from './keys.js';
+import type { Acquisition, Argument, Command, Deployment, Listener, Subscriptions } from './deployment.js';
+import { FENCE_TTL, LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
-import {
-  LETTERS,
-  QUEUE_CHANNEL,
-  queueMessage,
-  type QueueReply,
-  storedLock,
-  type InspectReply,
-} from './queue-protocol.js';
+import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
 import { notALock, translate } from './redis-errors.js';
 import { Renewals } from './renewals.js';
+import {
+  codeOf,
+  countOf,
+  inspectReply,
+  plainGroupReply,
+  plainReply,
+  type Queued,
+  queueReply,
+  releaseReply,
+  retireReply,
+} from './replies.js';
 import type { Replication } from './replication.js';
 import { ServerClocks } from './server-clock.js';
 import * as scripts from './script.js';
+import { Trial } from './trial.js';
+import { now } from '../../lock.clock.js';
 
 export interface RedisLockStoreOptions {
   readonly connection: Deployment;
-  /** Opens what messages come over, when somebody has to wait for the first time. */
+  /** Opens what messages come over, when a caller has to wait or has held a lock for a second, for the first time. */
   readonly subscriptions: () => Subscriptions;
   readonly keyPrefix: string;
   /** What is risky about the client that was given. */
@@ -55,6 +65,7 @@ export class RedisLockStore implements LockStore {
   /** The acquisitions under way, by owner. */
   private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
   private readonly renewals: Renewals;
+  private readonly trial: Trial;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -63,6 +74,12 @@ export class RedisLockStore implements LockStore {
       connection: this.connection,
       keys: (name) => this.keys(name),
       confirmation: (name) => this.confirmation(name),
+    });
+    this.trial = new Trial({
+      connection: this.connection,
+      keys: (name) => this.keys(name),
+      publishing: (keys) => this.publishing(keys),
+      replication: options.replication,
     });
   }
 
@@ -75,11 +92,13 @@ export class RedisLockStore implements LockStore {
 
   private async take({ name, owner, leaseTime, leastToken }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
-    const args = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
-    const reply = await this.enter(owner, scripts.acquire, [keys.lock, keys.fence], args, name);
-    if (!Array.isArray(reply)) return { granted: true, fencingToken: Number(reply) };
-    const [ttl, holder] = reply as [number | string, string | null];
-    return { granted: false, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+    const command = {
+      keys: [keys.lock, keys.fence],
+      args: [owner, leaseTime, leastToken ?? 0, FENCE_TTL],
+    };
+    return await this.enter(owner, name, (acquisition) =>
+      this.retiring(scripts.acquire, command, [name], plainReply, acquisition),
+    );
   }
 
   async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
@@ -88,15 +107,25 @@ export class RedisLockStore implements LockStore {
       const { lock, fence, turn: reservation } = this.keys(name);
       return [lock, fence, reservation];
     });
-    const args = [owner, leaseTime, leastToken, FENCE_TTL, turn?.asker ?? '', turn?.reserveFor ?? 0];
+    const refusedFor = turn?.refusedFor === undefined ? '' : Math.round(turn.refusedFor);
+    const args = [owner, leaseTime, leastToken, FENCE_TTL, turn?.asker ?? '', refusedFor];
+    const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmed(names[0] ?? '', async () => {
-      const reply = await this.enter(owner, scripts.acquireAll, keys, args, names.join(','));
-      const [first, ttl, holder] = reply as [number | string, (number | string)?, (string | null)?];
-      if (Number(first) > 0) return { granted: true, fencingTokens: (reply as unknown[]).map(Number) };
-      const name = names[-Number(first) - 1] ?? '';
-      if (ttl === undefined) throw notALock(name);
-      return { granted: false, name, retryAfter: milliseconds(ttl), holder: holder ?? undefined };
+      const reply = await this.enter(owner, names.join(','), (acquisition) =>
+        this.retiring(scripts.acquireAll, { keys, args }, names, read, acquisition),
+      );
+      if ('notALock' in reply) throw notALock(names[reply.notALock] ?? '');
+      if (reply.granted) return reply;
+      const { place, ...refusal } = reply;
+      return { ...refusal, name: names[place] ?? '' };
     });
+  }
+
+  async leaveTurns(names: readonly string[], asker: string): Promise<void> {
+    const turns = names.map((name) => this.keys(name).turn);
+    await this.run(scripts.leaveTurns, turns, [asker], names.join(','), (reply) =>
+      codeOf(reply, 0, turns.length),
+    );
   }
 
   placeOf(name: string): string {
@@ -113,34 +142,29 @@ export class RedisLockStore implements LockStore {
     { kind, mode, capacity, place, beside }: QueueRequest,
   ): Promise<AcquireReply> {
     const keys = this.keys(name);
-    const sentAt = performance.now();
+    const sentAt = now();
     const stands = place === undefined ? 0 : 1;
     const args = [owner, LETTERS[mode], kind, capacity, leaseTime, stands, place?.arrival ?? 0, beside ?? ''];
-    const reply = (await this.enter(
-      owner,
-      scripts.queueAcquire,
-      [keys.lock, keys.queue, keys.fence],
-      [...args, ...this.queueArguments()],
-      name,
-    )) as QueueReply;
-    const [outcome, second, third, fourth, arrival, holder] = reply;
-    if (Number(outcome) < 0)
-      throw kindMismatch(name, { kind, capacity }, { kind: String(second), capacity: Number(third) });
-    this.clocks.of(third).learn(Number(second), sentAt);
-    if (Number(outcome) === 1) return { granted: true, fencingToken: Number(fourth) };
-    return {
-      granted: false,
-      retryAfter: Number(fourth),
-      arrival: Number(arrival) > 0 ? Number(arrival) : undefined,
-      holder: holder ?? undefined,
-    };
+    const answer = await this.enter(owner, name, async (acquisition) =>
+      queueReply(
+        await this.connection.run(
+          scripts.queueAcquire,
+          [keys.lock, keys.queue, keys.fence],
+          [...args, ...this.queueArguments()],
+          acquisition,
+        ),
+      ),
+    );
+    if ('kind' in answer) throw kindMismatch(name, { kind, capacity }, answer);
+    this.clocks.of(answer.node).learn(answer.date, sentAt);
+    return answer.reply;
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
     return this.renewals.renew(requests);
   }
 
-  async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<boolean> {
+  async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<ReleaseReply> {
     const keys = this.keys(name);
     const epoch = this.connection.epochOf(keys.lock);
     for (const acquisition of this.entering.get(owner) ?? []) acquisition.unwanted = true;
@@ -151,23 +175,26 @@ export class RedisLockStore implements LockStore {
             [keys.lock, keys.fence],
             [owner, ...this.publishing(keys), fencingToken ?? 0, FENCE_TTL, keepFor],
             name,
+            releaseReply,
           )
         : await this.run(
             scripts.queueRelease,
             [keys.lock, keys.queue, keys.fence],
             [owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, ...this.queueArguments()],
             name,
+            releaseReply,
           );
     // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
-    return Number(released) === 1 || this.connection.epochOf(keys.lock) !== epoch;
+    return this.connection.epochOf(keys.lock) === epoch ? released : 'released';
   }
 
-  async forceRelease(name: string): Promise<boolean> {
+  async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     await this.learnSharding(name);
     const keys = this.keys(name);
-    const args = [...this.publishing(keys), ...this.queueArguments()];
-    const reply = await this.run(scripts.forceRelease, [keys.lock, keys.queue, keys.fence], args, name);
-    return Number(reply) === 1;
+    const letter = mode === undefined ? '' : LETTERS[mode];
+    const args = [...this.publishing(keys), letter, ...this.queueArguments()];
+    const each = [keys.lock, keys.queue, keys.fence];
+    return await this.run(scripts.forceRelease, each, args, name, (reply) => codeOf(reply, 0, 1) === 1);
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
@@ -175,14 +202,14 @@ export class RedisLockStore implements LockStore {
     const keys = this.keys(name);
     const [, channel] = this.publishing(keys);
     const count = this.connection.sharded ? 'SHARDNUMSUB' : 'NUMSUB';
-    const reply = await this.run(
+    const stored = await this.run(
       scripts.inspect,
       [keys.lock, keys.fence, keys.queue],
       [count, channel],
       name,
+      inspectReply,
     );
-    if (reply === null) return null;
-    const stored = storedLock(reply as InspectReply);
+    if (stored === null) return null;
     if (!this.connection.isCluster || this.connection.sharded) return stored;
     // Each node counts those who listen at itself.
     return { ...stored, listeners: await this.listenersEverywhere(channel) };
@@ -203,8 +230,8 @@ export class RedisLockStore implements LockStore {
     return await this.hear(channel, name, this.connection.sharded, onWake);
   }
 
-  async health(): Promise<StoreHealth> {
-    const nodes = await this.nodeHealths();
+  async health(depth: HealthDepth = 'try'): Promise<StoreHealth> {
+    const nodes = await this.nodeHealths(depth);
     const warnings = [...this.options.clientWarnings, ...nodeWarnings(nodes)];
     return { status: overallStatus(nodes, 1), nodes, warnings };
   }
@@ -217,10 +244,14 @@ export class RedisLockStore implements LockStore {
     await Promise.all([this.subscriptions?.close(), this.connection.close()]);
   }
 
-  private async nodeHealths(): Promise<readonly NodeHealth[]> {
+  private async nodeHealths(depth: HealthDepth): Promise<readonly NodeHealth[]> {
     try {
       const nodes = await this.connection.nodes();
-      return await Promise.all(nodes.map((node) => nodeHealth(node, this.subscriptions)));
+      return await Promise.all(
+        nodes.map((node) =>
+          nodeHealth(node, this.subscriptions, depth === 'try' ? this.trial.at(node) : undefined),
+        ),
+      );
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       return [{ node: this.connection.node, status: 'down', latency: undefined, error: reason }];
@@ -271,28 +302,55 @@ export class RedisLockStore implements LockStore {
   }
 
   /** An acquisition, which a release of the same owner takes back while it is still under way. */
-  private async enter(
+  private async enter<R>(
     owner: string,
-    script: scripts.Script,
-    keys: readonly string[],
-    args: readonly Argument[],
     name: string,
-  ): Promise<unknown> {
+    ask: (acquisition: Acquisition) => Promise<R>,
+  ): Promise<R> {
     const acquisition = { unwanted: false };
     const entering = this.entering.get(owner) ?? new Set();
     this.entering.set(owner, entering.add(acquisition));
     try {
-      return await this.connection.run(script, keys, args, acquisition);
+      return await ask(acquisition);
     } catch (error) {
-      throw translate(error, name);
+      throw isLockKindMismatchError(error) ? error : translate(error, name);
     } finally {
       entering.delete(acquisition);
       if (entering.size === 0) this.entering.delete(owner);
     }
   }
 
+  /**
+   * Asks for plain locks. A name that was last used as a kind with a queue is looked at apart, so that the others pay
+   * nothing for it: waiters may stand there though nobody holds it.
+   * @param read says of a reply which name that is, if any
+   */
+  private async retiring<R extends object>(
+    script: scripts.Script,
+    { keys, args }: Command,
+    names: readonly string[],
+    read: (reply: unknown) => R | Queued,
+    acquisition: Acquisition,
+  ): Promise<R> {
+    // Each name once, and a few times more where the other kind comes back meanwhile.
+    for (let tries = names.length + 3; ; tries--) {
+      const reply = read(await this.connection.run(script, keys, args, acquisition));
+      if (!('queued' in reply)) return reply;
+      const name = names[reply.queued] ?? '';
+      const { lock, queue, fence } = this.keys(name);
+      const retired = await this.connection.run(
+        scripts.retire,
+        [lock, queue, fence],
+        this.queueArguments(),
+        acquisition,
+      );
+      const { inUse, ...kind } = retireReply(retired);
+      if (inUse || tries === 0) throw kindMismatch(name, PLAIN, kind);
+    }
+  }
+
   private keys(name: string): LockKeys {
-    return keysOf(name, this.options.keyPrefix, this.connection.keyPrefix);
+    return new LockKeys(name, this.options.keyPrefix, this.connection.keyPrefix);
   }
 
   /** How a release is told. */
@@ -329,28 +387,23 @@ export class RedisLockStore implements LockStore {
 
   private async listenersEverywhere(channel: string): Promise<number> {
     const count = async (node: RedisConnection) => {
-      const reply = await node.send((client) => client.call('PUBSUB', 'NUMSUB', channel));
-      return Number((reply as (number | string)[])[1]);
+      return countOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', channel)));
     };
     const counts = await Promise.allSettled((await this.connection.nodes()).map(count));
     return counts.reduce((sum, node) => sum + (node.status === 'fulfilled' ? node.value : 0), 0);
   }
 
-  private async run(
+  private async run<R>(
     script: scripts.Script,
     keys: readonly string[],
     args: readonly Argument[],
     name: string | undefined,
-  ): Promise<unknown> {
+    read: (reply: unknown) => R,
+  ): Promise<R> {
     try {
-      return await this.connection.run(script, keys, args);
+      return read(await this.connection.run(script, keys, args));
     } catch (error) {
       throw translate(error, name);
     }
   }
-}
-
-/** A PTTL as a time to wait: a key without a TTL has no end. */
-function milliseconds(ttl: number | string): number {
-  return Number(ttl) < 0 ? Infinity : Number(ttl);
 }

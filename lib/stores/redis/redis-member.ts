@@ -1,6 +1,9 @@
 import type { LockStore } from '../lock-store.js';
 import type { Incarnation, Member } from '../quorum/member.js';
 import type { RedisConnection } from './connection.js';
+import { noteKeyOf } from './keys.js';
+import { translate } from './redis-errors.js';
+import { noteReply, okReply } from './replies.js';
 import { serverInfo } from './server-info.js';
 
 /** A Redis server, or a Sentinel deployment, as one node of a quorum. */
@@ -12,7 +15,7 @@ export class RedisMember implements Member {
     private readonly connection: RedisConnection,
     keyPrefix: string,
   ) {
-    this.noteKey = `${keyPrefix}{quorum}:founder`;
+    this.noteKey = noteKeyOf(keyPrefix);
   }
 
   get node(): string {
@@ -21,6 +24,14 @@ export class RedisMember implements Member {
 
   get epoch(): number {
     return this.connection.epochOf();
+  }
+
+  get isDown(): boolean {
+    return this.connection.isDown;
+  }
+
+  outage(name: string): Error {
+    return translate(this.connection.outage(), name);
   }
 
   async identify(): Promise<Incarnation> {
@@ -33,11 +44,11 @@ export class RedisMember implements Member {
       runId: /^0*$/.test(runId ?? '') ? undefined : runId,
       // The server takes the difference of two whole seconds, which may be almost one too many.
       uptime: uptime === undefined ? undefined : Math.max(0, uptime - 1_000),
-      noted: noted ?? undefined,
+      noted: noteReply(noted) ?? undefined,
     };
   }
 
   async note(runId: string, time: number): Promise<void> {
-    await this.connection.send((client) => client.set(this.noteKey, runId, 'PX', time));
+    okReply(await this.connection.send((client) => client.set(this.noteKey, runId, 'PX', time)));
   }
 }

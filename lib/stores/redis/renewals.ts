@@ -2,6 +2,7 @@ import type { HoldState, RenewRequest } from '../lock-store.js';
 import type { Command, Deployment } from './deployment.js';
 import { FENCE_TTL, type LockKeys } from './keys.js';
 import { replyCode, translate } from './redis-errors.js';
+import { renewReply } from './replies.js';
 import * as scripts from './script.js';
 
 /** Holds per renewal command: big enough to spread its cost, small enough not to keep the server from others. */
@@ -63,12 +64,12 @@ export class Renewals {
     reply: Promise<unknown>,
     confirm?: () => Promise<void>,
   ): (index: number) => Promise<HoldState> {
-    const each = reply.then(
+    const read = reply.then((states) => renewReply(states, batch.length));
+    const each = read.then(
       (states) =>
-        (states as readonly (number | string)[]).map(async (code) => {
-          const state = holdState(code);
-          // A hold that is gone is so on any server.
-          if (state === 'held') await confirm?.();
+        states.map(async (state, index) => {
+          // A hold that is gone is so on any server, and a look has written nothing.
+          if (state === 'held' && batch[index]?.leaseTime !== 0) await confirm?.();
           return state;
         }),
       (error: unknown) => {
@@ -83,9 +84,4 @@ export class Renewals {
   private renewOneByOne(batch: readonly RenewRequest[]): Promise<HoldState>[] {
     return batch.flatMap((request) => this.renew([request]));
   }
-}
-
-function holdState(code: number | string | undefined): HoldState {
-  if (Number(code) === 1) return 'held';
-  return Number(code) === 0 ? 'deleted' : 'taken';
 }

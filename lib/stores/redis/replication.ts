@@ -2,6 +2,7 @@ import { LockConfigError } from '../../lock.errors.js';
 import type { ReplicationOptions } from '../../lock.options.js';
 import type { RedisConnection } from './connection.js';
 import { TooFewReplicas } from './redis-errors.js';
+import { codeOf } from './replies.js';
 
 interface Line {
   underway: Promise<unknown>;
@@ -35,8 +36,8 @@ export class Replication {
 
   private async wait(connection: RedisConnection): Promise<void> {
     const { replicas, timeout } = this.terms;
-    const reply = await connection.send<number | string>((client) => client.wait(replicas, timeout));
-    const confirmed = Number(reply);
+    const reply = await connection.send<unknown>((client) => client.wait(replicas, timeout));
+    const confirmed = codeOf(reply, 0, Infinity);
     if (confirmed < replicas) throw new TooFewReplicas(confirmed, replicas, timeout);
   }
 }

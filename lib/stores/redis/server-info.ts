@@ -1,6 +1,7 @@
 import type { NodeHealth, Persistence, ReplicaHealth } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
-import { replyCode } from './redis-errors.js';
+import { isWithheld } from './redis-errors.js';
+import { infoReply } from './replies.js';
 
 /** What a server says of itself. What it does not tell, or may not, is undefined. */
 export interface ServerInfo extends Pick<
@@ -17,16 +18,11 @@ export interface ServerInfo extends Pick<
 export async function serverInfo(connection: RedisConnection): Promise<ServerInfo> {
   try {
     // Without a section, because Redis 6 takes one at most.
-    return parseInfo(await connection.send((client) => client.info()));
+    return parseInfo(infoReply(await connection.send((client) => client.info())));
   } catch (error) {
     if (isWithheld(error)) return parseInfo('');
     throw error;
   }
-}
-
-/** The ACL forbids the command, or the provider has removed it. */
-export function isWithheld(error: unknown): boolean {
-  return replyCode(error) === 'NOPERM' || /^ERR unknown command/i.test((error as Error).message);
 }
 
 export function parseInfo(text: string): ServerInfo {

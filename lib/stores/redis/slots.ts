@@ -19,17 +19,61 @@ export function hashTag(key: string): string | undefined {
 export const slotOf = (key: string): number => slotOfTag(hashTag(key) ?? key);
 
 /** The slot of all keys with that tag. */
-export function slotOfTag(tag: string): number {
-  let crc = 0;
-  for (let n = 0; n < tag.length; n++) {
-    const code = tag.charCodeAt(n);
-    if (code > 127) return slotOfBytes(Buffer.from(tag));
-    crc = step(crc, code);
-  }
-  return crc % SLOTS;
+export const slotOfTag = (tag: string): number => crcOf(tag) % SLOTS;
+
+/**
+ * A key that begins with `text` and lies in `slot`. A text with a hash tag is that key already: the tag has decided.
+ * Otherwise digits that lead to the slot are put behind it: as a tag, as the end of the tag that an open brace has
+ * begun, or, behind an empty tag, as the end of a key that is hashed as a whole.
+ */
+export function keyInSlot(text: string, slot: number): string {
+  const open = text.indexOf('{');
+  if (open < 0) return `${text}{${digitsTo(slot, 0)}}`;
+  const close = text.indexOf('}', open);
+  if (close < 0) return `${text}${digitsTo(slot, crcOf(text.slice(open + 1)))}}`;
+  return close > open + 1 ? text : text + digitsTo(slot, crcOf(text));
 }
 
-const slotOfBytes = (bytes: Uint8Array): number => bytes.reduce(step, 0) % SLOTS;
+/** Six octal digits are the fewest that lead to every slot. */
+const DIGITS = 6;
+/** Every three of them, which is quicker to look up than to write. */
+const THREE = Array.from({ length: 512 }, (_, number) => number.toString(8).padStart(3, '0'));
+/** By slot: the digits that lead there from the start. Counted out once, when the first lock needs them. */
+let numbers: Uint32Array | undefined;
+
+/** Digits that lead to the slot behind what has that CRC. */
+function digitsTo(slot: number, crc: number): string {
+  numbers ??= countOut();
+  // A CRC is linear: what came before and what follows are the sum of what each would be beside zeros.
+  let before = crc;
+  if (crc !== 0) for (let n = 0; n < DIGITS; n++) before = step(before, 0);
+  const number = numbers[(slot ^ before) % SLOTS] ?? 0;
+  return `${THREE[number >> 9] ?? ''}${THREE[number & 511] ?? ''}`;
+}
+
+function countOut(): Uint32Array {
+  const bySlot = new Uint32Array(SLOTS);
+  const count = (crc: number, number: number, digits: number): void => {
+    for (let digit = 0; digit < 8; digit++) {
+      const [next, extended] = [step(crc, 0x30 + digit), number * 8 + digit];
+      if (digits > 1) count(next, extended, digits - 1);
+      else bySlot[next % SLOTS] = extended;
+    }
+  };
+  count(0, 0, DIGITS);
+  return bySlot;
+}
+
+/** Of the text's bytes in UTF-8. */
+function crcOf(text: string): number {
+  let crc = 0;
+  for (let n = 0; n < text.length; n++) {
+    const code = text.charCodeAt(n);
+    if (code > 127) return Buffer.from(text).reduce(step, 0);
+    crc = step(crc, code);
+  }
+  return crc;
+}
 
 function step(crc: number, byte: number): number {
   return ((crc << 8) & 0xffff) ^ (TABLE[(crc >> 8) ^ byte] ?? 0);

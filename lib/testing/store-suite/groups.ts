@@ -33,7 +33,7 @@ export function describeGroups(stage: Stage): void {
     again.fencingTokens.forEach((token, n) => {
       assert.ok(token > (first.fencingTokens[n] ?? Infinity));
     });
-    for (const name of names) assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+    for (const name of names) assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
     for (const [n, name] of names.slice(0, 3).entries()) {
       const token = tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE }));
       assert.ok(token > (again.fencingTokens[n] ?? Infinity));
@@ -65,41 +65,77 @@ export function describeGroups(stage: Stage): void {
     assert.equal(replies.filter((reply) => reply.granted).length, 1);
   });
 
-  it('lets whoever has reserved a turn come first, and holds nothing against a single acquisition', async () => {
-    const names = freshNames(3);
-    const [first, second, third] = names as [string, string, string];
-    await stage.other.acquire({ name: first, owner: 'b:1', leaseTime: LEASE });
-    const turn = { asker: 'elder', reserveFor: LEASE };
-    const elder = { names: [first, second], owner: 'a:1', leaseTime: LEASE, turn };
-    assert.equal((await stage.store.acquireAll(elder)).granted, false);
-
-    const younger = { names: [second, third], owner: 'b:2', leaseTime: LEASE };
-    const reply = await stage.other.acquireAll(younger);
-    assert.ok(!reply.granted);
-    assert.equal(reply.name, second);
-    assert.ok(reply.retryAfter > 0 && reply.retryAfter <= LEASE, String(reply.retryAfter));
-    // It cannot reserve what another has reserved, nor a part of it.
-    await stage.other.acquireAll({ ...younger, turn: { asker: 'younger', reserveFor: LEASE } });
-    tokenOf(await stage.other.acquire({ name: third, owner: 'c:1', leaseTime: LEASE }));
-    await stage.other.release({ name: third, owner: 'c:1' });
-    tokenOf(await stage.other.acquire({ name: second, owner: 'c:2', leaseTime: LEASE }));
-    await stage.other.release({ name: second, owner: 'c:2' });
-
-    await stage.other.release({ name: first, owner: 'b:1' });
-    assert.ok((await stage.store.acquireAll(elder)).granted);
-    for (const name of elder.names) await stage.store.release({ name, owner: 'a:1' });
-    assert.ok((await stage.other.acquireAll(younger)).granted, 'a turn that was taken is over');
+  /** Another asker's request for the names. */
+  const wants = (names: readonly string[], asker: string, refusedFor?: number) => ({
+    names,
+    owner: `${asker}:1`,
+    leaseTime: LEASE,
+    turn: { asker, refusedFor },
   });
 
-  it('forgets a turn that is not taken', async () => {
+  it('reserves what is in the way of an asker, and nothing else, against others that want several', async () => {
+    const [first, second, third] = freshNames(3) as [string, string, string];
+    await stage.other.acquire({ name: first, owner: 'b:1', leaseTime: LEASE });
+    const elder = wants([first, second], 'elder', 1_000);
+    const refused = await stage.store.acquireAll(elder);
+    assert.ok(!refused.granted);
+    assert.equal(refused.holder, 'b:1');
+
+    // It is free, so it is nobody's turn.
+    const younger = wants([second, third], 'younger');
+    assert.ok((await stage.other.acquireAll(younger)).granted);
+    for (const name of younger.names) await stage.other.release({ name, owner: younger.owner });
+
+    await stage.other.release({ name: first, owner: 'b:1' });
+    const reply = await stage.other.acquireAll(wants([first, third], 'younger'));
+    assert.ok(!reply.granted);
+    assert.equal(reply.name, first);
+    assert.equal(reply.holder, undefined, 'who asks is no holder');
+    assert.ok(reply.retryAfter > 0 && reply.retryAfter <= 250, String(reply.retryAfter));
+    tokenOf(await stage.other.acquire({ name: first, owner: 'c:1', leaseTime: LEASE }));
+    await stage.other.release({ name: first, owner: 'c:1' });
+
+    assert.ok((await stage.store.acquireAll(elder)).granted);
+    for (const name of elder.names) await stage.store.release({ name, owner: elder.owner });
+    const again = await stage.other.acquireAll(wants([first, third], 'younger'));
+    assert.ok(again.granted, 'a turn that was taken is over');
+  });
+
+  it('gives the turn to the asker that has been refused for longest, whoever has reserved first', async () => {
+    for (const order of ['younger first', 'elder first']) {
+      const names = freshNames(2);
+      const [first] = names as [string];
+      await stage.other.acquire({ name: first, owner: 'b:1', leaseTime: LEASE });
+      const younger = wants(names, 'younger', 100);
+      const elder = wants(names, 'elder', 10_000);
+      for (const asker of order === 'younger first' ? [younger, elder] : [elder, younger])
+        assert.ok(!(await stage.store.acquireAll(asker)).granted);
+      await stage.other.release({ name: first, owner: 'b:1' });
+      assert.ok(!(await stage.store.acquireAll(younger)).granted, order);
+      assert.ok((await stage.store.acquireAll(elder)).granted, order);
+    }
+  });
+
+  it('forgets a turn that is not taken soon after the lock was found free, however long it was held', async () => {
+    const names = freshNames(2);
+    await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: 10 * LEASE });
+    await stage.store.acquireAll(wants(names, 'gone', 1_000));
+    await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
+    const began = performance.now();
+    await until(async () => (await stage.other.acquireAll(wants(names, 'other'))).granted);
+    assert.ok(performance.now() - began < LEASE);
+  });
+
+  it('gives up a turn at once when its asker leaves', async () => {
     const names = freshNames(2);
     await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: LEASE });
-    const turn = { asker: 'gone', reserveFor: 50 };
-    await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE, turn });
+    await stage.store.acquireAll(wants(names, 'gone', 1_000));
+    await stage.store.leaveTurns?.(names, 'somebody else');
     await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
-    await until(
-      async () => (await stage.other.acquireAll({ names, owner: 'b:2', leaseTime: LEASE })).granted,
-    );
+    assert.ok(!(await stage.other.acquireAll(wants(names, 'other'))).granted);
+    if (stage.store.leaveTurns === undefined) return;
+    await stage.store.leaveTurns(names, 'gone');
+    assert.ok((await stage.other.acquireAll(wants(names, 'other'))).granted);
   });
 
   it('gives no token below the least that is asked for', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { QueueMessage } from '../../stores/lock-store.js';
 import { LEASE, type Stage, tokenOf, until, words } from './stage.js';
 
 /** The plain lock, and what all kinds share. */
@@ -27,7 +28,7 @@ export function describePlain(stage: Stage): void {
       const first = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
       const again = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
       assert.ok(again > first);
-      assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
       assert.equal(await stage.store.inspect(name), null);
     });
 
@@ -60,7 +61,7 @@ export function describePlain(stage: Stage): void {
       ]) {
         tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
         assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
-        assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
+        assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
       }
     });
   });
@@ -74,11 +75,11 @@ export function describePlain(stage: Stage): void {
       assert.ok(performance.now() - before >= 149, 'granted before the lease was over');
     });
 
-    it('makes a release after the lease a plain false that harms nobody', async () => {
+    it('makes a release after the lease harmless, and says that another is in its place', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: 20 });
       await until(async () => (await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
-      assert.equal(await stage.store.release({ name, owner: 'a:1' }), false);
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'taken');
       assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'b:1');
     });
   });
@@ -115,6 +116,20 @@ export function describePlain(stage: Stage): void {
       });
     });
 
+    it('for no time at all only tells the state', async () => {
+      const name = stage.freshName();
+      const look = () => stage.store.renew([{ name, owner: 'a:1', leaseTime: 0 }])[0];
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: 1_000 });
+      const before = (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+      assert.equal(await look(), 'held');
+      const after = (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? Infinity;
+      assert.ok(after <= before, `${String(before)} ms became ${String(after)}`);
+      await stage.store.release({ name, owner: 'a:1' });
+      assert.equal(await look(), 'deleted');
+      await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE });
+      assert.equal(await look(), 'taken');
+    });
+
     it('does not bring a lock back', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
@@ -128,14 +143,14 @@ export function describePlain(stage: Stage): void {
     it('frees the lock once, and is false after that', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
-      assert.equal(await stage.store.release({ name, owner: 'a:1' }), true);
-      assert.equal(await stage.store.release({ name, owner: 'a:1' }), false);
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'deleted');
     });
 
     it('changes nothing when a stranger asks', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
-      assert.equal(await stage.other.release({ name, owner: 'b:1' }), false);
+      assert.equal(await stage.other.release({ name, owner: 'b:1' }), 'taken');
       assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
     });
 
@@ -145,6 +160,23 @@ export function describePlain(stage: Stage): void {
       assert.equal(await stage.other.forceRelease(name), true);
       assert.equal(await stage.other.forceRelease(name), false);
       assert.equal(await stage.store.inspect(name), null);
+    });
+  });
+
+  describe('listen', () => {
+    it('tells the client of the holder of a forced release, and of no other release', async () => {
+      const [forced, released] = [stage.freshName(), stage.freshName()];
+      const heard: QueueMessage[] = [];
+      const subscription = await stage.store.listen('holder', (message) => heard.push(message));
+      assert.ok(subscription.active);
+      const lost = () => heard.flatMap((message) => (message.type === 'lost' ? message.owner : []));
+      await stage.store.acquire({ name: released, owner: 'holder:1', leaseTime: LEASE });
+      await stage.store.release({ name: released, owner: 'holder:1' });
+      await stage.store.acquire({ name: forced, owner: 'holder:2', leaseTime: LEASE });
+      await stage.other.forceRelease(forced);
+      await until(() => lost().length > 0);
+      assert.deepEqual(new Set(lost()), new Set(['holder:2']));
+      subscription.close();
     });
   });
 

@@ -35,8 +35,8 @@ export function describeQueues(stage: Stage): void {
       const token = tokenOf(await stage.store.acquire(request));
       assert.equal(tokenOf(await stage.store.acquire(request)), token);
       assert.equal((await stage.store.inspect(name))?.kind, terms.kind);
-      assert.equal(await stage.store.release({ name, owner: 'a:1', queue: terms }), true);
-      assert.equal(await stage.store.release({ name, owner: 'a:1', queue: terms }), false);
+      assert.equal(await stage.store.release({ name, owner: 'a:1', queue: terms }), 'released');
+      assert.equal(await stage.store.release({ name, owner: 'a:1', queue: terms }), 'deleted');
       assert.equal(await stage.store.inspect(name), null);
     }
   });
@@ -94,7 +94,7 @@ export function describeQueues(stage: Stage): void {
     await stand('b:1');
     const order = async () => (await stage.store.inspect(name))?.queue.map((place) => place.owner);
     assert.deepEqual(await order(), ['b:1', 'b:2']);
-    assert.equal(await stage.other.release({ name, owner: 'b:1', queue: FAIR }), false);
+    assert.equal(await stage.other.release({ name, owner: 'b:1', queue: FAIR }), 'taken');
     assert.deepEqual(await order(), ['b:2']);
     assert.ok(!first.granted);
     await stand('b:1', first.arrival);
@@ -153,7 +153,8 @@ export function describeQueues(stage: Stage): void {
     const client = await hearing('b');
     const stand = (owner: string, terms: QueueTerms) =>
       stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
-    await stage.store.acquire({ name, owner: 'dead:1', leaseTime: 200, queue: { ...WRITE, ...ASK } });
+    // Long enough for three requests of a machine that is busy.
+    await stage.store.acquire({ name, owner: 'dead:1', leaseTime: 600, queue: { ...WRITE, ...ASK } });
     assert.ok(!(await stand('b:1', READ)).granted);
     assert.ok(!(await stand('b:2', READ)).granted);
     await stand('b:3', WRITE);
@@ -197,6 +198,76 @@ export function describeQueues(stage: Stage): void {
     assert.equal(await stage.store.renew([{ name, owner: 'a:2', leaseTime: LEASE }])[0], 'deleted');
     assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'held');
     await stage.store.release({ name, owner: 'a:1', queue: READ });
+  });
+
+  it('says of a release that comes too late whether the present holders are in its place', async () => {
+    const after = async (former: QueueTerms, ...present: QueueTerms[]) => {
+      const name = stage.freshName();
+      const hold = { name, owner: 'a:1', queue: former };
+      await stage.store.acquire({ ...hold, leaseTime: LEASE, queue: { ...former, ...ASK } });
+      await stage.other.forceRelease(name);
+      for (const [n, terms] of present.entries()) {
+        const queue = { ...terms, ...ASK };
+        tokenOf(await stage.other.acquire({ name, owner: `b:${String(n)}`, leaseTime: LEASE, queue }));
+      }
+      const [renewed] = await Promise.all(stage.store.renew([{ ...hold, leaseTime: LEASE }]));
+      const released = await stage.store.release(hold);
+      assert.equal((await stage.store.inspect(name))?.holders.length ?? 0, present.length);
+      await stage.other.forceRelease(name);
+      return [released, renewed];
+    };
+    assert.deepEqual(await after(FAIR), ['deleted', 'deleted']);
+    assert.deepEqual(await after(FAIR, FAIR), ['taken', 'taken']);
+    assert.deepEqual(await after(READ, WRITE), ['taken', 'taken']);
+    assert.equal((await after(WRITE, READ))[0], 'taken');
+    assert.deepEqual(await after(READ, READ), ['deleted', 'deleted']);
+    assert.deepEqual(await after(SEMAPHORE, SEMAPHORE), ['deleted', 'deleted']);
+    assert.equal((await after(SEMAPHORE, SEMAPHORE, SEMAPHORE))[0], 'taken');
+  });
+
+  it('tells the client of each hold that is taken away by force, on one side or on all', async () => {
+    const client = await hearing('holder');
+    const lost = () => client.heard.flatMap((message) => (message.type === 'lost' ? message.owner : []));
+    const enter = (name: string, owner: string, terms: QueueTerms) =>
+      stage.store.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
+    const [fair, semaphore, sides] = [stage.freshName(), stage.freshName(), stage.freshName()];
+    await enter(fair, 'holder:1', FAIR);
+    await enter(fair, 'holder:2', FAIR);
+    await enter(semaphore, 'holder:3', SEMAPHORE);
+    await enter(semaphore, 'holder:4', SEMAPHORE);
+    await enter(sides, 'holder:5', READ);
+    for (const name of [fair, semaphore]) await stage.other.forceRelease(name);
+    await stage.other.forceRelease(sides, 'exclusive');
+    await client.granted('holder:2');
+    await until(() => new Set(lost()).size === 3);
+    assert.deepEqual([...new Set(lost())].sort(), ['holder:1', 'holder:3', 'holder:4']);
+    await stage.other.forceRelease(sides, 'shared');
+    await until(() => lost().includes('holder:5'));
+    await stage.store.release({ name: fair, owner: 'holder:2', queue: FAIR });
+    client.close();
+  });
+
+  it('by force, frees one side of a read-write lock, or all', async () => {
+    const name = stage.freshName();
+    const enter = (owner: string, terms: QueueTerms, beside?: string) =>
+      stage.store.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, place: undefined, beside } });
+    const owners = async () => (await stage.store.inspect(name))?.holders.map(({ owner }) => owner).sort();
+    await enter('a:1', WRITE);
+    assert.equal(await stage.other.forceRelease(name, 'shared'), false);
+    await enter('a:2', READ, 'a:1');
+    assert.equal(await stage.other.forceRelease(name, 'exclusive'), true);
+    assert.deepEqual(await owners(), ['a:2']);
+    assert.equal(await stage.other.forceRelease(name, 'exclusive'), false);
+    await enter('a:3', READ);
+    assert.equal(await stage.other.forceRelease(name, 'shared'), true);
+    assert.equal(await owners(), undefined);
+    await enter('a:4', WRITE);
+    await enter('a:5', READ, 'a:4');
+    assert.equal(await stage.other.forceRelease(name), true);
+    assert.equal(await owners(), undefined);
+    await stage.store.acquire({ name, owner: 'a:6', leaseTime: LEASE });
+    assert.equal(await stage.other.forceRelease(name, 'exclusive'), false, 'a plain lock has no sides');
+    await stage.store.release({ name, owner: 'a:6' });
   });
 
   it('counts permits, and refuses another count', async () => {
@@ -246,5 +317,52 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release(plain);
     assert.ok((await stage.store.acquire(write)).granted);
     await stage.store.release({ ...write, queue: WRITE });
+  });
+
+  it('keeps other kinds out while waiters stand in the queue, though nobody holds the lock', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const fair = (owner: string, leaseTime = LEASE) => ({ name, owner, leaseTime });
+    await stage.store.acquire({ ...fair('dead:1', 100), queue: { ...FAIR, ...ASK } });
+    const waiter = { ...fair('b:1'), queue: { ...FAIR, ...STAND } };
+    assert.ok(!(await stage.other.acquire(waiter)).granted);
+    await until(async () => (await stage.store.inspect(name))?.holders.length === 0);
+    const plain = { name, owner: 'a:1', leaseTime: LEASE };
+    await assert.rejects(stage.store.acquire(plain), isLockKindMismatchError);
+    await assert.rejects(stage.store.acquireAll({ ...plain, names: [name] }), isLockKindMismatchError);
+    const semaphore = stage.store.acquire({ ...plain, queue: { ...SEMAPHORE, ...ASK } });
+    await assert.rejects(semaphore, isLockKindMismatchError);
+    assert.ok((await stage.other.acquire(waiter)).granted);
+    await stage.other.release({ name, owner: 'b:1', queue: FAIR });
+    client.close();
+    assert.ok((await stage.store.acquire(plain)).granted);
+    await stage.store.release(plain);
+    assert.equal(await stage.store.inspect(name), null);
+  });
+
+  it('lets another kind in where only the dead stand in the queue, in as many steps as there are', async () => {
+    // Of one place: where hash tags decide, these share one.
+    const tag = stage.freshName();
+    const [name, second] = [`{${tag}}:1`, `{${tag}}:2`];
+    for (const each of [name, second]) {
+      for (const owner of ['dead:1', 'dead:2']) {
+        const queue = { ...FAIR, ...STAND };
+        await stage.store.acquire({ name: each, owner, leaseTime: 100, queue });
+      }
+    }
+    const plain = { name, owner: 'a:1', leaseTime: LEASE };
+    const entered = (reply: Promise<{ granted: boolean }>) =>
+      reply.then(
+        ({ granted }) => granted,
+        (error: unknown) => {
+          if (isLockKindMismatchError(error)) return false;
+          throw error;
+        },
+      );
+    await until(() => entered(stage.store.acquireAll({ ...plain, names: [name, second] })));
+    for (const each of [name, second]) {
+      assert.equal((await stage.store.inspect(each))?.kind, 'lock');
+      await stage.store.release({ ...plain, name: each });
+    }
   });
 }

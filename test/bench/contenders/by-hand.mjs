@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { FENCE_TTL, keysOf } from '../../../dist/stores/redis/keys.js';
+import { FENCE_TTL, LockKeys } from '../../../dist/stores/redis/keys.js';
 import * as scripts from '../../../dist/stores/redis/script.js';
 import { connect, disconnect } from './ioredis.mjs';
 
@@ -13,7 +13,7 @@ export async function open({ urls, ttl }) {
   for (const { source } of [scripts.acquire, scripts.release]) await client.script('LOAD', source);
   return {
     lock: async (name) => {
-      const keys = keysOf(name, '', '');
+      const keys = new LockKeys(name, '', '');
       const owner = `${id}:${++sequence}`;
       if (Array.isArray(await run(scripts.acquire, keys, owner, ttl, 0, FENCE_TTL))) throw new Error('busy');
       return () => run(scripts.release, keys, owner, 'PUBLISH', keys.channel, 0, FENCE_TTL, 0);

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { LockService } from '../../../dist/index.js';
 
@@ -13,8 +14,9 @@ export async function open({ urls, ttl, kind = 'lock', ...options }) {
   service.events$.subscribe(({ type }) => {
     if (type === 'lost') lost++;
   });
-  // Connected, and done with what it asks of a server at first.
-  await service.health();
+  // Connected, and done with what it asks of a server at first. A node of a quorum that is younger than the others does not
+  // vote for a lease.
+  while ((await service.health()).status !== 'up') await sleep(100);
   const lockOf = (name) => (kind === 'fair' ? service.getFairLock(name) : service.getLock(name));
 
   const held = async (acquisition) => {

@@ -43,6 +43,15 @@ export class Server {
     this.control = control;
   }
 
+  /** Stops the process where it is: connections stay open, and nothing is answered. */
+  freeze() {
+    this.child.kill('SIGSTOP');
+  }
+
+  thaw() {
+    this.child.kill('SIGCONT');
+  }
+
   async stop() {
     this.control.disconnect();
     const exit = once(this.child, 'exit');

@@ -80,6 +80,18 @@ const budgets = (r, machine) => {
       atMost(3),
       floor('a bare PUBLISH', tail(r, 'publish')),
     ),
+    ...['2x1of3', '4x1of3', '4x2of5'].flatMap((scene) => [
+      timed(
+        `Redlock, ${scene} nodes frozen: throughput beside all nodes`,
+        r.median(`absence-${scene}`, 'ours', 'share'),
+        atLeast(0.5),
+      ),
+      timed(
+        `Redlock, ${scene} nodes frozen: longest wait in hand-overs`,
+        r.median(`absence-${scene}`, 'ours', 'handOvers'),
+        atMost(20),
+      ),
+    ]),
     timed('10,000 held leases: % of a core', r.median('held', 'ours', 'core'), atMost(2)),
     timed('bytes per held lease', r.median('lease-memory', 'ours', 'bytes'), atMost(1_500)),
     timed(

@@ -1,6 +1,9 @@
 /** Titles of the figures, and how many digits say something. */
 export const FIGURES = {
+  before: ['per s before', 0],
   throughput: ['per s', 0],
+  share: ['of that', 2],
+  handOvers: ['max in hand-overs', 1],
   p50: ['p50 ms', 2],
   p99: ['p99 ms', 2],
   max: ['max ms', 2],

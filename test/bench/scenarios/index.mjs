@@ -1,3 +1,4 @@
+import { absences } from './absence.mjs';
 import { control, crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
 import { growths } from './growth.mjs';
 import { handOver } from './hand-over.mjs';
@@ -22,6 +23,7 @@ export const scenarios = [
   handOver,
   ...multis,
   ...redlocks,
+  ...absences,
   held,
   leaseMemory,
   waiterMemory,

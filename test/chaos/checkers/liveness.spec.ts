@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { history, hold, lagging, lossOfData, refused } from './histories.js';
 import { liveness } from './liveness.js';
+import { fenceOf, queueOf } from '../../support/keys.js';
 
 const bounds = { recovery: 3_000, prompt: 300, perDead: 0 };
 
@@ -84,11 +85,11 @@ describe('liveness', () => {
   });
 
   it('finds what is left when all have gone', () => {
-    const clean = { keys: [{ key: '{lock}:fence', ttl: 1_000 }], channels: [], clients: 0, hanging: [] };
+    const clean = { keys: [{ key: fenceOf('lock'), ttl: 1_000 }], channels: [], clients: 0, hanging: [] };
     const found = (left: object) => liveness(history([], { residue: { ...clean, ...left } }), bounds).length;
     expect(found({})).toBe(0);
-    expect(found({ keys: [{ key: '{lock}:fence', ttl: -1 }] })).toBe(1);
-    expect(found({ keys: [{ key: '{lock}:queue', ttl: 1_000 }] })).toBe(1);
+    expect(found({ keys: [{ key: fenceOf('lock'), ttl: -1 }] })).toBe(1);
+    expect(found({ keys: [{ key: queueOf('lock'), ttl: 1_000 }] })).toBe(1);
     expect(found({ channels: ['lock'] })).toBe(1);
     expect(found({ clients: 2 })).toBe(1);
     expect(found({ hanging: ['1.1'] })).toBe(1);

@@ -1,9 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type LockModuleOptions, LockService } from 'nestjs-distributed-lock';
+import { PreloadedClock } from '../../support/preloaded-clock.js';
 import type { Fault } from './fault.js';
 
 const SOURCE = fileURLToPath(new URL('./wall-clock.c', import.meta.url));
@@ -11,36 +8,21 @@ const TEN_MINUTES = 600;
 
 /** A wall clock that a server is started with and that can be stepped. The monotonic clock stays. */
 export class WallClock {
-  private static library: string | undefined;
-  private readonly directory = mkdtempSync(join(tmpdir(), 'lock-clock-'));
-  private readonly offset = openSync(join(this.directory, 'offset'), 'w');
-  readonly env: Record<string, string>;
-
-  private constructor(library: string) {
-    this.step(0);
-    this.env = { LD_PRELOAD: library, WALL_CLOCK_OFFSET: join(this.directory, 'offset') };
-  }
+  private constructor(private readonly clock: PreloadedClock) {}
 
   /** Undefined where no C compiler can make it. */
   static make(): WallClock | undefined {
-    try {
-      if (process.platform !== 'linux') return undefined;
-      if (WallClock.library === undefined) {
-        const library = join(mkdtempSync(join(tmpdir(), 'lock-clock-')), 'wall-clock.so');
-        execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, SOURCE], { stdio: 'pipe' });
-        WallClock.library = library;
-      }
-      return new WallClock(WallClock.library);
-    } catch {
-      return undefined;
-    }
+    const clock = PreloadedClock.make(SOURCE, 'WALL_CLOCK_OFFSET');
+    return clock && new WallClock(clock);
+  }
+
+  get env(): Record<string, string> {
+    return this.clock.env;
   }
 
   /** @param seconds from the real time */
   step(seconds: number): void {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigInt64LE(BigInt(seconds));
-    writeSync(this.offset, bytes, 0, 8, 0);
+    this.clock.set(seconds);
   }
 
   /** To a server that counts a lease by its wall clock, a step forward is the end of every lease. */
@@ -67,7 +49,7 @@ export class WallClock {
   }
 
   remove(): void {
-    rmSync(this.directory, { recursive: true });
+    this.clock.remove();
   }
 }
 

@@ -18,10 +18,12 @@ const SCRIPTS = 'stores/redis/scripts.generated.js';
 const LINE = 'core/waiting-line.js';
 const TENURE = 'core/tenure.js';
 const DEADLINE = 'core/deadline.js';
+const CLOCK = 'lock.clock.js';
 const WATCHDOG = 'core/watchdog.js';
 const LANE = 'core/renewal-lane.js';
 const LOSS_TIMER = 'if (this.held)\n                this.lossTimer = this.armLossTimer();';
 const CLIENT = 'core/lock-client.js';
+const SCOPE = 'core/scope.js';
 
 /** Anybody may be late with a release whose lease another has got meanwhile. */
 const LATE = ['worker stopped', 'event loop blocked', 'replies lost after the command was carried out'];
@@ -35,8 +37,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "redis.call('HLEN', lock) == 0 or redis.call('HEXISTS', lock, owner) == 1",
-        replace: 'true',
+        find: 'if fields == 0 then return nil end',
+        replace: 'if true then return nil end',
       },
     ],
     faults: [],
@@ -46,7 +48,7 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end",
+        find: "if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return -redis.call('EXISTS', KEYS[1]) end",
         replace: "redis.call('DEL', KEYS[1])",
       },
     ],
@@ -65,7 +67,7 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'wall clock instead of the monotonic one',
-    patches: [{ file: DEADLINE, find: 'performance.now();', replace: 'Date.now();' }],
+    patches: [{ file: CLOCK, find: 'time = performance.now();', replace: 'time = Date.now();' }],
     faults: ['client clock stepped', 'server stopped', 'client clock stepped'],
     habits: { long: 0.3 },
   },
@@ -144,10 +146,10 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: WATCHDOG,
-        find: "if (state === 'held')\n                    tenure.prolong",
-        replace: 'tenure.prolong',
+        find: "if (state !== 'held')\n                    tenure.lose(state);\n                else if",
+        replace: 'if',
       },
-      { file: WATCHDOG, find: 'else\n                    tenure.lose(state);', replace: '' },
+      { file: WATCHDOG, find: "if (state !== 'held')\n                tenure.lose(state);", replace: '' },
     ],
     faults: ['FLUSHALL', 'DEL of a lock'],
     habits: { long: 0.4, longest: 3_000, fixedShare: 0 },
@@ -157,6 +159,14 @@ export const broken: readonly Control[] = [
     patches: [{ file: 'stores/quorum/member.js', find: 'Math.floor(count / 2) + 1', replace: '1' }],
     faults: [],
     topology: 'quorum',
+  },
+  {
+    name: 'hand-made lease belongs to the scope it runs in',
+    patches: [{ file: SCOPE, find: 'scope?.ownsHandMade === true ? scope : undefined', replace: 'scope' }],
+    faults: [],
+    // Every acquisition comes as a request to a server that a lock holder has started, and all of them want two names.
+    habits: { served: 1 },
+    locks: PLAIN_ONLY,
   },
   {
     name: 'queue served from its end',
@@ -169,5 +179,18 @@ export const broken: readonly Control[] = [
     ],
     faults: [],
     habits: { fixedShare: 0, patient: 1 },
+  },
+  {
+    name: 'derived keys collide',
+    patches: [
+      {
+        file: 'stores/redis/keys.js',
+        find: 'this.stored + RESERVED + role',
+        replace: '`{${hashTag(this.stored)}}:${role}`',
+      },
+    ],
+    faults: [],
+    habits: { fixedShare: 0, patient: 1 },
+    locks: ['{tag} one', '{tag} other'].map((name) => ({ name, kind: 'fair' as const })),
   },
 ];

@@ -7,11 +7,12 @@
 -- ARGV[3]  the least token to give; 0 for any
 -- ARGV[4]  how long the fence outlives the lease, ms
 --
--- Returns the fencing token when the owner holds the lock now, else { PTTL, holder }.
+-- Returns the fencing token when the owner holds the lock now, { PTTL, holder } when another does, or { -3 } when it was
+-- last used as a kind with a queue, which retire.lua has to look at first.
 -- An owner that holds it already (a command sent twice) keeps it, and its hold count stays 1.
 
 -- @include plain
 
 local left, holder = in_the_way(KEYS[1], ARGV[1])
 if left then return { left, holder } end
-return enter(KEYS[1], KEYS[2], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])
+return enter(KEYS[1], KEYS[2], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]) or { QUEUED }

@@ -19,12 +19,12 @@
 
 -- @include queue
 
+if foreign then return foreign end
 local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local beside, channel, stay = ARGV[8], ARGV[9], ARGV[10]
 local member, entry = mode .. owner, mode .. ' ' .. owner
 
 read_fence()
-local function in_use() return holders > 0 or redis.call('EXISTS', KEYS[2]) == 1 end
 if used and (used ~= kind or places ~= capacity) and in_use() then
   -- Perhaps by the dead only.
   advance(used, places, channel, stay)

@@ -10,11 +10,17 @@
 -- ARGV[7]  how long the fence outlives the last holder, ms
 -- ARGV[8]  as in queue.include.lua
 --
--- Returns 1, or 0 when the owner did not hold it.
+-- Returns 1, or when the owner did not hold it: -1 where it could not enter beside the present holders, else 0.
 
 -- @include queue
 
 local member = ARGV[2] .. ARGV[1]
+local function leave_queue() redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. ARGV[1]) end
+if foreign then
+  -- The name has become something else. A place in the queue would outlive whoever waited there.
+  leave_queue()
+  return foreign
+end
 -- Under another owner, whom a renewal that comes late does not know. First, so that the key stays: in a slot that is on
 -- the move, one that is gone cannot be made anew.
 if ARGV[5] ~= '0' and redis.call('ZSCORE', KEYS[1], member) then
@@ -23,8 +29,9 @@ if ARGV[5] ~= '0' and redis.call('ZSCORE', KEYS[1], member) then
 end
 local held = redis.call('ZREM', KEYS[1], member)
 if held == 0 then
+  if not admits(ARGV[2], ARGV[3], tonumber(ARGV[4])) then held = -1 end
   -- Who holds it does not stand in the queue.
-  redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. ARGV[1])
+  leave_queue()
 else
   holders = holders - 1
   if holders > 0 then keep_until_last() end

@@ -16,17 +16,17 @@ local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
 -- Whose hold ends first, when, and who else holds it: mostly nobody does.
-local function first_holders() return unpack(redis.call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')) end
-local first, ends, second = first_holders()
--- A sorted set of somebody else's is left as it is.
-if first and not string.find(first, '^[xs]%S+:%d+$') then
-  return redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
-end
-if first and tonumber(ends) <= now then
+local first_holders = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
+local first, ends, second = unpack(first_holders)
+-- An error where the key is somebody else's, which is left as it is; nil where it is a lock's.
+local foreign
+if first_holders.err or first and not string.find(first, '^[xs]%S+:%d+$') then
+  foreign = redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
+elseif first and tonumber(ends) <= now then
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-  first, ends, second = first_holders()
+  first, ends, second = unpack(redis.call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES'))
 end
-local holders = second and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
+local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
 
 -- The last token and whose it is, and what the lock is in use as.
 local last, last_owner, used, places
@@ -34,6 +34,9 @@ local function read_fence()
   local token, owner, kind, capacity = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
   last, last_owner, used, places = tonumber(token or 0), owner, kind ~= '' and kind or nil, tonumber(capacity)
 end
+
+-- Somebody holds it, or waits for it.
+local function in_use() return holders > 0 or redis.call('EXISTS', KEYS[2]) == 1 end
 
 local function next_token() return math.max(last + 1, micros) end
 
@@ -92,9 +95,13 @@ end
 -- Whose clock it is.
 local function server() return in_cluster and redis.call('CLUSTER', 'MYID') or '' end
 
--- Tells one waiter's process. False when nobody listens there.
+-- Tells one waiter's process. False when it does not listen. PUBLISH also counts subscribers of patterns, such as a
+-- monitoring tool, to which the dead would look alive; its count has to do where the user may not ask for another.
 local function tell(owner, message, channel)
-  return redis.call('PUBLISH', channel .. string.match(owner, '^(.*):'), message) > 0 or in_cluster
+  channel = channel .. string.match(owner, '^(.*):')
+  if in_cluster then return redis.call('PUBLISH', channel, message) end
+  if redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0 then return false end
+  return redis.call('PUBLISH', channel, message) > 0
 end
 
 -- Lets in those at the head of the queue who may enter now, each on a short claim which its process has to confirm,

@@ -9,15 +9,15 @@
 -- ARGV[5]  how long the fence outlives the lock, ms
 -- ARGV[6]  how long the lock stays taken all the same, ms; 0 frees it
 --
--- Returns 1, or 0 when the owner did not hold it.
+-- Returns 1, or when the owner did not hold it: 0 where nobody does, -1 where another does.
 
 local stay = ARGV[5] + ARGV[6]
 -- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
 if ARGV[6] == '0' then
   -- The owner's is the only field, and the hash goes with it.
-  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return -redis.call('EXISTS', KEYS[1]) end
 else
-  if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+  if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return -redis.call('EXISTS', KEYS[1]) end
   -- Under another owner, whom a renewal that comes late does not know. The key stays: in a slot that is on the move,
   -- one that is gone cannot be made anew.
   redis.call('PEXPIRE', KEYS[1], ARGV[6])

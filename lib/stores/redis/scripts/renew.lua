@@ -1,4 +1,4 @@
--- Makes holds last longer, never shorter: a batch, each hold for itself.
+-- Makes holds last longer, never shorter: a batch, each hold for itself. A lease of 0 only asks, and writes nothing.
 --
 -- KEYS[2i-1]   the lock
 -- KEYS[2i]     its fence, which outlives it
@@ -17,10 +17,16 @@ local function renew_queued(key, owner, lease)
   for _, mode in ipairs({ 'x', 's' }) do
     local deadline = tonumber(redis.pcall('ZSCORE', key, mode .. owner) or 0)
     if deadline and deadline > now then
+      if lease == 0 then return 1 end
       redis.call('ZADD', key, string.format('%.0f', math.max(deadline, now + lease)), mode .. owner)
-      redis.call('PEXPIREAT', key, redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+      -- As a number: the text of a score may have an exponent.
+      redis.call('PEXPIREAT', key, tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]))
       return 1
     end
+  end
+  -- An exclusive holder is certainly another; a shared one may have been there before.
+  for _, member in ipairs(redis.call('ZRANGE', key, now + 1, '+inf', 'BYSCORE')) do
+    if string.sub(member, 1, 1) == 'x' then return -1 end
   end
   return 0
 end
@@ -32,7 +38,7 @@ for i = 1, #KEYS / 2 do
   if mine == 1 then
     held[i] = 1
     -- Written even where nothing changes, so that a WAIT which follows waits for something.
-    redis.call('PEXPIRE', key, string.format('%.0f', math.max(redis.call('PTTL', key), lease)))
+    if lease > 0 then redis.call('PEXPIRE', key, string.format('%.0f', math.max(redis.call('PTTL', key), lease))) end
   elseif mine == 0 then
     held[i] = -redis.call('EXISTS', key)
   elseif redis.call('TYPE', key).ok == 'zset' then
@@ -41,6 +47,6 @@ for i = 1, #KEYS / 2 do
     held[i] = -1
   end
   local stay = lease + ARGV[1]
-  if held[i] == 1 and redis.call('PTTL', fence) < stay then redis.call('PEXPIRE', fence, stay) end
+  if lease > 0 and held[i] == 1 and redis.call('PTTL', fence) < stay then redis.call('PEXPIRE', fence, stay) end
 end
 return held

@@ -1,0 +1,90 @@
+import { timeSuspended } from '../lock.clock.js';
+import { now, timerAt } from './deadline.js';
+import type { Ear } from './inbox.js';
+import type { Tenure } from './tenure.js';
+
+/** How long a hold lasts before messages about it are worth a subscription, ms: most are over by then. */
+const LONG = 1_000;
+/** When messages that could not be asked for are asked for again, ms. */
+const RETRY = 10_000;
+
+/**
+ * Notices what ends holds without a word to their holders, with one timer for all holds. The messages of the store are asked
+ * for as soon as one hold has lasted for a second: they tell which have been taken away by force. A message is a hint: the
+ * store is asked, and its answer decides. And the machine may have been suspended.
+ */
+export class HoldWatch {
+  private timer: NodeJS.Timeout | undefined;
+  /** The owners of which a message has said that they have lost a hold. */
+  private suspects = new Set<string>();
+
+  /** ms for which the machine had been suspended when that was last looked at. */
+  private suspended = 0;
+  /** Before that messages are not asked for again. */
+  private retryAt = -Infinity;
+
+  constructor(
+    /** The oldest first. */
+    private readonly tenures: ReadonlyMap<Tenure, unknown>,
+    private readonly ear: Ear,
+    /** Asks the store, and ends those that are gone. */
+    private readonly look: (tenures: readonly Tenure[]) => void,
+    /** The machine has been suspended: timers are late by that. */
+    private readonly onSuspension: () => void,
+  ) {}
+
+  /** A hold has begun. */
+  begun(): void {
+    if (this.timer === undefined) this.wakeIn(LONG);
+  }
+
+  /** A hold is over. */
+  ended(): void {
+    if (this.tenures.size > 0) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  /** The store says that this owner has lost a hold. */
+  hear(owner: string): void {
+    this.suspects.add(owner);
+    if (this.suspects.size > 1) return;
+    // Together with those of which messages have come at the same time.
+    void Promise.resolve().then(() => {
+      const { suspects } = this;
+      this.suspects = new Set();
+      const suspected = [...this.tenures.keys()].filter((tenure) => suspects.has(tenure.owner));
+      if (suspected.length > 0) this.look(suspected);
+    });
+  }
+
+  /** Messages may have been missed, and may not be heard any more. */
+  missed(): void {
+    this.retryAt = -Infinity;
+  }
+
+  private wakeIn(time: number): void {
+    this.timer = timerAt(now() + time, () => {
+      this.timer = undefined;
+      this.round();
+    });
+  }
+
+  private round(): void {
+    const suspended = timeSuspended();
+    if (suspended > this.suspended) {
+      this.suspended = suspended;
+      this.onSuspension();
+    }
+    const [oldest] = this.tenures.keys();
+    if (oldest === undefined) return;
+    const time = now();
+    const age = time - oldest.grantedAt;
+    if (age >= LONG && time >= this.retryAt && !this.ear.listening) {
+      this.retryAt = time + RETRY;
+      void this.ear.listen();
+    }
+    clearTimeout(this.timer);
+    this.wakeIn(age < LONG ? LONG - age : LONG);
+  }
+}

@@ -1,0 +1,92 @@
+import type { Busy } from '../core/waiting.js';
+import type { ScopedLock } from './scoped-lock.js';
+import { type Unit, unitsOf } from './unit.js';
+
+/** So often another member may turn out to be busy when the one that was waited for has been granted. */
+const PATIENCE = 2;
+/** How long the first round in order may wait while it holds something, ms: at least, and at most. */
+const SHORTEST_HOLD = 100;
+const LONGEST_FIRST_HOLD = 2_000;
+
+/** One attempt at all members. */
+export interface Round {
+  /** The first is waited for while nothing is held. */
+  readonly units: readonly Unit[];
+  /** For how long the others are waited for while those before them are held, ms. */
+  readonly hold: number;
+}
+
+/** Why a round has come to nothing. */
+export interface Refusal {
+  readonly by: Unit;
+  readonly answer: Busy | Error;
+  /** For how long the first was waited for, ms. */
+  readonly waited: number;
+}
+
+/**
+ * In which order a multi-lock asks its members, and whether it holds some while it waits for others.
+ *
+ * Rounds without holding come first. The member that was in the way is waited for, in its line or queue, and when it is
+ * granted the others are asked for at once. If one of them is busy, everything is given back and that one is waited for
+ * next. So a multi-lock that waits for one long hold keeps no other name busy. But two fair locks with steady queues are
+ * never free in that moment: each alone is granted in 32 ms, both together never.
+ *
+ * After PATIENCE such rounds the members are taken in order, each waited for while those before it are held. All processes
+ * use the same order, by name, so multi-locks cannot wait for each other in a circle: each holds only members that come
+ * before the one it waits for. A caller that holds single locks by hand and waits for another, out of this order, can close
+ * a circle with it, and so can one name on two services. Therefore a round in order is given up, with all that it
+ * holds, `hold` ms after its first member was granted: twice the longest wait that was seen for a member, doubled each time,
+ * so that it is long enough in the end for a queue of any length. The member that was in the way then is waited for first,
+ * while nothing is held: one that stays busy costs the others `hold`, and not the whole wait.
+ */
+export class Rounds {
+  private round: Round;
+  /** In a row, of rounds without holding. */
+  private refusals = 0;
+  private longestWait = 0;
+  /** How many rounds in order have been given up. */
+  private givenUp = 0;
+
+  /**
+   * @param members in the order that all processes use
+   * @param units the same, as few as possible
+   * @param mostHold ms; a longer `hold` would use up the time for which the lease is wanted
+   */
+  constructor(
+    private readonly members: readonly ScopedLock[],
+    units: readonly Unit[],
+    private readonly mostHold: number,
+  ) {
+    this.round = { units, hold: 0 };
+  }
+
+  get current(): Round {
+    return this.round;
+  }
+
+  next({ by, answer, waited }: Refusal): Round {
+    const { units, hold } = this.round;
+    // An error says nothing of who holds what.
+    if (!(answer instanceof Error)) {
+      this.refusals = hold > 0 ? 0 : this.refusals + 1;
+      if (hold > 0) this.givenUp++;
+      else this.longestWait = Math.max(this.longestWait, waited);
+    }
+    if (this.refusals >= PATIENCE) {
+      this.round = { units: unitsOf(this.members, { inOrder: true }), hold: this.holdTime() };
+    } else {
+      // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
+      const isFirst = ({ place }: Unit) => Number(place === by.place);
+      this.round = { units: units.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0 };
+    }
+    return this.round;
+  }
+
+  private holdTime(): number {
+    const first = Math.min(Math.max(2 * this.longestWait, SHORTEST_HOLD), LONGEST_FIRST_HOLD);
+    // Two that are in each other's way do not give up at the same moment.
+    const spread = 0.75 + Math.random() / 2;
+    return Math.min(first * 2 ** this.givenUp * spread, this.mostHold);
+  }
+}

@@ -1,0 +1,51 @@
+import type { Scope } from '../core/scope.js';
+import type { Busy } from '../core/waiting.js';
+import type { AcquireOptions } from '../lock.options.js';
+import { PlainGroup } from './plain-group.js';
+import { PlainLock } from './plain-lock.js';
+import type { OwnLease, ScopedLock } from './scoped-lock.js';
+
+/** What is taken in one step: plain locks that live together, or one lock of any kind by itself. */
+export interface Unit {
+  /** The same for the two sides of a read-write lock, and different for one name on two services. */
+  readonly place: string;
+  enter(
+    scope: Scope | undefined,
+    options: AcquireOptions & { waitTime: number },
+  ): Promise<readonly OwnLease[] | Busy>;
+}
+
+/**
+ * What one step can take.
+ * @param inOrder only neighbours are taken together, so that the units keep the members' order; else as many as possible
+ */
+export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Unit[] {
+  const groups = new Map<string, PlainLock[]>();
+  const units: Unit[] = [];
+  for (const member of members) {
+    const place = member instanceof PlainLock ? PlainGroup.placeOf(member) : undefined;
+    if (inOrder) for (const other of groups.keys()) if (other !== place) groups.delete(other);
+    if (!(member instanceof PlainLock) || place === undefined) {
+      units.push(alone(member));
+      continue;
+    }
+    const group = groups.get(place);
+    if (group === undefined) {
+      const locks = [member];
+      groups.set(place, locks);
+      units.push(new PlainGroup(locks));
+    } else {
+      group.push(member);
+    }
+  }
+  return units;
+}
+
+/** One lock of a kind that is taken by itself. */
+const alone = (member: ScopedLock): Unit => ({
+  place: member.place,
+  enter: async (scope, options) => {
+    const lease = await member.enter(scope, scope, options);
+    return 'busy' in lease ? lease : [lease];
+  },
+});

@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream';
+import { LockConfigError } from '../lock.errors.js';
+
+/**
+ * What a call may give that is read only after the call has ended, when the lock is free again: its rows, files or
+ * events would be made by two processes at once.
+ */
+type LateResult = 'an iterator' | 'an async iterator' | 'a stream' | 'a StreamableFile';
+
+/**
+ * Collections are not late, iterable though they are: what they hold is there already. Neither is what stands inside
+ * of an object, where a caller may put it that means it.
+ */
+export function lateResult(value: unknown): LateResult | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
+  if (isStream(value)) return isComplete(value) ? undefined : 'a stream';
+  // `in` and not a look at the property: the deep mocks of test libraries give a function for every name.
+  if (Symbol.asyncIterator in value) return 'an async iterator';
+  if (Symbol.iterator in value && 'next' in value && typeof value.next === 'function') return 'an iterator';
+  return undefined;
+}
+
+/** Whether Nest sends this after the handler's call has ended: what is late, and the answer of a `fetch`. */
+export const isSentLater = (value: unknown): boolean =>
+  lateResult(value) !== undefined || Object.prototype.toString.call(value) === '[object Response]';
+
+/**
+ * Refuses a result that would be read without the lock, as an Observable is refused that nothing has announced.
+ * @throws LockConfigError, and ends what has been refused: its reader never gets it, and it may hold a file open
+ */
+export function assertNotLate(value: unknown, title: string, cure: string): void {
+  const late = lateResult(value);
+  if (late === undefined) return;
+  discard(value as object);
+  throw new LockConfigError(
+    title,
+    `has given ${late}, which is read when the call has ended and its lock is gone. ${cure}`,
+  );
+}
+
+export const METHOD_CURE =
+  'Read it to its end in the method, or return an Observable. Where it is the answer of an HTTP handler, ' +
+  'use LockInterceptor, which holds the lock until the answer has been sent';
+
+export const HANDLER_CURE = 'Read it to its end in the handler, or return an Observable of what it gives';
+
+/** What streams, Node's and the web's, and iterators have. */
+type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: unknown[]) => unknown>>;
+
+const isStream = (value: object): boolean => ('pipe' in value && 'read' in value) || 'getReader' in value;
+
+const isStreamableFile = (value: object): value is { getStream(): Readable | undefined } =>
+  'getStream' in value && typeof value.getStream === 'function' && 'getHeaders' in value;
+
+/** It has ended, or has no source: a StreamableFile that is made of bytes has them all in its buffer. */
+function isComplete(stream: object | undefined): boolean {
+  if (stream === undefined) return true;
+  const { readableEnded, destroyed, _read } = stream as Partial<Readable>;
+  return readableEnded === true || destroyed === true || _read === Readable.prototype._read;
+}
+
+/** It is never read, and may hold a file or a connection open. */
+function discard(late: object): void {
+  const source = (isStreamableFile(late) ? late.getStream() : late) as Source;
+  source.on?.('error', () => undefined);
+  const end = source.destroy ?? source.cancel ?? source.return;
+  new Promise((resolve) => {
+    resolve(end?.call(source));
+  }).catch(() => undefined);
+}

@@ -1,0 +1,43 @@
+import { quorumOf } from './member.js';
+
+/** How long the messages of one forced release may be apart, ms. */
+const APART = 20;
+
+/**
+ * Makes one hint of the messages of several members about one owner. It is passed on with the message that makes them a
+ * majority: before that, whoever asks finds a majority that still holds the lock, and would give it back to the members that
+ * have let go. Fewer messages are a hint too, a moment later: the others may have been lost.
+ */
+export class Hints {
+  /** By owner. */
+  private readonly heard = new Map<
+    string,
+    { readonly members: Set<number>; readonly timer: NodeJS.Timeout }
+  >();
+
+  constructor(
+    private readonly members: number,
+    private readonly onHint: (owner: string) => void,
+  ) {}
+
+  hear(member: number, owner: string): void {
+    let hint = this.heard.get(owner);
+    if (hint === undefined) {
+      const members = new Set<number>();
+      const timer = setTimeout(() => {
+        this.heard.delete(owner);
+        if (members.size < quorumOf(this.members)) this.onHint(owner);
+      }, APART);
+      hint = { members, timer };
+      this.heard.set(owner, hint);
+    }
+    const before = hint.members.size;
+    hint.members.add(member);
+    if (before < hint.members.size && hint.members.size === quorumOf(this.members)) this.onHint(owner);
+  }
+
+  close(): void {
+    for (const { timer } of this.heard.values()) clearTimeout(timer);
+    this.heard.clear();
+  }
+}

@@ -1,0 +1,127 @@
+import { isLockUnavailableError } from '../../lock.errors.js';
+import type { Member } from './member.js';
+
+/** A member is taken for silent when it is late by so many of its usual round trips, but not sooner or later than this, ms. */
+const ROUND_TRIPS = 8;
+const SOONEST = 40;
+const LATEST = 250;
+/** How much one answer counts for the usual round trip. */
+const WEIGHT = 1 / 8;
+
+/** What is known of one member. */
+interface Attendance {
+  silent: boolean;
+  /** The usual time from a request to its answer, ms. */
+  roundTrip: number | undefined;
+  /** Requests that have not been answered. */
+  unanswered: number;
+  /** When it answered anything the last time. */
+  heardAt: number;
+}
+
+/**
+ * Which members answer. A member whose connection is lost is known to be down. A member is silent from the moment in which
+ * it is late until it answers anything again: its server may be frozen, or the network may drop what is sent. Both are
+ * absent. Safety does not depend on it: it only decides whose answer is worth waiting for.
+ */
+export class Presence {
+  private readonly attendance: readonly Attendance[];
+
+  constructor(private readonly members: readonly Member[]) {
+    this.attendance = members.map(() => ({
+      silent: false,
+      roundTrip: undefined,
+      unanswered: 0,
+      heardAt: -Infinity,
+    }));
+  }
+
+  /** Learns from the answer to a request that is sent now. */
+  observe<T>(index: number, answer: Promise<T>): Promise<T> {
+    const sentAt = performance.now();
+    const of = this.attendance[index];
+    if (of === undefined) return answer;
+    of.unanswered++;
+    answer.then(
+      () => {
+        of.unanswered--;
+        heard(of, sentAt);
+      },
+      (error: unknown) => {
+        of.unanswered--;
+        const cause = isLockUnavailableError(error) ? causeOf(error) : 'ReplyError';
+        if (cause === 'ReplyError') heard(of, sentAt);
+        if (cause === 'CommandTimeout' || cause === 'NotConnected') of.silent = true;
+      },
+    );
+    return answer;
+  }
+
+  isAbsent(index: number): boolean {
+    return this.attendance[index]?.silent === true || this.members[index]?.isDown === true;
+  }
+
+  /** The members that are not absent, in the order of the configuration, which all processes share. */
+  present(): number[] {
+    return [...this.members.keys()].filter((index) => !this.isAbsent(index));
+  }
+
+  /** @returns the answer; undefined when the member has become absent before */
+  unlessAbsent<T>(index: number, answer: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const stop = this.onAbsence(index, () => {
+        resolve(undefined);
+      });
+      answer.finally(stop).then(resolve, reject);
+    });
+  }
+
+  /**
+   * Calls back when the member has become absent, unless the returned function is called before. To be used for a member
+   * that keeps a request waiting.
+   */
+  onAbsence(index: number, callback: () => void): () => void {
+    const of = this.attendance[index];
+    let timer: NodeJS.Timeout | undefined;
+    let over = false;
+    const wait = () => {
+      const since = performance.now();
+      timer = setTimeout(() => {
+        // After a busy moment of this process the timers come first, and an answer that is already here is read only then.
+        setImmediate(() => {
+          if (over) return;
+          // It works its way through what it was asked before, or something else is being waited for.
+          if (of === undefined || of.unanswered === 0 || of.heardAt > since) {
+            wait();
+            return;
+          }
+          of.silent = true;
+          callback();
+        });
+      }, patienceWith(of));
+    };
+    wait();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }
+}
+
+/** By name, because the member may come from another copy of this package. */
+export const isTimeout = (error: unknown): boolean => causeOf(error) === 'CommandTimeout';
+
+function causeOf(error: unknown): string | undefined {
+  return isLockUnavailableError(error) && error.cause instanceof Error ? error.cause.name : undefined;
+}
+
+function heard(of: Attendance, sentAt: number): void {
+  const now = performance.now();
+  const usual = of.roundTrip ?? now - sentAt;
+  of.silent = false;
+  of.heardAt = now;
+  of.roundTrip = usual + (now - sentAt - usual) * WEIGHT;
+}
+
+const patienceWith = (of: Attendance | undefined): number =>
+  Math.min(Math.max(ROUND_TRIPS * (of?.roundTrip ?? 0), SOONEST), LATEST);

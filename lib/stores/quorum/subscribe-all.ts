@@ -1,0 +1,42 @@
+import type { LockStore, Subscription } from '../lock-store.js';
+import { type Answer, decide, tally } from './ballot.js';
+import { type Member, quorumOf } from './member.js';
+
+interface Ways {
+  /** Subscribes at one member. What it hears counts only while `isOpen`. */
+  open(store: LockStore, index: number, isOpen: () => boolean): Promise<Subscription>;
+  close(): void;
+  /** What is thrown when too few members could be subscribed at. */
+  refusal(cast: readonly (Answer<unknown> | undefined)[]): Error;
+}
+
+/** Hears all members, and is certain of a majority of them: what reaches a majority reaches one of these. */
+export async function subscribeAll(members: readonly Member[], ways: Ways): Promise<Subscription> {
+  const needed = quorumOf(members.length);
+  const subscriptions = new Set<Subscription>();
+  let closed = false;
+  const close = () => {
+    closed = true;
+    ways.close();
+    for (const subscription of subscriptions) subscription.close();
+  };
+  const subscribing = members.map(async ({ store }, index) => {
+    const subscription = await ways.open(store, index, () => !closed);
+    if (closed) subscription.close();
+    else subscriptions.add(subscription);
+  });
+  const decision = await decide(subscribing, (cast) => {
+    if (tally(cast) >= needed) return { cast: undefined };
+    return cast.includes(undefined) ? undefined : { cast };
+  });
+  if (decision.cast !== undefined) {
+    close();
+    throw ways.refusal(decision.cast);
+  }
+  return {
+    get active() {
+      return [...subscriptions].filter(({ active }) => active).length >= needed;
+    },
+    close,
+  };
+}

@@ -1,0 +1,211 @@
+import type { AcquireReply, HoldState, ReleaseReply, StoredLock } from '../lock-store.js';
+import { storedLock } from './queue-protocol.js';
+import { UnexpectedReply } from './redis-errors.js';
+
+/**
+ * The one place where replies are read. What does not have the shape that its script promises (the QUEUED of a
+ * transaction that the application has opened on its client, a nil, a text) is no answer: neither "granted" nor "busy"
+ * may be read out of it. It is thrown, and becomes an unknown outcome.
+ */
+
+/** A whole number, which comes as text where the client has `stringNumbers`. */
+function integer(value: unknown, reply: unknown, least = -Infinity, most = Infinity): number {
+  const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  if (!Number.isSafeInteger(number)) throw new UnexpectedReply(reply);
+  if ((number as number) < least || (number as number) > most) throw new UnexpectedReply(reply);
+  return number as number;
+}
+
+/** ms, which the client's parser may have rounded where they are close to the greatest safe integer. */
+function time(value: unknown, reply: unknown, least: number): number {
+  const ms = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  if (!Number.isInteger(ms) || (ms as number) < least) throw new UnexpectedReply(reply);
+  return ms as number;
+}
+
+/** That of a read-write lock is the greatest safe integer, which the client's parser rounds up. */
+function capacityOf(value: unknown, reply: unknown): number {
+  return value === Number.MAX_SAFE_INTEGER + 1 ? Number.MAX_SAFE_INTEGER : integer(value, reply, 1);
+}
+
+function text(value: unknown, reply: unknown): string {
+  if (typeof value !== 'string') throw new UnexpectedReply(reply);
+  return value;
+}
+
+const textOrNull = (value: unknown, reply: unknown): string | null =>
+  value === null ? null : text(value, reply);
+
+/** @param lengths the numbers of elements that it may have; any without them */
+function list(value: unknown, reply: unknown, ...lengths: readonly number[]): readonly unknown[] {
+  if (!Array.isArray(value)) throw new UnexpectedReply(reply);
+  if (lengths.length > 0 && !lengths.includes(value.length)) throw new UnexpectedReply(reply);
+  return value;
+}
+
+/** One of the numbers that a script answers with. */
+export const codeOf = (reply: unknown, least: number, most: number): number =>
+  integer(reply, reply, least, most);
+
+/** What PUBSUB NUMSUB says of one channel. */
+export const countOf = (reply: unknown): number => integer(list(reply, reply, 2)[1], reply, 0);
+
+/** The name was last used as a kind with a queue, which retire.lua has to look at first. */
+export interface Queued {
+  /** Its place among the names that were asked for. */
+  readonly queued: number;
+}
+
+/** In the place of a PTTL: what plain.include.lua calls QUEUED. */
+const QUEUED = -3;
+
+/** A PTTL as a time to wait: a key without a TTL has no end. */
+const waitOf = (ttl: number): number => (ttl < 0 ? Infinity : ttl);
+
+export function plainReply(reply: unknown): AcquireReply | Queued {
+  if (!Array.isArray(reply)) return { granted: true, fencingToken: integer(reply, reply, 1) };
+  const [ttl, holder] = list(reply, reply, 1, 2);
+  if (reply.length === 1) {
+    integer(ttl, reply, QUEUED, QUEUED);
+    return { queued: 0 };
+  }
+  return {
+    granted: false,
+    retryAfter: waitOf(time(ttl, reply, -1)),
+    holder: text(holder, reply),
+  };
+}
+
+/** Places among the names are counted from 0. */
+export type PlainGroupReply =
+  | { readonly granted: true; readonly fencingTokens: readonly number[] }
+  | {
+      readonly granted: false;
+      readonly place: number;
+      readonly retryAfter: number;
+      readonly holder: string | undefined;
+    }
+  | { readonly notALock: number }
+  | Queued;
+
+export function plainGroupReply(reply: unknown, names: number): PlainGroupReply {
+  const [first, ttl, holder] = list(reply, reply);
+  const code = integer(first, reply, -names);
+  if (code > 0) {
+    const tokens = list(reply, reply, names).map((token) => integer(token, reply, 1));
+    return { granted: true, fencingTokens: tokens };
+  }
+  const place = -integer(first, reply, -names, -1) - 1;
+  const { length } = list(reply, reply, 1, 2, 3);
+  if (length === 1) return { notALock: place };
+  if (length === 2) {
+    integer(ttl, reply, QUEUED, QUEUED);
+    return { queued: place };
+  }
+  return {
+    granted: false,
+    place,
+    retryAfter: waitOf(time(ttl, reply, -1)),
+    // An asker that has reserved it is no holder.
+    holder: textOrNull(holder, reply) ?? undefined,
+  };
+}
+
+/** In use as another kind: nothing has been asked for. */
+export interface OtherKind {
+  readonly kind: string;
+  readonly capacity: number;
+}
+
+export interface QueueAnswer {
+  readonly reply: AcquireReply;
+  /** The server's clock, ms, and whose clock it is. */
+  readonly date: number;
+  readonly node: string;
+}
+
+export function queueReply(reply: unknown): QueueAnswer | OtherKind {
+  const [outcome, second, third, fourth, fifth, sixth] = list(reply, reply, 3, 4, 5, 6);
+  const { length } = list(reply, reply);
+  const code = integer(outcome, reply, -1, 1);
+  if (length !== [3, 6, 4][code + 1]) throw new UnexpectedReply(reply);
+  if (code < 0) return { kind: text(second, reply), capacity: capacityOf(third, reply) };
+  const told = { date: integer(second, reply, 1), node: text(third, reply) };
+  if (code === 1) return { ...told, reply: { granted: true, fencingToken: integer(fourth, reply, 1) } };
+  const arrival = integer(fifth, reply, 0);
+  return {
+    ...told,
+    reply: {
+      granted: false,
+      retryAfter: time(fourth, reply, 0),
+      arrival: arrival > 0 ? arrival : undefined,
+      holder: textOrNull(sixth, reply) ?? undefined,
+    },
+  };
+}
+
+export function retireReply(reply: unknown): OtherKind & { readonly inUse: boolean } {
+  const [inUse, kind, capacity] = list(reply, reply, 3);
+  return {
+    inUse: integer(inUse, reply, 0, 1) === 1,
+    kind: text(kind, reply),
+    capacity: capacityOf(capacity, reply),
+  };
+}
+
+export function releaseReply(reply: unknown): ReleaseReply {
+  const code = codeOf(reply, -1, 1);
+  return code === 1 ? 'released' : code === 0 ? 'deleted' : 'taken';
+}
+
+/** @param holds how many have been asked for */
+export function renewReply(reply: unknown, holds: number): readonly HoldState[] {
+  return list(reply, reply, holds).map((state) => {
+    const code = integer(state, reply, -1, 1);
+    return code === 1 ? 'held' : code === 0 ? 'deleted' : 'taken';
+  });
+}
+
+export function inspectReply(reply: unknown): StoredLock | null {
+  if (reply === null) return null;
+  const [fence, listeners, holders, queue, hasQueue] = list(reply, reply, 5);
+  return storedLock({
+    fence: textOrNull(fence, reply),
+    listeners: integer(listeners, reply, 0),
+    holders: pairs(holders, reply),
+    queue: pairs(queue, reply),
+    queued: integer(hasQueue, reply, 0, 1) === 1,
+  });
+}
+
+/** Texts, each followed by a number. */
+function pairs(value: unknown, reply: unknown): [string, number][] {
+  const flat = list(value, reply);
+  if (flat.length % 2 === 1) throw new UnexpectedReply(reply);
+  const result: [string, number][] = [];
+  for (let n = 0; n < flat.length; n += 2) {
+    // A score may come with an exponent.
+    const number = flat[n + 1] === '' ? NaN : Number(flat[n + 1]);
+    if (Number.isNaN(number)) throw new UnexpectedReply(reply);
+    result.push([text(flat[n], reply), number]);
+  }
+  return result;
+}
+
+/** What INFO says, which is a list of fields on any server. */
+export function infoReply(reply: unknown): string {
+  const info = text(reply, reply);
+  if (!/^\w+:/m.test(info)) throw new UnexpectedReply(reply);
+  return info;
+}
+
+/** A run of a server, as it was noted; null where none was. */
+export function noteReply(reply: unknown): string | null {
+  const note = textOrNull(reply, reply);
+  if (note !== null && !/^[\da-f]+$/.test(note)) throw new UnexpectedReply(reply);
+  return note;
+}
+
+export function okReply(reply: unknown): void {
+  if (reply !== 'OK') throw new UnexpectedReply(reply);
+}

@@ -1,0 +1,93 @@
+import type { Redis } from 'ioredis';
+import { within } from './bounded.js';
+import { isPermanent, NotConnected, replyCode, WrongDatabase } from './redis-errors.js';
+
+/**
+ * Makes certain which database a connection is on. Where the server refuses SELECT, ioredis emits an error, becomes ready
+ * all the same and stays on database 0: two applications with databases of their own would meet there under one name. So
+ * the server is asked once per connection, before the first command. Database 0 needs no question.
+ */
+export class SelectedDatabase {
+  /** The one that the client was on when it was given: the locks live there. */
+  private readonly wanted: number;
+  private confirmed: boolean;
+  private asking: Promise<void> | undefined;
+  /** Grows whenever an answer that is still due says nothing about the present connection. */
+  private generation = 0;
+
+  constructor(
+    private readonly client: Redis,
+    private readonly timeout: number,
+  ) {
+    this.wanted = this.present;
+    this.confirmed = this.isDefault;
+  }
+
+  get certain(): boolean {
+    return this.confirmed;
+  }
+
+  /** The connection is gone: the next one begins on database 0. */
+  disconnected(): void {
+    this.forget();
+    this.confirmed = this.isDefault;
+  }
+
+  /** The application has sent a SELECT over its own client. What was sent before is not affected, what follows is. */
+  switched(): void {
+    this.forget();
+  }
+
+  /** Whether an error of the client is the refusal of its own SELECT, which is asked for here once more. */
+  isOwnBusiness(error: unknown): boolean {
+    return (error as { command?: { name?: unknown } }).command?.name === 'select';
+  }
+
+  /**
+   * Asks once for all callers.
+   * @throws WrongDatabase when the server refuses the database, or the application has switched to another one
+   * @throws NotConnected when there is no answer
+   */
+  confirm(): Promise<void> {
+    if (this.confirmed) return Promise.resolve();
+    this.asking ??= this.ask().finally(() => (this.asking = undefined));
+    return this.asking;
+  }
+
+  private async ask(): Promise<void> {
+    const { client, wanted, present, generation } = this;
+    if (present !== wanted) {
+      throw new WrongDatabase(
+        wanted,
+        `the application has switched its client to database ${String(present)}`,
+      );
+    }
+    let reply: unknown;
+    try {
+      reply = await within(this.timeout, () => client.select(wanted));
+    } catch (error) {
+      // ERR: out of range, or a cluster, which has no other than 0. What passes, such as BUSY, is asked again.
+      if (isPermanent(error) || replyCode(error) === 'ERR') throw new WrongDatabase(wanted, error);
+      throw new NotConnected(`database ${String(wanted)} is not confirmed`, error);
+    }
+    // QUEUED, where the application has opened a transaction, is no answer.
+    if (reply !== 'OK' || generation !== this.generation) {
+      throw new NotConnected(`database ${String(wanted)} is not confirmed`, undefined);
+    }
+    this.confirmed = true;
+  }
+
+  private forget(): void {
+    this.generation++;
+    this.confirmed = false;
+  }
+
+  /** The database that the client believes to be on. */
+  private get present(): number {
+    return this.client.condition?.select ?? this.client.options.db ?? 0;
+  }
+
+  private get isDefault(): boolean {
+    return this.wanted === 0 && (this.client.options.db ?? 0) === 0;
+  }
+}

@@ -1,0 +1,77 @@
+import { RESERVED, type HealthStatus } from '../lock-store.js';
+import type { RedisConnection } from './connection.js';
+import type { Deployment } from './deployment.js';
+import type { LockKeys } from './keys.js';
+import { replyCode } from './redis-errors.js';
+import type { Replication } from './replication.js';
+import * as scripts from './script.js';
+
+/** ms: the lock of a trial is gone when its script ends, so this matters to no one else. */
+const LEASE = 1_000;
+
+/** How many names are tried until one falls to a master: enough for one that has a thousandth of all slots. */
+const MOST_NAMES = 20_000;
+
+/** What a server can do for locks, and why it is not `up`. */
+export interface Finding {
+  readonly status: HealthStatus;
+  readonly error: string | undefined;
+}
+
+interface TrialContext {
+  readonly connection: Deployment;
+  readonly keys: (name: string) => LockKeys;
+  readonly publishing: (keys: LockKeys) => [command: string, channel: string];
+  readonly replication: Replication | undefined;
+}
+
+/**
+ * Finds out whether a lock can be taken now by taking one: a user that may not run scripts, a command that the provider
+ * has renamed, a disk that is full or replicas that are missing leave a server that answers PING and INFO as ever.
+ */
+export class Trial {
+  private readonly names = new WeakMap<RedisConnection, string>();
+
+  constructor(private readonly context: TrialContext) {}
+
+  /** Never rejects, and takes as long as an acquisition at most. */
+  async at(node: RedisConnection): Promise<Finding> {
+    const { connection, keys, publishing, replication } = this.context;
+    try {
+      await connection.learnSharding();
+      const name = this.nameAt(node);
+      // A master without slots has no locks.
+      if (name === undefined) return UP;
+      const its = keys(name);
+      const args = ['trial', LEASE, ...publishing(its), replication === undefined ? 0 : 1];
+      const told = await connection.run(scripts.trial, [its.lock, its.fence], args);
+      await replication?.confirm(node);
+      if (typeof told !== 'string' || told === '1') return UP;
+      return { status: 'degraded', error: `its releases cannot be told, so those who wait poll: ${told}` };
+    } catch (error) {
+      if (replyCode(error) === 'OOM') return FULL;
+      return { status: 'down', error: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** A lock that lives there, by a name that no caller can give. */
+  private nameAt(node: RedisConnection): string | undefined {
+    const { connection, keys } = this.context;
+    const livesThere = (name: string) => connection.nodeOf(keys(name).lock) === node;
+    let name = this.names.get(node);
+    // Slots move.
+    for (let tag = 0; tag < MOST_NAMES && (name === undefined || !livesThere(name)); tag++)
+      name = `{${String(tag)}}${RESERVED}trial`;
+    if (name === undefined || !livesThere(name)) return undefined;
+    this.names.set(node, name);
+    return name;
+  }
+}
+
+const UP: Finding = { status: 'up', error: undefined };
+
+/** What is held goes on: a renewal or a release needs no room. */
+export const FULL: Finding = {
+  status: 'degraded',
+  error: 'its memory is full: what is held is kept, but no lock can be taken',
+};

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type LockLostError, LockService, LockUnavailableError } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+let store: ScriptedStore;
+let locks: LockService;
+let administrator: LockService;
+/** How often messages have been asked for. */
+let listened: number;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  store = new ScriptedStore();
+  [locks, administrator] = [new LockService({ store }), new LockService({ store })];
+  listened = 0;
+  const listen = store.listen.bind(store);
+  store.listen = (client, onMessage) => {
+    listened++;
+    return listen(client, onMessage);
+  };
+});
+
+afterEach(async () => {
+  for (const service of [locks, administrator]) await service.onApplicationShutdown();
+  jest.useRealTimers();
+});
+
+const pass = (time: number) => jest.advanceTimersByTimeAsync(time);
+
+describe('a hold that has lasted for a second', () => {
+  it.each([
+    ['renewed', {}],
+    ['fixed', { leaseTime: 600_000 }],
+  ])('is told at once when it is taken away by force: a %s lease', async (_, options) => {
+    const { signal } = await locks.acquire('a', options);
+    await pass(1_001);
+    await administrator.forceRelease('a');
+    await pass(0);
+    expect((signal.reason as LockLostError).reason).toBe('deleted');
+    // The administrator holds nothing, and the holder has asked once.
+    expect(store.calls.renew).toBe(1);
+  });
+
+  it('is told that another has it where that is so', async () => {
+    const { signal } = await locks.acquire('a');
+    await pass(1_001);
+    const gate = deferred();
+    store.onRenew = () => gate.promise;
+    await administrator.forceRelease('a');
+    const present = await administrator.acquire('a');
+    gate.resolve();
+    await pass(0);
+    expect((signal.reason as LockLostError).reason).toBe('taken');
+    expect(present.held).toBe(true);
+  });
+
+  it('is not lost by a message: the store decides', async () => {
+    let say: (owner: string) => void = () => undefined;
+    const { listen } = store;
+    store.listen = (client, onMessage) => {
+      say = (owner) => {
+        onMessage({ type: 'lost', owner });
+      };
+      return listen(client, onMessage);
+    };
+    const lease = await locks.acquire('a');
+    await pass(1_001);
+    say(lease.owner);
+    await pass(0);
+    expect(store.calls.renew).toBe(1);
+    expect(lease.held).toBe(true);
+  });
+
+  it('shares one subscription, and one question, with all others', async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `a${String(n)}`);
+    const leases = await Promise.all(names.map((name) => locks.acquire(name)));
+    await locks.getFairLock('fair').acquire();
+    await pass(30_000);
+    expect(listened).toBe(1);
+    store.calls.renew = 0;
+    await Promise.all(names.slice(0, 50).map((name) => store.forceRelease(name)));
+    await pass(0);
+    expect(leases.map(({ held }) => held)).toEqual(names.map((_, n) => n >= 50));
+    expect(store.calls.renew).toBe(1);
+  });
+
+  it('is what messages are asked for, and not a shorter one', async () => {
+    for (let n = 0; n < 20; n++) {
+      const lease = await locks.acquire('a');
+      await pass(900);
+      await lease.release();
+      await pass(50);
+    }
+    expect(listened).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('asks again where messages could not be heard, now and then', async () => {
+    const { listen } = store;
+    let refused = 0;
+    store.listen = () => {
+      refused++;
+      return Promise.reject(new LockUnavailableError(undefined, {}));
+    };
+    const { signal } = await locks.acquire('a');
+    await pass(15_000);
+    expect(refused).toBe(2);
+    store.listen = listen;
+    await pass(10_000);
+    expect(listened).toBe(1);
+    await administrator.forceRelease('a');
+    await pass(0);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('asks again when its messages have come to an end', async () => {
+    let end: () => void = () => undefined;
+    const { listen } = store;
+    store.listen = async (client, onMessage) => {
+      const { close } = await listen(client, onMessage);
+      let active = true;
+      end = () => {
+        active = false;
+        onMessage({ type: 'missed' });
+      };
+      return {
+        get active() {
+          return active;
+        },
+        close,
+      };
+    };
+    await locks.acquire('a');
+    await pass(2_000);
+    expect(listened).toBe(1);
+    end();
+    await pass(2_000);
+    expect(listened).toBe(2);
+    await pass(60_000);
+    expect(listened).toBe(2);
+  });
+});

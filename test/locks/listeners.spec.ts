@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { currentLease, type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
+
+let store: MemoryLockStore;
+let locks: LockService;
+let other: LockService;
+/** What was heard, and the lock in whose scope the listener ran. */
+let heard: [string, string | undefined][];
+
+beforeEach(() => {
+  store = new MemoryLockStore();
+  locks = new LockService({ store });
+  other = new LockService({ store });
+  heard = [];
+});
+
+afterEach(async () => {
+  await locks.onApplicationShutdown();
+  await other.onApplicationShutdown();
+});
+
+const hear = (what: string) => heard.push([what, currentLease()?.name]);
+const hearAbort = (lease: Lease) => {
+  lease.signal.addEventListener('abort', () => hear('abort'));
+};
+/** In none. */
+const nowhere = (...what: string[]) => what.map((one) => [one, undefined]);
+
+describe('the listeners of events$ run in no scope', () => {
+  beforeEach(() => {
+    locks.events$.subscribe({ next: ({ type }) => hear(type), complete: () => hear('complete') });
+  });
+
+  it('when a lock is taken and released', async () => {
+    await locks.using('outer', async () => {
+      await locks.using('inner', () => 1);
+      await (await locks.acquire('by hand')).release();
+    });
+    expect(heard).toEqual(nowhere('acquired', 'acquired', 'released', 'acquired', 'released', 'released'));
+  });
+
+  it('when a loss is found by force, by a look at the clock, and by a timer', async () => {
+    await locks.using('outer', async () => {
+      await locks.acquire('forced');
+      await locks.forceRelease('forced');
+      const seen = await locks.acquire('seen', { leaseTime: 30 });
+      while (seen.held);
+      await locks.acquire('timed', { leaseTime: 30 });
+      await sleep(60);
+    });
+    const losses = heard.filter(([type]) => type === 'lost');
+    expect(losses).toEqual(nowhere('lost', 'lost', 'lost'));
+  });
+
+  it('when the service closes', async () => {
+    await locks.using('outer', () => locks.onApplicationShutdown());
+    expect(heard).toEqual(nowhere('acquired', 'lost', 'complete'));
+  });
+});
+
+describe('the abort listeners of a lease run in no scope', () => {
+  it('when its loss is found by force, by a look at the clock, and by a timer', async () => {
+    await locks.using('outer', async () => {
+      hearAbort(await locks.acquire('forced'));
+      await locks.forceRelease('forced');
+      const seen = await locks.acquire('seen', { leaseTime: 30 });
+      hearAbort(seen);
+      while (seen.held);
+      hearAbort(await locks.acquire('timed', { leaseTime: 30 }));
+      await sleep(60);
+    });
+    expect(heard).toEqual(nowhere('abort', 'abort', 'abort'));
+  });
+
+  it('when its release finds that another has taken the lock away', async () => {
+    await locks.using('outer', async () => {
+      const lease = await locks.acquire('inner');
+      hearAbort(lease);
+      await other.forceRelease('inner');
+      await lease.release();
+    });
+    expect(heard).toEqual(nowhere('abort'));
+  });
+
+  it('when it is on several locks', async () => {
+    await locks.using('outer', async () => {
+      hearAbort(await locks.acquire(['one', 'two']));
+      await locks.forceRelease('two');
+    });
+    expect(heard).toEqual(nowhere('abort'));
+  });
+
+  it('when the service closes', async () => {
+    await locks.using('outer', async () => {
+      hearAbort(await locks.acquire('inner'));
+      await locks.onApplicationShutdown();
+    });
+    expect(heard).toEqual(nowhere('abort'));
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockService } from '../../lib/index.js';
+import { Rounds, type Round } from '../../lib/locks/rounds.js';
+import type { ScopedLock } from '../../lib/locks/scoped-lock.js';
+import { unitsOf } from '../../lib/locks/unit.js';
+
+const locks = new LockService({ store: 'memory' });
+const others = new LockService({ store: 'memory' });
+const busy = { busy: true, holder: undefined } as const;
+
+/** As in a multi-lock, in its order. */
+const membersOf = (...given: unknown[]) => given as ScopedLock[];
+const roundsOf = (members: readonly ScopedLock[], mostHold = Infinity) =>
+  new Rounds(members, unitsOf(members), mostHold);
+const last = ({ units }: Round) => units.at(-1)!;
+
+describe('the rounds of a multi-lock', () => {
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => locks.getFairLock(name) as unknown as ScopedLock);
+  const fair = membersOf(a, b, c);
+
+  it('begin without holding, and wait next for the member that was in the way', () => {
+    const rounds = roundsOf(fair);
+    expect(rounds.current.hold).toBe(0);
+    const { units, hold } = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 0 });
+    expect([units.map(({ place }) => place), hold]).toEqual([[b, a, c].map((lock) => lock!.place), 0]);
+  });
+
+  it('hold in the order of all processes after the second refusal, and after errors only not', () => {
+    const rounds = roundsOf(fair);
+    for (let n = 0; n < 5; n++) {
+      const answer = new Error('no answer');
+      expect(rounds.next({ by: last(rounds.current), answer, waited: 0 }).hold).toBe(0);
+    }
+    rounds.next({ by: last(rounds.current), answer: busy, waited: 0 });
+    const { units, hold } = rounds.next({ by: last(rounds.current), answer: busy, waited: 0 });
+    expect(units.map(({ place }) => place)).toEqual(fair.map(({ place }) => place));
+    expect(hold).toBeGreaterThanOrEqual(75);
+    expect(hold).toBeLessThanOrEqual(125);
+  });
+
+  it('give up what they hold after twice the longest wait, and twice as late each time', () => {
+    const rounds = roundsOf(fair);
+    const inOrder = (waited: number) => {
+      rounds.next({ by: last(rounds.current), answer: busy, waited });
+      const { hold } = rounds.next({ by: last(rounds.current), answer: busy, waited: 0 });
+      const after = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 60_000 });
+      expect([after.hold, after.units[0]!.place]).toEqual([0, b!.place]);
+      return hold;
+    };
+    for (const expected of [400, 800, 1_600]) {
+      const hold = inOrder(200);
+      expect(hold / expected).toBeGreaterThanOrEqual(0.75);
+      expect(hold / expected).toBeLessThanOrEqual(1.25);
+    }
+  });
+
+  it('hold for no longer than the lease allows', () => {
+    const rounds = roundsOf(fair, 40);
+    rounds.next({ by: last(rounds.current), answer: busy, waited: 500 });
+    expect(rounds.next({ by: last(rounds.current), answer: busy, waited: 500 }).hold).toBe(40);
+  });
+
+  it('take plain locks in as few steps as possible, and in order only neighbours together', () => {
+    const plain = (name: string, service = locks) => service.getLock(name) as unknown as ScopedLock;
+    const members = membersOf(plain('1'), plain('2'), locks.getFairLock('3'), plain('4'), plain('5', others));
+    expect(unitsOf(members)).toHaveLength(3);
+    expect(unitsOf(members, { inOrder: true })).toHaveLength(4);
+    expect(unitsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
+  });
+
+  it('keep the sides of a read-write lock together, the write side first', () => {
+    const { read, write } = locks.getReadWriteLock('doc');
+    const rounds = roundsOf(membersOf(a, write, read));
+    const { units } = rounds.next({ by: rounds.current.units[2]!, answer: busy, waited: 0 });
+    expect(units.map(({ place }) => place)).toEqual(
+      [write, read, a].map((lock) => (lock as ScopedLock).place),
+    );
+  });
+});

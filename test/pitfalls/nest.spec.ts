@@ -1,0 +1,175 @@
+/**
+ * Under Nest. The numbers are those of a list of verified defects of lock libraries; what is tested is that ours does
+ * not have them.
+ *
+ * 65  A method that gives a generator, an iterator or a stream at run time: the lock is gone before its first element.
+ * 66  Shutdown refuses the second lock to work that holds the first, after its side effects.
+ * 67  `AbortSignal.any` on a signal that outlives the call keeps every call's dependants.
+ */
+import 'reflect-metadata';
+import { getEventListeners } from 'node:events';
+import { types } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { lastValueFrom, type Observable, of, timer } from 'rxjs';
+import {
+  DistributedLock,
+  type DistributedLockOptions,
+  type Lock,
+  LockModule,
+  LockService,
+} from '../../lib/index.js';
+import { Stage, until } from './stage.js';
+
+const stage = Stage.set();
+
+it('makes no row of a generator without its lock (pitfall 65)', async () => {
+  const made: number[] = [];
+  @Injectable()
+  class Exports {
+    @DistributedLock('rows')
+    async export() {
+      return Promise.resolve(this.rows());
+    }
+    async *rows() {
+      made.push(await stage.ttl('rows'));
+      yield 1;
+    }
+  }
+  const module = await Test.createTestingModule({
+    imports: [LockModule.forRoot({ connection: stage.server.url })],
+    providers: [Exports],
+  }).compile();
+  const read = async () => {
+    for await (const row of await module.get(Exports).export()) made.push(row);
+  };
+  await expect(read()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  expect(made).toEqual([]);
+  expect(await stage.ttl('rows')).toBe(-2);
+  await module.close();
+});
+
+it.each(['using', 'runInScope'] as const)(
+  'gives work that holds a lock its second one while it shuts down, and nobody else (pitfall 66, %s)',
+  async (way) => {
+    const [locks, holder] = [stage.service(), stage.service()];
+    const second = await holder.acquire('second');
+    const work = async () => {
+      if (way === 'runInScope') await locks.acquire('first');
+      return await locks.using('second', () => locks.using(['third', 'fourth'], () => 'whole'));
+    };
+    const whole = way === 'using' ? locks.using('first', work) : locks.runInScope(work);
+    const stranger = expect(locks.acquire('second')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await until(async () => (await locks.health()).waiting === 2);
+    locks.beforeApplicationShutdown();
+    await stranger;
+    await second.release();
+    expect(await whole).toBe('whole');
+    await locks.onApplicationShutdown();
+    const keys = await stage.redis.keys('lock:*');
+    expect(keys.filter((key) => !key.includes('~ndl:fence'))).toEqual([]);
+  },
+);
+
+/** What hangs from a signal: its listeners, and the signals that `AbortSignal.any` has made of it. */
+function hangingFrom(signal: AbortSignal): number {
+  const parts = Reflect.ownKeys(signal).map(
+    (key) => (signal as unknown as Record<symbol, unknown>)[key as symbol],
+  );
+  const dependants = parts.filter((part) => types.isSet(part)).reduce((sum, set) => sum + set.size, 0);
+  return getEventListeners(signal, 'abort').length + dependants;
+}
+
+describe('a signal that outlives the calls (pitfall 67)', () => {
+  const streaming = async (options: DistributedLockOptions) => {
+    @Injectable()
+    class Streams {
+      @DistributedLock('stream', { returns: 'observable', ...options })
+      stream(): Observable<number> {
+        return of(1, 2);
+      }
+      @DistributedLock('other', { returns: 'observable', ...options })
+      slow(): Observable<number> {
+        return timer(20);
+      }
+    }
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ connection: stage.server.url })],
+      providers: [Streams],
+    }).compile();
+    return { streams: module.get(Streams), module };
+  };
+
+  it('keeps nothing of a method that returns an Observable, and has few listeners meanwhile', async () => {
+    const { signal } = new AbortController();
+    const { streams, module } = await streaming({ signal });
+    const calls = Array.from({ length: 12 }, () => lastValueFrom(streams.stream()));
+    expect(hangingFrom(signal)).toBe(1);
+    await Promise.all(calls);
+    await Promise.all([1, 2, 3].map(() => lastValueFrom(streams.slow())));
+    const left = streams.slow().subscribe();
+    left.unsubscribe();
+    expect(hangingFrom(signal)).toBe(0);
+    await module.close();
+  });
+
+  it('keeps nothing of streams under the lease of an enclosing lock', async () => {
+    const { streams, module } = await streaming({ onLost: 'throw' });
+    const locks = module.get(LockService);
+    await locks.using(['stream', 'other'], async ({ signal }) => {
+      await Promise.all(Array.from({ length: 12 }, () => lastValueFrom(streams.stream())));
+      expect(hangingFrom(signal)).toBe(0);
+    });
+    await module.close();
+  });
+
+  it.each<[string, (locks: LockService) => Lock]>([
+    ['plain', (locks) => locks.getLock('a')],
+    ['fair', (locks) => locks.getFairLock('a')],
+    ['multi', (locks) => locks.getMultiLock([locks.getLock('a'), locks.getLock('b')])],
+  ])('has one listener for all who wait for a %s lock, and none afterwards', async (_, lockOf) => {
+    const [holder, locks] = [stage.service(), stage.service()];
+    const lease = await lockOf(holder).acquire();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waiting = Array.from({ length: 12 }, (_, n) =>
+      lockOf(locks).using({ signal, waitTime: n < 6 ? 20 : 10_000 }, () => n),
+    );
+    await until(() => getEventListeners(signal, 'abort').length === 1);
+    const results = Promise.allSettled(waiting);
+    await Promise.allSettled(waiting.slice(0, 6));
+    expect(hangingFrom(signal)).toBe(1);
+    await lease.release();
+    expect((await results).map(({ status }) => status)).toEqual([
+      ...Array.from({ length: 6 }, () => 'rejected'),
+      ...Array.from({ length: 6 }, () => 'fulfilled'),
+    ]);
+    expect(hangingFrom(signal)).toBe(0);
+
+    await lockOf(holder).using(async () => {
+      const given = Promise.allSettled([1, 2].map(() => lockOf(locks).acquire({ signal })));
+      await until(() => getEventListeners(signal, 'abort').length === 1);
+      controller.abort(new Error('enough'));
+      expect(
+        (await given).map((result) => (result.status === 'rejected' ? (result.reason as unknown) : result)),
+      ).toEqual([1, 2].map(() => expect.objectContaining({ code: 'LOCK_ABORTED' })));
+    });
+    expect(hangingFrom(signal)).toBe(0);
+  });
+
+  it('keeps nothing of nested multi-locks whose signal was asked for', async () => {
+    const locks = stage.service();
+    await locks.using('outer', async (outer) => {
+      for (let n = 0; n < 12; n++) {
+        await locks.using(['outer', 'inner'], ({ signal }) => signal.aborted);
+      }
+      expect(hangingFrom(outer.signal)).toBe(0);
+      const lost = await locks.using(['outer', 'inner'], async ({ signal }) => {
+        await locks.forceRelease('inner');
+        return signal.aborted;
+      });
+      expect(lost).toBe(true);
+    });
+  });
+});

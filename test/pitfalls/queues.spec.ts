@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { FAIR, lockOf, queued, semaphore, take, timed } from '../queue/kinds.js';
+import { Stage, until } from './stage.js';
+
+const stage = Stage.set();
+const PATIENT = { waitTime: Infinity };
+
+describe('73: a kind check that looks at the key of the lock and not at its queue', () => {
+  it('a plain lock does not enter between a dead holder and the waiters of a fair lock', async () => {
+    const service = stage.service();
+    const dead = await stage.worker({ leaseTime: 600 });
+    await take(dead, 'kinds', FAIR);
+    const waiting = lockOf(stage.service(), 'kinds', FAIR).acquire(PATIENT);
+    await queued(service, 'kinds', 1);
+    await dead.kill();
+    // As often as it takes to come in the moment in which nobody holds it.
+    const intruders = [stage.service(), stage.service()];
+    const outcomes = new Set<unknown>();
+    let granted = false;
+    void waiting.then(() => (granted = true));
+    const ask = (attempt: Promise<unknown>) =>
+      attempt.then(
+        () => outcomes.add('granted'),
+        (error: unknown) => outcomes.add((error as { code: string }).code),
+      );
+    await until(async () => {
+      await Promise.all([
+        ask(intruders[0]!.tryAcquire('kinds')),
+        ask(intruders[1]!.tryAcquire(['kinds', 'other'])),
+        ask(lockOf(intruders[1]!, 'kinds', semaphore(2)).tryAcquire()),
+      ]);
+      return granted;
+    });
+    expect([...outcomes]).toEqual(['LOCK_KIND_MISMATCH']);
+    const lease = await waiting;
+    expect((await service.inspect('kinds'))?.holders).toMatchObject([{ owner: lease.owner }]);
+    await lease.release();
+    expect(await service.inspect('kinds')).toBeNull();
+    await (await service.acquire('kinds')).release();
+  });
+
+  it('a waiter leaves no place behind where its name becomes something else', async () => {
+    const service = stage.service();
+    const holder = await service.getFairLock('theirs').acquire();
+    const waiting = lockOf(stage.service(), 'theirs', FAIR).acquire({ waitTime: 300 });
+    await queued(service, 'theirs', 1);
+    await stage.redis.del('lock:theirs');
+    await stage.redis.hset('lock:theirs', 'redisson:1', 1);
+    await expect(waiting).rejects.toThrow();
+    await stage.redis.del('lock:theirs');
+    await until(async () => (await service.inspect('theirs')) === null);
+    await holder.release();
+  });
+});
+
+describe('74: PUBLISH counts those who follow a pattern', () => {
+  it('an observer does not make dead waiters look alive', async () => {
+    const observer = stage.client();
+    await observer.psubscribe('*');
+    const service = stage.service();
+    const holder = await service.getFairLock('observed').acquire();
+    const dead = await stage.worker();
+    for (let n = 0; n < 10; n++) void take(dead, 'observed', FAIR, PATIENT);
+    await queued(service, 'observed', 10);
+    const waiting = lockOf(stage.service(), 'observed', FAIR).acquire(PATIENT);
+    await queued(service, 'observed', 11);
+    const owner = (await service.inspect('observed'))?.queue[0]?.owner ?? '';
+    await dead.kill();
+    // The system has closed its connections.
+    const channel = `lock_queue__channel:${owner.slice(0, owner.lastIndexOf(':'))}`;
+    await until(async () => Number((await stage.redis.pubsub('NUMSUB', channel))[1]) === 0);
+    const [lease, took] = await timed(holder.release().then(() => waiting));
+    // Each of them would cost a claim of a second.
+    expect(took).toBeLessThan(900);
+    await lease.release();
+    expect(await service.inspect('observed')).toBeNull();
+  });
+});
+
+describe('76: the place of a waiter that left while the store was out of reach', () => {
+  it('is gone soon after the store is there again, however short the lease is', async () => {
+    const proxy = await stage.proxy();
+    const service = stage.service();
+    const holder = await service.getFairLock('ghosts').acquire();
+    const away = stage.service({ connection: proxy.url, leaseTime: 600 });
+    const leaving = Array.from({ length: 20 }, () => away.getFairLock('ghosts').acquire({ waitTime: 1_000 }));
+    const left = Promise.allSettled(leaving);
+    await queued(service, 'ghosts', 20);
+    proxy.refuse(true);
+    proxy.cut();
+    const outcomes = await left;
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    // Longer than their lease.
+    await sleep(1_500);
+    expect((await service.inspect('ghosts'))?.queue).toHaveLength(20);
+    proxy.refuse(false);
+    await queued(service, 'ghosts', 0);
+    await holder.release();
+  });
+});

@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import {
+  isLockUnavailableError,
+  type LockEvent,
+  type LockService,
+  type RedisConnection,
+} from '../../lib/index.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import { createLeastUser } from '../support/acl.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+const cast = new Cast();
+let server: RedisServer;
+
+beforeEach(async () => {
+  server = await cast.server();
+  jest.spyOn(console, 'error').mockImplementation(() => undefined); // ioredis, where a client has no listener
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await cast.end();
+});
+
+const at = (options: object) => ({ host: '127.0.0.1', port: server.port, ...options });
+const service = (connection: RedisConnection) => cast.service({ connection, leaseTime: 6_000 });
+const allow = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'locks', ...rules);
+
+/** The client of an application: for TypeScript the two versions are two classes. */
+function clientOf(client: Redis | Redis5): Redis {
+  client.on('error', () => undefined);
+  cast.add(() => {
+    client.disconnect();
+  });
+  return client as Redis;
+}
+
+/** Those that are not empty. */
+const databases = async () => (await server.client().info('keyspace')).match(/^db\d+/gm) ?? [];
+
+/** What an acquisition is refused with: at once, and for good. */
+async function refusal(locks: LockService): Promise<string> {
+  const asked = performance.now();
+  const error: unknown = await locks
+    .acquire('refused', { waitTime: 20_000 })
+    .catch((reason: unknown) => reason);
+  if (!isLockUnavailableError(error)) throw new Error('it was acquired', { cause: error });
+  expect(error).toMatchObject({ permanent: true, effect: 'refused' });
+  expect(performance.now() - asked).toBeLessThan(5_000);
+  return (error.cause as Error).message;
+}
+
+/** The ways in which a connection says who it is, and which database it wants. */
+const WAYS: [string, (user: { username: string; password: string }, db: number) => RedisConnection][] = [
+  ['options', (user, db) => at({ ...user, db })],
+  [
+    'a URL',
+    ({ username, password }, db) =>
+      `redis://${username}:${password}@127.0.0.1:${String(server.port)}/${String(db)}`,
+  ],
+  ['a client', (user, db) => clientOf(new Redis(at({ ...user, db })))],
+  ['a client over RESP2', (user, db) => clientOf(new Redis(at({ ...user, db, protocol: 2 })))],
+  ['a client of ioredis 5', (user, db) => clientOf(new Redis5(at({ ...user, db })))],
+  [
+    'a client of ioredis 5 that does not look whether it is ready',
+    (user, db) => clientOf(new Redis5(at({ ...user, db, enableReadyCheck: false, disableClientInfo: true }))),
+  ],
+];
+
+describe.each(WAYS)('A database other than 0, through %s', (_, connect) => {
+  it('has locks of its own', async () => {
+    const user = await createLeastUser(server.client());
+    await allow('+select');
+    const [one, two, zero] = [1, 1, 0].map((db) => service(connect(user, db)));
+    const lease = await one!.acquire('order:7');
+    expect(await two!.tryAcquire('order:7')).toBeNull();
+    const other = await zero!.acquire('order:7', { waitTime: 0 });
+    expect(await one!.health()).toMatchObject({ status: 'up' });
+    const waiting = two!.acquire('order:7');
+    await until(async () => (await one!.inspect('order:7'))?.waiters.processes === 1);
+    await lease.release();
+    await (await waiting).release();
+    await other.release();
+  });
+
+  it('is not there for a user who may not select it: no lock is taken anywhere, and health says so', async () => {
+    const user = await createLeastUser(server.client());
+    const locks = service(connect(user, 1));
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    expect(await refusal(locks)).toMatch(/^the connection is not on database 1: NOPERM.*select/);
+    expect(await locks.health()).toMatchObject({
+      status: 'down',
+      nodes: [{ error: expect.stringContaining('not on database 1') }],
+    });
+    expect(await databases()).toEqual([]);
+    expect(events.filter(({ type }) => type === 'disconnected')).toHaveLength(1);
+
+    await allow('+select');
+    await (await locks.acquire('order:7')).release();
+    expect(await locks.health()).toMatchObject({ status: 'up' });
+    expect(events.filter(({ type }) => type === 'reconnected')).toHaveLength(1);
+    expect(await databases()).toEqual(['db1']);
+  });
+
+  it('is not there when the right to select it is taken away and the connection is renewed', async () => {
+    const user = await createLeastUser(server.client());
+    await allow('+select');
+    const locks = service(connect(user, 1));
+    const lease = await locks.acquire('order:7');
+    await allow('-select');
+    await server.client().call('CLIENT', 'KILL', 'USER', 'locks');
+    await until(async () => (await locks.health()).nodes[0]?.error?.includes('not on database 1') === true);
+    expect(await refusal(locks)).toContain('NOPERM');
+    expect(await databases()).toEqual(['db1']);
+
+    await allow('+select');
+    await lease.extend(6_000);
+    await lease.release();
+    expect(await locks.tryAcquire('order:7')).not.toBeNull();
+  });
+
+  it('is not there when it is out of range', async () => {
+    const user = await createLeastUser(server.client());
+    await allow('+select');
+    expect(await refusal(service(connect(user, 99)))).toMatch(/not on database 99: ERR.*out of range/);
+    expect(await databases()).toEqual([]);
+  });
+});
+
+describe.each([
+  ['ioredis 6', () => clientOf(new Redis(server.url))],
+  ['ioredis 5', () => clientOf(new Redis5(server.url))],
+  [
+    'ioredis 6 that pipelines by itself',
+    () => clientOf(new Redis(server.url, { enableAutoPipelining: true })),
+  ],
+  [
+    'ioredis 5 that pipelines by itself',
+    () => clientOf(new Redis5(server.url, { enableAutoPipelining: true })),
+  ],
+])('A client of the application, %s,', (_, connect) => {
+  it('that is switched to another database has no locks there, and has them again when it is back', async () => {
+    const own = connect();
+    const locks = service(own);
+    const lease = await locks.acquire('held');
+    await own.select(2);
+    expect(await refusal(locks)).toContain('switched its client to database 2');
+    expect(await locks.health()).toMatchObject({ status: 'down' });
+    await own.select(0);
+    await lease.extend(6_000);
+    await (await locks.acquire('order:7')).release();
+    await lease.release();
+    expect(await databases()).toEqual(['db0']);
+    expect(own.condition?.select).toBe(0);
+  });
+
+  it('is never switched by the locks, and a lock under way at that moment is not taken for one', async () => {
+    const own = connect();
+    const locks = service(own);
+    await (await locks.acquire('first')).release();
+    const attempt = locks.acquire('order:7', { waitTime: 0 }).catch((error: unknown) => error);
+    await own.select(2);
+    await own.set('key', 'value');
+    expect(isLockUnavailableError(await attempt)).toBe(true);
+    await locks.health();
+    expect(await own.get('key')).toBe('value');
+    own.disconnect(true);
+    await once(own, 'ready');
+    await locks.health();
+    expect(await own.get('key')).toBe('value');
+  });
+
+  it('that has been switched before it was given has its locks there, also after a reconnection', async () => {
+    const own = connect();
+    await own.select(3);
+    const locks = service(own);
+    const lease = await locks.acquire('order:7');
+    expect(await databases()).toEqual(['db3']);
+    own.disconnect(true);
+    await once(own, 'ready');
+    await lease.extend(6_000);
+    await lease.release();
+    expect(await locks.health()).toMatchObject({ status: 'up' });
+  });
+});
+
+it('A cluster, which has database 0 only, has no lock for options that name another', async () => {
+  const cluster = await RedisCluster.start();
+  cast.add(() => cluster.stop());
+  const locks = service({ cluster: cluster.addresses, options: { redisOptions: { db: 1 } } });
+  expect(await refusal(locks)).toMatch(/not on database 1: ERR/);
+});

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { assertLocked, LockKindMismatchError, LockLostError, LockService } from '../../lib/index.js';
+import { inQuotes } from '../../lib/lock.text.js';
+
+/** A name as a stranger would give it: it ends the line and the quotation, turns red, and goes on like the log itself. */
+const FORGED =
+  'order:7" (owner x): released\n\u001B[31m[Nest] ERROR Lost the lock "payments\u2028\u202E\u0085';
+const UNSAFE = /[\u0000-\u001F\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/;
+
+describe('A name from outside (pitfall 52)', () => {
+  const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+  let locks: LockService;
+
+  beforeEach(() => {
+    Logger.overrideLogger(logger);
+    locks = new LockService({ store: 'memory' });
+  });
+
+  afterEach(async () => {
+    await locks.onApplicationShutdown();
+    Logger.overrideLogger(false);
+    jest.clearAllMocks();
+  });
+
+  it('is one line of the log, in quotes that it cannot end', async () => {
+    await locks.acquire(FORGED);
+    await locks.forceRelease(FORGED);
+    const lines = logger.error.mock.calls
+      .map(([line]) => String(line))
+      .filter((line) => line.startsWith('Lost'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toMatch(UNSAFE);
+    expect(lines[0]).toContain(`Lost the lock "${inQuotes(FORGED)}" (owner `);
+  });
+
+  it('is the same in every error that names it, and the error has it as it was', async () => {
+    const lease = await locks.acquire(FORGED);
+    const errors: unknown[] = [
+      await locks.acquire(FORGED, { signal: AbortSignal.abort() }).catch((error: unknown) => error),
+      await locks
+        .getFairLock(FORGED)
+        .acquire()
+        .catch((error: unknown) => error),
+    ];
+    await lease.release();
+    errors.push(await lease.extend(1_000).catch((error: unknown) => error));
+    expect(errors[1]).toBeInstanceOf(LockKindMismatchError);
+    expect(errors[2]).toBeInstanceOf(LockLostError);
+    for (const error of errors as { message: string; key: string }[]) {
+      expect(error.message).not.toMatch(UNSAFE);
+      expect(error.message).toContain(`"${inQuotes(FORGED)}"`);
+      expect(error.key).toBe(FORGED);
+    }
+    expect(() => {
+      assertLocked(FORGED);
+    }).toThrow(`the lock "${inQuotes(FORGED)}"`);
+  });
+
+  it('reads as it is where it has nothing of the kind', () => {
+    expect(inQuotes('order:7 – Größe {α} 数')).toBe('order:7 – Größe {α} 数');
+  });
+});

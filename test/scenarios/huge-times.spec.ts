@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockModuleOptions, LockService } from '../../lib/index.js';
+import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { Cast } from './cast.js';
+
+/** Beyond one timer, beyond three of them in a lease, beyond 32 bits, and the greatest that the options admit. */
+const HUGE = [2 ** 31 - 1, 2 ** 31, 6_500_000_000, 2 ** 33 + 1, 1e14, 8e15, Number.MAX_SAFE_INTEGER];
+
+/** What Node says when a timer is too long and fires at once. */
+const warnings: string[] = [];
+const onWarning = ({ name, message }: Error) => warnings.push(`${name}: ${message}`);
+
+describe('No number that the options admit overflows anything', () => {
+  const cast = new Cast();
+  let server: RedisServer;
+  let nodes: RedisServer[];
+
+  beforeAll(async () => {
+    server = await cast.server();
+    nodes = await Promise.all([cast.server(), cast.server(), cast.server()]);
+  });
+
+  beforeEach(() => {
+    warnings.length = 0;
+    process.on('warning', onWarning);
+  });
+
+  afterEach(async () => {
+    // A warning comes a turn later than its cause.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    process.off('warning', onWarning);
+    expect(warnings.filter((warning) => warning.includes('Overflow'))).toEqual([]);
+    await Promise.all([server, ...nodes].map((one) => one.client().flushall()));
+  });
+
+  afterAll(() => cast.end());
+
+  const PLACES: Record<string, () => LockModuleOptions> = {
+    'a server': () => ({ connection: server.url }),
+    'the options of a server': () => ({ connection: { host: '127.0.0.1', port: server.port } }),
+    nodes: () => ({ nodes: nodes.map(({ url }) => url) }),
+    memory: () => ({ store: 'memory' }),
+  };
+
+  const KINDS: [string, Kind][] = [
+    ['plain', PLAIN],
+    ['fair', FAIR],
+    ['read', READ],
+    ['write', WRITE],
+    ['semaphore', semaphore(1)],
+  ];
+
+  /** Acquires, is in the way of another, renews, is looked at, and gives way. */
+  async function live(locks: LockService, kind: Kind, least: number): Promise<void> {
+    const lock = lockOf(locks, 'a', kind);
+    const lease = await lock.acquire();
+    expect(lease.remainingTime()).toBeGreaterThan(least * 0.98);
+    expect(await lock.remainingTime()).toBeGreaterThan(least * 0.98);
+    const own = kind === READ ? WRITE : kind;
+    expect(await locks.runInScope(() => lockOf(locks, 'a', own).tryAcquire())).toBeNull();
+    const waiting = locks.runInScope(() => lockOf(locks, 'a', own).acquire());
+    await lease.extend(least);
+    expect(lease.held).toBe(true);
+    // It stays so: a timer that overflows fires after a millisecond.
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(lease.held).toBe(true);
+    await lease.release();
+    await (await waiting).release();
+    expect(await lock.isLocked()).toBe(false);
+  }
+
+  describe.each(Object.entries(PLACES))('on %s', (place, options) => {
+    const kinds = place === 'nodes' ? KINDS.slice(0, 1) : KINDS;
+
+    it.each(HUGE)('with a leaseTime of %d in the module', async (leaseTime) => {
+      const locks = cast.service({ ...options(), leaseTime });
+      for (const [, kind] of kinds) await live(locks, kind, leaseTime);
+      expect((await locks.health()).status).toBe('up');
+      await locks.onApplicationShutdown();
+    });
+
+    it.each(HUGE)('with %d for every option of a call', async (time) => {
+      const locks = cast.service({ ...options(), waitTime: time, maxHoldTime: time });
+      for (const [name, kind] of kinds) {
+        const lock = lockOf(locks, name, kind);
+        for (const renew of [true, false]) {
+          const lease = await lock.acquire({ leaseTime: time, waitTime: time, renew });
+          expect(lease.remainingTime()).toBeGreaterThan(time * 0.98);
+          await lease.release();
+        }
+        await lock.using({ minHoldTime: time, waitTime: time }, () => undefined);
+        const other = lockOf(locks, name, kind === READ ? WRITE : kind);
+        expect(await locks.runInScope(() => other.tryAcquire())).toBeNull();
+        expect(await lock.remainingTime()).toBeGreaterThan(time * 0.98);
+        await lock.forceRelease();
+      }
+      const group = await locks.acquire(['one', 'two'], { leaseTime: time });
+      expect(group.remainingTime()).toBeGreaterThan(time * 0.98);
+      await group.release();
+      await locks.onApplicationShutdown();
+    });
+  });
+
+  it('a semaphore of as many permits as there are numbers', async () => {
+    const locks = cast.service({ connection: server.url });
+    const pool = locks.getSemaphore('pool', Number.MAX_SAFE_INTEGER);
+    const leases = [await pool.acquire(), await pool.acquire()];
+    await expect(locks.getSemaphore('pool', 2).acquire()).rejects.toMatchObject({
+      code: 'LOCK_KIND_MISMATCH',
+    });
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  it.each([
+    ['connectTimeout', { port: 1, connectTimeout: 2 ** 31 }],
+    ['commandTimeout', { port: 1, commandTimeout: Infinity }],
+    ['keepAlive', { port: 1, keepAlive: NaN }],
+    ['options.slotsRefreshTimeout', { cluster: [{ port: 1 }], options: { slotsRefreshTimeout: 1e10 } }],
+    ['options.retryDelayOnFailover', { cluster: [{ port: 1 }], options: { retryDelayOnFailover: 1e10 } }],
+    [
+      'options.redisOptions.connectTimeout',
+      { cluster: [{ port: 1 }], options: { redisOptions: { connectTimeout: 1e10 } } },
+    ],
+  ])('%s of ioredis is refused at boot where it overflows', (option, connection) => {
+    expect(() => new LockService({ connection })).toThrow(
+      expect.objectContaining({ code: 'LOCK_CONFIG', option: `connection.${option}` }),
+    );
+  });
+
+  it.each([
+    ['leaseTime', { leaseTime: Infinity }],
+    ['leaseTime', { leaseTime: 2 ** 53 }],
+    ['waitTime', { waitTime: 2 ** 53 }],
+    ['maxHoldTime', { maxHoldTime: 2 ** 53 }],
+    ['localHandoff', { localHandoff: 1_000 }],
+    ['replication.timeout', { replication: { replicas: 1, timeout: 2 ** 31 } }],
+  ])('%s of the module is refused at boot beyond what is counted exactly', (option, options) => {
+    const refused = () => new LockService({ connection: server.url, ...options });
+    expect(refused).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', option }));
+  });
+});

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { LockUnavailableError } from '../../lib/index.js';
+import { Releaser } from '../../lib/stores/releaser.js';
+import type { ReleaseReply } from '../../lib/stores/lock-store.js';
+
+const REQUEST = { name: 'a', owner: 'b:1' };
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+
+let sent: number;
+let reachable: boolean;
+let releaser: Releaser;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  sent = 0;
+  reachable = false;
+  releaser = new Releaser({
+    release: (): Promise<ReleaseReply> => {
+      sent++;
+      const error = new LockUnavailableError('a', { effect: 'refused' });
+      return reachable ? Promise.resolve('deleted') : Promise.reject(error);
+    },
+  });
+});
+
+afterEach(async () => {
+  await releaser.close();
+  jest.useRealTimers();
+});
+
+it('a hold is given up until its lease is over, a place until it has gone by itself, and not often', async () => {
+  await releaser.release(REQUEST, performance.now() + 900);
+  await jest.advanceTimersByTimeAsync(MINUTE);
+  expect(sent).toBe(3);
+
+  sent = 0;
+  const from = performance.now();
+  await releaser.release(REQUEST, from + 900, { placeUntil: from + HOUR });
+  await jest.advanceTimersByTimeAsync(MINUTE);
+  expect(sent).toBeGreaterThan(5);
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBeLessThan(80);
+  const [all] = [sent];
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBe(all);
+});
+
+it('an answer ends it, and for one that may be overtaken the end of the lease does', async () => {
+  const placeUntil = performance.now() + HOUR;
+  await releaser.release(REQUEST, performance.now() + 2_000, { placeUntil, insist: true });
+  expect(sent).toBe(1);
+  reachable = true;
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBe(4);
+
+  reachable = false;
+  await releaser.release(REQUEST, performance.now() + 2_000, { placeUntil: performance.now() + HOUR });
+  reachable = true;
+  await jest.advanceTimersByTimeAsync(250);
+  expect(sent).toBe(6);
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBe(6);
+});
+
+it('what waits to be repeated is sent at once when the store is there again', async () => {
+  const placeUntil = performance.now() + HOUR;
+  await Promise.all(
+    [1, 2].map((n) => releaser.release({ ...REQUEST, owner: `b:${String(n)}` }, 0, { placeUntil })),
+  );
+  await jest.advanceTimersByTimeAsync(10 * MINUTE);
+  sent = 0;
+  reachable = true;
+  releaser.hurry();
+  expect(sent).toBe(2);
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBe(2);
+});

@@ -1,0 +1,19 @@
+import type { Redis } from 'ioredis';
+import { LockKeys } from '../../lib/stores/redis/keys.js';
+
+/** The keys beside a lock, by the key of the lock itself. */
+export const keysBeside = (lock: string): LockKeys => new LockKeys(lock, '', '');
+
+export const fenceOf = (lock: string): string => keysBeside(lock).fence;
+
+export const queueOf = (lock: string): string => keysBeside(lock).queue;
+
+/** Of a key as a server lists it: what it is for; undefined for a lock's own. */
+export const roleOf = (key: string): string | undefined => /~ndl:([a-z]+)/.exec(key)?.[1];
+
+export const isFence = (key: string): boolean => roleOf(key) === 'fence';
+
+/** The keys of the locks that a server has, without what lies beside them. */
+export async function lockKeys(redis: Redis, pattern = 'lock:*'): Promise<string[]> {
+  return (await redis.keys(pattern)).filter((key) => roleOf(key) === undefined);
+}
