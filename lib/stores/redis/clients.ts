@@ -1,4 +1,5 @@
 import { Cluster, Redis, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from './subscriber.js';
 
 /** ms between attempts to connect: soon at first, then twice a second, for ever. */
@@ -37,7 +38,13 @@ const silenceOf = (leaseTime: number): number => Math.min(Math.max(1_000, leaseT
 export function commandClient(connection: string | RedisOptions, leaseTime: number): Redis {
   const options = bounded(silenceOf(leaseTime));
   if (typeof connection === 'string') return new Redis(connection, { ...options, lazyConnect: true });
-  return new Redis({ ...connection, ...options, lazyConnect: true, replyMapping: 'legacy' });
+  return new Redis({
+    ...connection,
+    ...sentinelOptions(connection),
+    ...options,
+    lazyConnect: true,
+    replyMapping: 'legacy',
+  });
 }
 
 /** As `commandClient`, for a cluster: its own repetitions are left to us, who know what a command means. */
@@ -61,6 +68,7 @@ export function clusterClient(nodes: ClusterNode[], options: ClusterOptions, lea
 export function subscriberClient(client: Redis): Redis {
   return client.duplicate({
     ...bounded(HEARTBEAT),
+    ...sentinelOptions(client.options, client),
     // Messages know no databases.
     db: 0,
     autoResubscribe: false,

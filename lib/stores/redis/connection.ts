@@ -27,6 +27,9 @@ const PIECE = 16;
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
 
+/** How ioredis tells that a sentinel is well, and does not watch such a master. */
+const UNKNOWN_MASTER = /invalid reply: null|No such master with that name/;
+
 /** In these a client has nothing to wait for. */
 const SETTLED = new Set(['ready', 'end']);
 
@@ -53,6 +56,8 @@ export class RedisConnection implements Deployment {
   private gathered = 0;
   private revival: NodeJS.Timeout | undefined;
   private readonly database: SelectedDatabase;
+  /** What the last sentinel has answered that could not name the master. */
+  private sentinelError: unknown;
   private readonly stopListening: () => void;
 
   constructor(
@@ -85,7 +90,13 @@ export class RedisConnection implements Deployment {
         this.revive();
       },
       error: (error: unknown) => {
-        if (client.status !== 'ready' && !this.database.isOwnBusiness(error)) state.failed(error);
+        if (client.status !== 'ready' && !this.database.isOwnBusiness(error))
+          state.failed(this.reasonOf(error));
+        // While a client asks the sentinels in turn, round after round, no connection of it is ever closed.
+        if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
+      },
+      sentinelError: (error: unknown) => {
+        this.sentinelError = error;
       },
     };
     this.stopListening = listen(client, listeners, owned);
@@ -227,6 +238,15 @@ export class RedisConnection implements Deployment {
     if (!SETTLED.has(client.status) && state.refusal === undefined) await state.news(time);
     if (client.status !== 'ready') throw this.outage();
     if (!this.database.certain) await within(Math.max(1, until - performance.now()), () => this.select());
+  }
+
+  /** The error after a round of all sentinels does not say why. */
+  private reasonOf(error: unknown): unknown {
+    const { sentinelError: told } = this;
+    this.sentinelError = undefined;
+    if (this.client.status !== 'connecting' || !(told instanceof Error)) return error;
+    if (!UNKNOWN_MASTER.test(told.message)) return told;
+    return new Error('no sentinel knows a master of this name', { cause: told });
   }
 
   /** To be on the wrong database is no better than to be nowhere. */

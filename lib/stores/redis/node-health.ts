@@ -1,6 +1,6 @@
 import type { NodeHealth } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
-import { isWithheld } from './redis-errors.js';
+import { isWithheld, reasonOf } from './redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
 
@@ -45,7 +45,7 @@ async function ping(connection: RedisConnection): Promise<Answer> {
   } catch (error) {
     // A refusal is an answer, too.
     if (!isWithheld(error)) {
-      return { latency: undefined, error: error instanceof Error ? error.message : String(error) };
+      return { latency: undefined, error: reasonOf(error) };
     }
   }
   return { latency: performance.now() - asked, error: undefined };

@@ -118,6 +118,13 @@ const isUndone = (error: unknown): boolean =>
   (isReply(error) && /^(?:NOPERM|ERR unknown command)\b/i.test(error.message)) ||
   REFUSED.has(replyCode(error) ?? '');
 
+/** In one line, for people: what is wrong, and why there is no connection. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const known = error instanceof NotConnected && error.cause instanceof Error;
+  return known ? `${error.message}: ${reasonOf(error.cause)}` : error.message;
+}
+
 /** Says in the port's words what went wrong with a command on `name`. */
 export function translate(error: unknown, name: string | undefined): Error {
   const code = replyCode(error);

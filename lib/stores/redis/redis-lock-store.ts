@@ -28,7 +28,7 @@ import type { Acquisition, Argument, Command, Deployment, Listener, Subscription
 import { FENCE_TTL, LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
-import { notALock, translate } from './redis-errors.js';
+import { notALock, reasonOf, translate } from './redis-errors.js';
 import { Renewals } from './renewals.js';
 import {
   codeOf,
@@ -253,8 +253,7 @@ export class RedisLockStore implements LockStore {
         ),
       );
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return [{ node: this.connection.node, status: 'down', latency: undefined, error: reason }];
+      return [{ node: this.connection.node, status: 'down', latency: undefined, error: reasonOf(error) }];
     }
   }
 

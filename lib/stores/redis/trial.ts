@@ -2,7 +2,7 @@ import { RESERVED, type HealthStatus } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
 import type { Deployment } from './deployment.js';
 import type { LockKeys } from './keys.js';
-import { replyCode } from './redis-errors.js';
+import { reasonOf, replyCode } from './redis-errors.js';
 import type { Replication } from './replication.js';
 import * as scripts from './script.js';
 
@@ -50,7 +50,7 @@ export class Trial {
       return { status: 'degraded', error: `its releases cannot be told, so those who wait poll: ${told}` };
     } catch (error) {
       if (replyCode(error) === 'OOM') return FULL;
-      return { status: 'down', error: error instanceof Error ? error.message : String(error) };
+      return { status: 'down', error: reasonOf(error) };
     }
   }
 

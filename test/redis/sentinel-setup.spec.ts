@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import { isLockUnavailableError, type LockEvent, type RedisConnection } from '../../lib/index.js';
+import { Cast } from '../scenarios/cast.js';
+import { runProgram } from '../scenarios/program.js';
+import { SentinelDeployment } from '../support/sentinel.js';
+import { LogLines } from './log-lines.js';
+
+const cast = new Cast();
+let deployment: SentinelDeployment;
+let logs: LogLines;
+
+beforeAll(async () => {
+  deployment = await SentinelDeployment.start();
+}, 60_000);
+
+beforeEach(() => {
+  logs = new LogLines();
+});
+
+afterEach(async () => {
+  await cast.end();
+  logs.stop();
+});
+
+afterAll(() => deployment.stop());
+
+/** The client of an application: for TypeScript the two versions are two classes. */
+function clientOf(client: object): Redis {
+  const own = client as Redis;
+  own.on('error', () => undefined);
+  cast.add(() => {
+    own.disconnect();
+  });
+  return own;
+}
+
+/** Without these the service warns of the client. */
+const CAREFUL = {
+  commandTimeout: 5_000,
+  autoResendUnfulfilledCommands: false,
+  failoverDetector: true,
+  disconnectTimeout: 0,
+};
+
+const WAYS: [string, (options: RedisOptions) => RedisConnection][] = [
+  ['options', (options) => options],
+  ['a client of ioredis 6', (options) => clientOf(new Redis({ ...CAREFUL, ...options } as object))],
+  ['a client of ioredis 5', (options) => clientOf(new Redis5({ ...CAREFUL, ...options } as object))],
+];
+
+async function deadPort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  await once(listener.close(), 'close');
+  return port;
+}
+
+const CASES: [string, RegExp, () => Promise<RedisOptions>][] = [
+  [
+    'a name that no sentinel knows',
+    /no sentinel knows/,
+    async () => ({ ...deployment.connection, name: 'other' }),
+  ],
+  [
+    'a password that no sentinel takes',
+    /WRONGPASS/,
+    async () => ({
+      ...deployment.connection,
+      sentinelUsername: 'nobody',
+      sentinelPassword: 'pass-4711-word',
+    }),
+  ],
+  [
+    'sentinels that are all dead',
+    /ECONNREFUSED|Connection is closed/,
+    async () => ({ name: 'locks', sentinels: [{ host: '127.0.0.1', port: await deadPort() }] }),
+  ],
+];
+
+describe.each(WAYS)('Sentinel by %s', (way, connect) => {
+  it.each(CASES)(
+    'with %s: one line and one event tell so, and each lock why',
+    async (_case, reason, options) => {
+      const locks = cast.service({ connection: connect(await options()), leaseTime: 6_000 });
+      const events: LockEvent[] = [];
+      locks.events$.subscribe((event) => events.push(event));
+      const error: unknown = await locks
+        .acquire('key', { waitTime: 2_000 })
+        .catch((thrown: unknown) => thrown);
+      expect(isLockUnavailableError(error)).toBe(true);
+      const cause = (error as Error).cause as Error;
+      expect(`${cause.message} ${String(cause.cause)}`).toMatch(reason);
+      const { status, nodes } = await locks.health();
+      expect([status, nodes[0]?.error]).toEqual(['down', expect.stringMatching(reason)]);
+      await sleep(500); // several rounds
+      expect(events.map(({ type }) => type)).toEqual(['disconnected']);
+      expect(logs.lines).toEqual([expect.stringMatching(reason)]);
+      expect(logs.lines[0]).toMatch(/^No connection to sentinel /);
+      expect(logs.lines[0]).not.toContain('pass-4711-word');
+      // Of its own accord ioredis does not tell why.
+      if (way === 'options') expect(logs.lines[0]).not.toContain('Connection is closed');
+    },
+  );
+});
+
+describe('One dead sentinel among live ones', () => {
+  const VERSIONS = [
+    ['of options', '({ connection })'],
+    ['of a client of ioredis 6', "({ connection: client(new (await import('ioredis')).Redis(connection)) })"],
+    [
+      'of a client of ioredis 5',
+      "({ connection: client(new (await import('ioredis-5')).Redis(connection)) })",
+    ],
+  ] as const;
+
+  // In a process of its own, because ioredis does not take an error for one that is from outside of Jest's own world.
+  it.each(VERSIONS)(
+    '%s: locks and wakes, and writes nothing',
+    async (_, options) => {
+      const connection = {
+        ...deployment.connection,
+        sentinels: [
+          { host: '127.0.0.1', port: await deadPort() },
+          ...(deployment.connection.sentinels ?? []),
+        ],
+      };
+      const program = `
+      const written = [];
+      console.error = (...parts) => written.push(parts.join(' '));
+      const connection = ${JSON.stringify(connection)};
+      const clients = [];
+      const client = (own) => { clients.push(own); own.on('error', () => undefined); return own; };
+      const [one, two] = [new LockService(${options}), new LockService(${options})];
+      const lease = await one.acquire('key');
+      const waiting = two.acquire('key');
+      while ((await one.inspect('key')).waiters.processes === 0) await new Promise(setImmediate);
+      await lease.release();
+      await (await waiting).release();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await Promise.all([one, two].map((locks) => locks.onApplicationShutdown()));
+      for (const own of clients) own.disconnect();
+      console.log(JSON.stringify(written));
+    `;
+      const output = await runProgram(program, { patience: 60_000 });
+      expect(JSON.parse(output.split('\n').at(-1) ?? '')).toEqual([]);
+    },
+    90_000,
+  );
+});
