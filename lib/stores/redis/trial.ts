@@ -73,5 +73,5 @@ const UP: Finding = { status: 'up', error: undefined };
 /** What is held goes on: a renewal or a release needs no room. */
 export const FULL: Finding = {
   status: 'degraded',
-  error: 'its memory is full: what is held is kept, but no lock can be taken',
+  error: 'its memory is full: what is held is kept, but no new lock can be taken',
 };

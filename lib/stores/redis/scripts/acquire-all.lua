@@ -56,7 +56,7 @@ local function of_elder(i)
   return not reserves or by.since < since or by.since == since and by.asker < asker
 end
 
-local held, reserved
+local held, reserved, entered
 for i = 1, locks do
   local kind = redis.call('TYPE', KEYS[3 * i - 2]).ok
   if kind ~= 'hash' and kind ~= 'none' and kind ~= 'zset' then return { -i } end
@@ -69,6 +69,8 @@ for i = 1, locks do
     if not of_elder(i) then
       redis.call('SET', turns[i], string.format('%.0f %s', since, asker), 'PX', math.max(left, 0) + GRACE)
     end
+  elseif holder then
+    entered = KEYS[3 * i - 2]
   elseif of_elder(i) then
     if redis.call('PTTL', turns[i]) > GRACE then redis.call('PEXPIRE', turns[i], GRACE) end
     reserved = reserved or { -i, redis.call('PTTL', turns[i]), false }
@@ -83,9 +85,12 @@ each_value(fences, function(i, fence)
 end)
 if queued then return { -queued, QUEUED } end
 
-for _, turn in ipairs(mine) do redis.call('DEL', turn) end
+-- As in acquire.lua.
+if entered then redis.call('PEXPIRE', entered, ARGV[2]) end
 local tokens = {}
 for i = 1, locks do
   tokens[i] = enter(KEYS[3 * i - 2], KEYS[3 * i - 1], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])
 end
+-- Only now: after a write that needs no room, what needs some would be granted where memory is full.
+for _, turn in ipairs(mine) do redis.call('DEL', turn) end
 return tokens

@@ -15,4 +15,6 @@
 
 local left, holder = in_the_way(KEYS[1], ARGV[1])
 if left then return { left, holder } end
+-- Needs no room, so that a command that is sent again is not refused where memory is full meanwhile.
+if holder then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return enter(KEYS[1], KEYS[2], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]) or { QUEUED }

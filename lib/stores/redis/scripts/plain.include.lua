@@ -3,14 +3,14 @@
 -- In place of a PTTL: a kind with a queue holds the lock, or did so last and may have waiters still. See retire.lua.
 local QUEUED = -3
 
--- Whose hold is in the way: its PTTL and its owner; nil where `owner` may enter.
+-- Whose hold is in the way: its PTTL and its owner; nil where `owner` may enter, and whether it is in already.
 local function in_the_way(lock, owner)
   -- Mostly it is free: that is the first question.
   local fields = redis.pcall('HLEN', lock)
   if fields == 0 then return nil end
   if type(fields) == 'table' and redis.call('TYPE', lock).ok == 'zset' then return QUEUED end
   -- A key of any other type is an error here.
-  if redis.call('HEXISTS', lock, owner) == 1 then return nil end
+  if redis.call('HEXISTS', lock, owner) == 1 then return nil, true end
   return redis.call('PTTL', lock), redis.call('HKEYS', lock)[1]
 end
 

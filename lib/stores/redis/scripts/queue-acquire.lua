@@ -31,9 +31,12 @@ if used and (used ~= kind or places ~= capacity) and in_use() then
   if in_use() then return { -1, used, places } end
 end
 
-local function enter(deadline)
-  redis.call('ZREM', KEYS[2], entry)
+-- After its first write a script is not refused any more because memory is full. One that has the lock already, or whose
+-- turn it is, leaves the queue first, and gets what it has been promised. A new one begins with what needs room.
+local function enter(deadline, waited)
+  if waited then redis.call('ZREM', KEYS[2], entry) end
   hold(member, math.max(deadline or 0, now + lease))
+  if not waited then redis.call('ZREM', KEYS[2], entry) end
   -- A claim has its token already, and it may be in use.
   if deadline and last_owner == owner then
     keep_fence(stay)
@@ -46,32 +49,34 @@ end
 
 local function own_deadline() return redis.call('ZSCORE', KEYS[1], member) end
 local deadline = first == member and ends or second and own_deadline()
-if deadline then return enter(tonumber(deadline)) end
+if deadline then return enter(tonumber(deadline), true) end
 
 -- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over.
 local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
 if head and head ~= entry and admits(string.sub(head, 1, 1), kind, capacity) then
   advance(kind, capacity, channel, stay)
   deadline = own_deadline()
-  if deadline then return enter(tonumber(deadline)) end
+  if deadline then return enter(tonumber(deadline), true) end
   head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
 end
 
 -- Whoever reads beside its own write hold passes those who wait: it is what they wait for.
 if (not head or head == entry or beside ~= '') and admits(mode, kind, capacity, beside) then
-  local reply = enter()
+  local reply = enter(nil, head == entry)
   -- It has looked by itself, so nobody has told those behind it, some of whom may enter too.
   if head == entry then advance(kind, capacity, channel, stay) end
   return reply
 end
 
-local arrival = redis.call('ZSCORE', KEYS[2], entry) or tonumber(ARGV[7])
+local stands = redis.call('ZSCORE', KEYS[2], entry)
+local arrival = tonumber(stands or ARGV[7])
 if ARGV[6] == '1' then
   if arrival == 0 then
     local latest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
     arrival = math.max(micros, latest and latest + 1 or 0)
   end
-  redis.call('ZADD', KEYS[2], arrival, entry)
+  -- One that stands there needs no room, and is not refused for lack of it.
+  if not stands then redis.call('ZADD', KEYS[2], arrival, entry) end
   -- The queue outlives whom it waits for.
   redis.call('PEXPIRE', KEYS[2], lease + stay + math.max(in_the_way('x') - now, 0))
 end
@@ -81,4 +86,4 @@ local rank = redis.call('ZRANK', KEYS[2], entry) or 0
 -- Whoever is further back is told when it becomes the head. It looks by itself when a claim of those ahead would be
 -- over: they may all be dead. Not all who wait at once, though.
 local look = math.max(ends_at - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0)
-return { 0, now, server(), look, tonumber(arrival), holder or false }
+return { 0, now, server(), look, arrival, holder or false }

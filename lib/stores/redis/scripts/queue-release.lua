@@ -24,6 +24,8 @@ end
 -- Under another owner, whom a renewal that comes late does not know. First, so that the key stays: in a slot that is on
 -- the move, one that is gone cannot be made anew.
 if ARGV[5] ~= '0' and redis.call('ZSCORE', KEYS[1], member) then
+  -- Needs no room, and lets what follows be written where memory is full. The end is set anew below.
+  redis.call('PEXPIREAT', KEYS[1], now + ARGV[5])
   hold(ARGV[2] .. 'kept:' .. ARGV[1], now + ARGV[5])
   keep_fence(ARGV[7])
 end

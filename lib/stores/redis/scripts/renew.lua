@@ -18,9 +18,13 @@ local function renew_queued(key, owner, lease)
     local deadline = tonumber(redis.pcall('ZSCORE', key, mode .. owner) or 0)
     if deadline and deadline > now then
       if lease == 0 then return 1 end
-      redis.call('ZADD', key, string.format('%.0f', math.max(deadline, now + lease)), mode .. owner)
+      local longer = math.max(deadline, now + lease)
       -- As a number: the text of a score may have an exponent.
-      redis.call('PEXPIREAT', key, tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]))
+      local latest = tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+      -- The key's own end comes first, which needs no room: after a first write, a server that is out of memory lets the
+      -- hold's be written too.
+      redis.call('PEXPIREAT', key, math.max(latest, longer))
+      redis.call('ZADD', key, string.format('%.0f', longer), mode .. owner)
       return 1
     end
   end
