@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import { describeClients } from './store-suite/clients.js';
 import { describeGroups } from './store-suite/groups.js';
 import { describePlain } from './store-suite/plain.js';
 import { describeQueues } from './store-suite/queues.js';
@@ -17,7 +17,7 @@ export function describeLockStore(
   createPlace: () => Promise<StorePlace>,
   { queues = true }: { queues?: boolean } = {},
 ): void {
-  const { describe, it, beforeAll, afterAll } = words();
+  const { describe, beforeAll, afterAll } = words();
 
   describe(`lock store: ${title}`, () => {
     const stage = new Stage(createPlace);
@@ -32,13 +32,10 @@ export function describeLockStore(
       describe('queue', () => {
         describeQueues(stage);
       });
-    } else {
-      it('says why it has no kinds with a queue', () => {
-        const { noQueues } = stage.store;
-        assert.ok(noQueues !== undefined && noQueues.length > 0);
-        return Promise.resolve();
-      });
     }
+    describe('client', () => {
+      describeClients(stage, queues);
+    });
     describe('under a LockService', () => {
       describeServices(stage, queues);
     });

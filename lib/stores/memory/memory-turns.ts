@@ -34,7 +34,8 @@ export class MemoryTurns {
     if (reservation === undefined) return 0;
     const found = now();
     reservation.expiresAt = Math.min(reservation.expiresAt, found + GRACE);
-    return Math.max(0, reservation.expiresAt - found);
+    // The sum and the difference of two times may be off by a rounding.
+    return Math.min(GRACE, Math.max(0, reservation.expiresAt - found));
   }
 
   /**

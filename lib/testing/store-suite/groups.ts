@@ -40,12 +40,35 @@ export function describeGroups(stage: Stage): void {
     }
   });
 
+  it('grants all of them for the lease, and not longer', async () => {
+    const names = freshNames(2);
+    const before = performance.now();
+    assert.ok((await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: 150 })).granted);
+    for (const name of names) {
+      await until(async () => (await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
+      assert.ok(performance.now() - before >= 149, 'granted before the lease was over');
+    }
+  });
+
+  it('gives the tokens in the order of the names', async () => {
+    const names = freshNames(3);
+    const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE });
+    assert.ok(reply.granted);
+    for (const [n, name] of names.entries()) {
+      // Of several nodes one may have given a greater one that nobody has got.
+      assert.ok(
+        ((await stage.other.inspect(name))?.fencingToken ?? 0) >= (reply.fencingTokens[n] ?? Infinity),
+      );
+    }
+  });
+
   it('takes none when one is busy, and says which, for how long at most, and by whom', async () => {
     const names = freshNames(3);
     await stage.other.acquire({ name: names[1] ?? '', owner: 'b:1', leaseTime: LEASE });
     const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE * 10 });
     assert.ok(!reply.granted);
     assert.equal(reply.name, names[1]);
+    for (const other of reply.others ?? []) assert.ok(other !== reply.name && names.includes(other), other);
     assert.equal(reply.holder, 'b:1');
     assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
     assert.deepEqual(await owners(names), [undefined, 'b:1', undefined]);
@@ -101,6 +124,14 @@ export function describeGroups(stage: Stage): void {
     assert.ok(again.granted, 'a turn that was taken is over');
   });
 
+  it('reserves nothing for one that has not been refused for long', async () => {
+    const names = freshNames(2);
+    await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: LEASE });
+    assert.ok(!(await stage.store.acquireAll(wants(names, 'young'))).granted);
+    await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
+    assert.ok((await stage.store.acquireAll(wants(names, 'other'))).granted);
+  });
+
   it('gives the turn to the asker that has been refused for longest, whoever has reserved first', async () => {
     for (const order of ['younger first', 'elder first']) {
       const names = freshNames(2);
@@ -148,7 +179,8 @@ export function describeGroups(stage: Stage): void {
       leastToken: far,
     });
     assert.ok(reply.granted && (reply.fencingTokens[0] ?? 0) >= far);
-    const more = far + 1_000;
+    // Further than the next token would lie by itself.
+    const more = far + 60_000_000;
     assert.ok(
       tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, leastToken: more })) >= more,
     );

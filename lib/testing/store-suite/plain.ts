@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { QueueMessage } from '../../stores/lock-store.js';
-import { LEASE, type Stage, tokenOf, until, words } from './stage.js';
+import type { AcquireReply, QueueMessage } from '../../stores/lock-store.js';
+import { assertMessage, LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
 
 /** The plain lock, and what all kinds share. */
 export function describePlain(stage: Stage): void {
@@ -154,6 +154,28 @@ export function describePlain(stage: Stage): void {
       assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
     });
 
+    it('keeps the lock for as long as it is told to: from everybody, and not longer', async () => {
+      const name = stage.freshName();
+      const last = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+      const before = performance.now();
+      assert.equal(await stage.store.release({ name, owner: 'a:1', keepFor: 300 }), 'released');
+      for (const owner of ['b:1', 'a:1']) {
+        const reply = await stage.other.acquire({ name, owner, leaseTime: LEASE });
+        assert.ok(!reply.granted, `${owner} got it`);
+        assert.ok(reply.retryAfter > 0 && reply.retryAfter <= 300, String(reply.retryAfter));
+      }
+      const [renewal] = stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE }]);
+      assert.notEqual(await renewal, 'held');
+      assert.notEqual(await stage.store.release({ name, owner: 'a:1' }), 'released', 'it was sent twice');
+      let reply: AcquireReply | undefined;
+      await until(async () => {
+        reply = await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE });
+        return reply.granted;
+      });
+      assert.ok(performance.now() - before >= 299, 'granted too soon');
+      assert.ok(reply !== undefined && tokenOf(reply) > last);
+    });
+
     it('by force, frees a lock whoever has it', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
@@ -177,6 +199,31 @@ export function describePlain(stage: Stage): void {
       await until(() => lost().length > 0);
       assert.deepEqual(new Set(lost()), new Set(['holder:2']));
       subscription.close();
+    });
+
+    it('tells each client what concerns it, and one that has closed nothing', async () => {
+      const heard = { x: [] as QueueMessage[], y: [] as QueueMessage[], z: [] as QueueMessage[] };
+      const [x, y, z] = await Promise.all([
+        stage.store.listen('x', (message) => heard.x.push(message)),
+        stage.store.listen('y', (message) => heard.y.push(message)),
+        stage.other.listen('z', (message) => heard.z.push(message)),
+      ]);
+      const lose = async (owner: string) => {
+        const name = stage.freshName();
+        tokenOf(await stage.store.acquire({ name, owner, leaseTime: LEASE }));
+        await stage.other.forceRelease(name);
+      };
+      z.close();
+      heard.z.length = 0;
+      for (const owner of ['z:1', 'x:1', 'y:1']) await lose(owner);
+      await until(() => [heard.x, heard.y].every((messages) => messages.some(({ type }) => type === 'lost')));
+      await sleep(20);
+      for (const client of ['x', 'y'] as const) {
+        for (const message of heard[client]) assertMessage(message, client);
+      }
+      assert.deepEqual(heard.z, []);
+      x.close();
+      y.close();
     });
   });
 
@@ -231,6 +278,21 @@ export function describePlain(stage: Stage): void {
       subscription.close();
     });
 
+    it('tells of its own name only', async () => {
+      const [name, another] = [stage.freshName(), stage.freshName()];
+      const woken: string[] = [];
+      const subscriptions = await Promise.all(
+        [name, another].map((each) => stage.other.subscribe(each, () => woken.push(each))),
+      );
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+      woken.length = 0;
+      await stage.store.release({ name, owner: 'a:1' });
+      await until(() => woken.includes(name));
+      await sleep(20);
+      assert.deepEqual(new Set(woken), new Set([name]));
+      for (const subscription of subscriptions) subscription.close();
+    });
+
     it('goes on for the others when one closes, and is silent for the one that did', async () => {
       const name = stage.freshName();
       const woken = new Set<string>();
@@ -259,12 +321,19 @@ export function describePlain(stage: Stage): void {
     assert.equal(holder?.owner, 'a:1');
     assert.ok(Math.abs((holder.since ?? 0) - Date.now()) < 60_000, String(holder.since));
     assert.ok(holder.remainingTime <= LEASE && holder.remainingTime > LEASE / 2);
+    assert.equal(holder.mode, 'exclusive');
+    assert.equal(stored.kind, 'lock');
+    assert.deepEqual(stored.queue, []);
   });
 
-  it('reports the health of its nodes', async () => {
-    const { status, nodes } = await stage.store.health();
-    assert.equal(status, 'up');
-    assert.ok(nodes.length > 0);
-    for (const node of nodes) assert.equal(node.status, 'up', node.error);
+  it('inspects how many listen for the release', async () => {
+    const name = stage.freshName();
+    await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+    const listeners = async () => (await stage.store.inspect(name))?.listeners ?? NaN;
+    assert.equal(await listeners(), 0);
+    const subscription = await stage.other.subscribe(name, () => undefined);
+    await until(async () => (await listeners()) === 1);
+    subscription.close();
+    await until(async () => (await listeners()) === 0);
   });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isLockKindMismatchError } from '../../lock.errors.js';
 import { CLAIM, type QueueMessage, type QueueTerms } from '../../stores/lock-store.js';
-import { LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
+import { assertMessage, LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
 
 /** The kinds with a queue. */
 export function describeQueues(stage: Stage): void {
@@ -16,7 +16,16 @@ export function describeQueues(stage: Stage): void {
   /** Hears what the store tells the client. */
   const hearing = async (client: string) => {
     const heard: QueueMessage[] = [];
-    const subscription = await stage.other.listen(client, (message) => heard.push(message));
+    const faults: unknown[] = [];
+    const subscription = await stage.other.listen(client, (message) => {
+      heard.push(message);
+      try {
+        assertMessage(message, client);
+      } catch (fault) {
+        faults.push(fault);
+      }
+    });
+    assert.ok(subscription.active);
     const granted = (owner: string) =>
       until(() => heard.some((message) => message.type === 'granted' && message.owner === owner));
     return {
@@ -24,6 +33,7 @@ export function describeQueues(stage: Stage): void {
       granted,
       close: () => {
         subscription.close();
+        for (const fault of faults) throw fault;
       },
     };
   };
@@ -76,6 +86,102 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ name, owner: holder, queue: FAIR });
     client.close();
     assert.equal(await stage.store.inspect(name), null);
+  });
+
+  it('only asks for who names no place, and tells who stands who is in the way, and for how long', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const enter = (owner: string, terms: typeof ASK | typeof STAND) =>
+      stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...terms } });
+    tokenOf(await enter('a:1', ASK));
+    const queue = async () => (await stage.store.inspect(name))?.queue ?? [];
+    const asked = await enter('b:1', ASK);
+    assert.ok(!asked.granted && asked.arrival === undefined);
+    assert.deepEqual(await queue(), []);
+    const stood = await enter('b:1', STAND);
+    for (const reply of [asked, stood]) {
+      assert.ok(!reply.granted);
+      assert.equal(reply.holder, 'a:1');
+      assert.ok(reply.retryAfter > 0 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+    }
+    const [place] = await queue();
+    assert.deepEqual([place?.owner, place?.mode], ['b:1', 'exclusive']);
+    assert.ok(Math.abs((place?.since ?? 0) - Date.now()) < 60_000, String(place?.since));
+    const [holder] = (await stage.store.inspect(name))?.holders ?? [];
+    assert.equal(holder?.mode, 'exclusive');
+    assert.ok(Math.abs((holder.since ?? Date.now()) - Date.now()) < 60_000, String(holder.since));
+    for (const owner of ['b:1', 'a:1']) await stage.other.release({ name, owner, queue: FAIR });
+    client.close();
+  });
+
+  it('grants a waiter no more than a claim, which its renewal makes a lease', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const remaining = async () => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+    await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+    for (const owner of ['b:1', 'b:2']) {
+      await stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+    }
+    await stage.store.release({ name, owner: 'a:1', queue: FAIR });
+    await client.granted('b:1');
+    const claim = await remaining();
+    assert.ok(claim > 0 && claim <= CLAIM, String(claim));
+    // Its owner is silent, so the claim ends and the next one gets in by looking.
+    const next = { name, owner: 'b:2', leaseTime: LEASE, queue: { ...FAIR, ...STAND } };
+    await until(async () => (await stage.other.acquire(next)).granted);
+    assert.equal(await stage.other.renew([{ name, owner: 'b:1', leaseTime: LEASE }])[0], 'taken');
+    await stage.other.acquire({ name, owner: 'b:3', leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+    await stage.other.release({ name, owner: 'b:2', queue: FAIR });
+    await client.granted('b:3');
+    assert.equal(await stage.other.renew([{ name, owner: 'b:3', leaseTime: LEASE }])[0], 'held');
+    assert.ok((await remaining()) > CLAIM);
+    await stage.other.release({ name, owner: 'b:3', queue: FAIR });
+    client.close();
+  });
+
+  it('tells who has become the next, and within which time to look again', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const enter = (owner: string, leaseTime: number) =>
+      stage.store.acquire({ name, owner, leaseTime, queue: { ...READ, ...ASK } });
+    await enter('a:1', 1_000);
+    await enter('a:2', LEASE);
+    await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE, queue: { ...WRITE, ...STAND } });
+    await stage.store.release({ name, owner: 'a:2', queue: READ });
+    const next = () => client.heard.find(({ type }) => type === 'next');
+    await until(() => next() !== undefined);
+    const message = next();
+    assert.ok(message?.type === 'next' && message.owner === 'b:1');
+    assert.ok(message.within > 0 && message.within <= 1_000, String(message.within));
+    await stage.store.release({ name, owner: 'a:1', queue: READ });
+    await client.granted('b:1');
+    await stage.other.release({ name, owner: 'b:1', queue: WRITE });
+    client.close();
+  });
+
+  it('keeps a hold for as long as its release says, from those who wait, too', async () => {
+    const [name, permits] = [stage.freshName(), stage.freshName()];
+    const client = await hearing('b');
+    const enter = (owner: string, terms: QueueTerms, of = name) =>
+      stage.other.acquire({ name: of, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
+    await enter('a:1', FAIR);
+    await enter('b:1', FAIR);
+    const before = performance.now();
+    const kept = await stage.store.release({ name, owner: 'a:1', keepFor: 300, queue: FAIR });
+    assert.equal(kept, 'released');
+    await until(async () => (await enter('b:1', FAIR)).granted);
+    assert.ok(performance.now() - before >= 299, 'granted too soon');
+    await stage.other.release({ name, owner: 'b:1', queue: FAIR });
+
+    for (const owner of ['a:1', 'a:2']) await enter(owner, SEMAPHORE, permits);
+    const again = performance.now();
+    await stage.store.release({ name: permits, owner: 'a:1', keepFor: 300, queue: SEMAPHORE });
+    await until(async () => (await enter('b:2', SEMAPHORE, permits)).granted);
+    assert.ok(performance.now() - again >= 299, 'granted too soon');
+    for (const owner of ['a:2', 'b:2']) {
+      await stage.store.release({ name: permits, owner, queue: SEMAPHORE });
+    }
+    client.close();
   });
 
   it('keeps the place of an owner that asks again, or comes back to it', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AcquireReply, LockStore } from '../../stores/lock-store.js';
+import type { AcquireReply, LockStore, QueueMessage } from '../../stores/lock-store.js';
 
 /** A place where locks live, reached by any number of stores as by so many processes. */
 export interface StorePlace {
@@ -71,6 +71,21 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
     assert.ok(performance.now() < end, `still false after 5 s: ${String(condition)}`);
     await sleep(5);
   }
+}
+
+/** Whatever a client is told is of one of its own owners, and has what its type says. */
+export function assertMessage(message: QueueMessage, client: string): void {
+  const { type, owner } = message;
+  assert.ok(['lost', 'granted', 'next', 'missed'].includes(type), type);
+  if (type !== 'missed' || owner !== undefined) {
+    assert.ok(owner?.startsWith(`${client}:`) === true, `${client} was told of ${String(owner)}`);
+  }
+  if (type === 'granted') {
+    assert.ok(Number.isSafeInteger(message.fencingToken), String(message.fencingToken));
+    const age = performance.now() - message.grantedAt;
+    assert.ok(age >= 0 && age < LEASE, `granted ${String(age)} ms ago`);
+  }
+  if (type === 'next') assert.ok(message.within >= 0 && message.within < Infinity, String(message.within));
 }
 
 export function tokenOf(reply: AcquireReply): number {

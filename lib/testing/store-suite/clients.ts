@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import type { ConnectionChange, NodeHealth, StoreWarning } from '../../stores/lock-store.js';
+import { LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
+
+/** What a client of the place says of itself and of the servers, and how it ends. */
+export function describeClients(stage: Stage, queues: boolean): void {
+  const { it } = words();
+
+  it('says that it has the kinds with a queue, or why it has none', () => {
+    const { noQueues } = stage.store;
+    if (queues) assert.equal(noQueues, undefined);
+    else assert.ok(noQueues !== undefined && noQueues.length > 0);
+    return Promise.resolve();
+  });
+
+  it('says which server answers for a name, always the same', () => {
+    const name = stage.freshName();
+    const nodes = [stage.store, stage.store, stage.other].map((store) => store.nodeOf?.(name) ?? '');
+    assert.equal(typeof nodes[0], 'string');
+    assert.equal(new Set(nodes).size, 1, nodes.join());
+    return Promise.resolve();
+  });
+
+  it('reports the health of its nodes, however thoroughly it is asked', async () => {
+    for (const depth of [undefined, 'look', 'try'] as const) {
+      const { status, nodes, warnings } = await stage.store.health(depth);
+      assert.equal(status, 'up', depth);
+      assert.ok(nodes.length > 0);
+      for (const node of nodes) {
+        assert.equal(node.status, 'up', node.error);
+        assert.equal(node.error, undefined);
+        assertNode(node);
+      }
+      assert.ok(Array.isArray(warnings));
+      for (const { code, node, message } of warnings as readonly StoreWarning[]) {
+        for (const text of [code, node, message]) assertText(text);
+      }
+    }
+  });
+
+  it('tells of connections only what is so', async () => {
+    const changes: ConnectionChange[] = [];
+    const client = stage.open();
+    client.onConnectionChange((change) => changes.push(change));
+    const request = { name: stage.freshName(), owner: 'a:1', leaseTime: LEASE };
+    tokenOf(await client.acquire(request));
+    await client.release(request);
+    await sleep(20);
+    // A copy: what is told of the end is no matter here.
+    const told = [...changes];
+    await client.close();
+    for (const { node, connected, first, error } of told) {
+      assertText(node);
+      assert.equal(connected, true, 'the servers are up');
+      assert.ok(first === undefined || typeof first === 'boolean');
+      assert.equal(error, undefined);
+    }
+  });
+
+  it('ends alone: its locks stay, and the others go on', async () => {
+    const [name, free] = [stage.freshName(), stage.freshName()];
+    const client = stage.open();
+    const woken = new Set<string>();
+    const theirs = await stage.other.subscribe(free, () => woken.add('theirs'));
+    const own = await client.subscribe(free, () => woken.add('own'));
+    tokenOf(await client.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+    tokenOf(await stage.other.acquire({ name: free, owner: 'b:1', leaseTime: LEASE }));
+    await ends(client.close());
+    await ends(client.close());
+    woken.clear();
+    assert.equal((await stage.other.inspect(name))?.holders[0]?.owner, 'a:1');
+    assert.equal(await stage.other.release({ name: free, owner: 'b:1' }), 'released');
+    await until(() => woken.has('theirs'));
+    await sleep(20);
+    // One object for all is everybody's client, and hears for those who are left.
+    if (client !== stage.other) assert.ok(!woken.has('own'), 'a client that is closed hears nothing');
+    own.close();
+    theirs.close();
+    assert.equal(await stage.other.release({ name, owner: 'a:1' }), 'released');
+  });
+}
+
+async function ends(promise: Promise<void>): Promise<void> {
+  assert.equal(await Promise.race([promise.then(() => 'ended'), sleep(5_000)]), 'ended');
+}
+
+const assertText = (value: unknown): void => {
+  assert.ok(typeof value === 'string' && value.length > 0, `expected a text, found ${String(value)}`);
+};
+
+/** What a node does not tell is undefined; what it tells is of use. */
+function assertNode(node: NodeHealth): void {
+  assertText(node.node);
+  const count = (value: unknown) => Number.isFinite(value) && (value as number) >= 0;
+  const text = (value: unknown) => typeof value === 'string' && value.length > 0;
+  const flag = (value: unknown) => typeof value === 'boolean';
+  const told = (value: object, rules: Readonly<Record<string, (value: unknown) => boolean>>): void => {
+    for (const [field, rule] of Object.entries(rules)) {
+      const found = (value as Record<string, unknown>)[field];
+      assert.ok(found === undefined || rule(found), `${field} is ${String(found)}`);
+    }
+  };
+  told(node, {
+    latency: count,
+    subscriber: flag,
+    runId: text,
+    version: text,
+    role: (role) => role === 'master' || role === 'replica',
+    replicas: Array.isArray,
+    clockOffset: Number.isFinite,
+    evictionPolicy: text,
+    persistence: (value) => typeof value === 'object',
+    uptime: count,
+    quarantine: count,
+  });
+  for (const replica of node.replicas ?? []) {
+    assertText(replica.node);
+    assert.equal(typeof replica.online, 'boolean');
+    told(replica, { lag: count, behind: count });
+  }
+  if (node.persistence === undefined) return;
+  for (const field of ['appendOnly', 'failing'] as const) assert.ok(flag(node.persistence[field]), field);
+  told(node.persistence, { lastSave: count });
+}

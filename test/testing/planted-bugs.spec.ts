@@ -1,0 +1,131 @@
+/**
+ * The suite for the authors of stores is worth what it catches (pitfall 68): a bug for each member and each field of the
+ * port is planted into a store that passes, and the test that it names has to fail.
+ */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { type LockStore, MemoryLockStore, type Subscription } from '../../lib/index.js';
+import { describeLockStore, type StorePlace } from '../../lib/testing/describe-lock-store.js';
+import { type Bug, PLANTED_BUGS } from './planted-bugs.js';
+
+/** One client of a memory store, as a process would be: what it has subscribed to ends with it. */
+function clientOf(store: MemoryLockStore, bug: Bug): LockStore {
+  const subscriptions = new Set<Subscription>();
+  const kept = async (opening: Promise<Subscription>) => {
+    const subscription = await opening;
+    subscriptions.add(subscription);
+    return subscription;
+  };
+  const members = (own: Partial<LockStore>, of: LockStore): LockStore =>
+    new Proxy(of, {
+      get: (target, member) => {
+        if (member in own) return Reflect.get(own, member) as unknown;
+        const value: unknown = Reflect.get(target, member);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+  const client = members(
+    {
+      subscribe: (name, onWake) => kept(store.subscribe(name, onWake)),
+      listen: (name, onMessage) => kept(store.listen(name, onMessage)),
+      close: () => {
+        for (const subscription of subscriptions) subscription.close();
+        return Promise.resolve();
+      },
+    },
+    store,
+  );
+  return members(bug(client), client);
+}
+
+const placeWith = (bug: Bug) => (): Promise<StorePlace> => {
+  const store = new MemoryLockStore();
+  return Promise.resolve({ open: () => clientOf(store, bug), close: () => Promise.resolve() });
+};
+
+describeLockStore(
+  'memory, a client for each process',
+  placeWith(() => ({})),
+);
+
+/** The suite for a store with a bug, collected instead of run. */
+function suiteFor(bug: Bug, queues: boolean) {
+  const tests = new Map<string, () => Promise<void>>();
+  let set = () => Promise.resolve();
+  const words = {
+    describe: (_: string, body: () => void) => {
+      body();
+    },
+    it: (title: string, body: () => Promise<void>) => {
+      tests.set(title, body);
+    },
+    beforeAll: (body: () => Promise<void>) => {
+      set = body;
+    },
+    // How it ends is no matter: a bug may be in that.
+    afterAll: () => undefined,
+  };
+  const globals = globalThis as unknown as Record<string, unknown>;
+  const before = Object.keys(words).map((word) => [word, globals[word]] as const);
+  Object.assign(globals, words);
+  try {
+    describeLockStore('with a bug', placeWith(bug), { queues });
+  } finally {
+    Object.assign(globals, Object.fromEntries(before));
+  }
+  return { tests, set };
+}
+
+const fails = (test: () => Promise<void>): Promise<boolean> =>
+  Promise.resolve()
+    .then(test)
+    .then(
+      () => false,
+      () => true,
+    );
+
+describe('describeLockStore', () => {
+  // Most of a test is waiting.
+  it.concurrent.each(PLANTED_BUGS.map((planted) => [planted.of, planted.wrong, planted] as const))(
+    'catches: %s %s',
+    async (_, __, { caughtBy, bug, withoutQueues }) => {
+      // Too early is found by looking in time, which a machine with much to do may miss.
+      for (let look = 1; look <= 3; look++) {
+        const { tests, set } = suiteFor(bug, withoutQueues !== true);
+        const named = [...tests].filter(([title]) => title.includes(caughtBy));
+        expect(named).toHaveLength(1);
+        await set();
+        if (await fails(named[0]![1])) return;
+      }
+      throw new Error('The test passes with the bug');
+    },
+    30_000,
+  );
+
+  it('has a bug planted for every member and every field of the port', () => {
+    const planted = new Set(PLANTED_BUGS.map(({ of }) => of));
+    expect(membersOfThePort().filter((member) => !planted.has(member))).toEqual([]);
+  });
+});
+
+/** `Type.member` for everything that the port declares, nested objects included; the name alone for a choice of texts. */
+function membersOfThePort(): string[] {
+  const path = new URL('../../lib/stores/lock-store.ts', import.meta.url);
+  const file = ts.createSourceFile('port', readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
+  const found = new Set<string>();
+  for (const statement of file.statements) {
+    if (!ts.isInterfaceDeclaration(statement) && !ts.isTypeAliasDeclaration(statement)) continue;
+    const type = statement.name.text;
+    const before = found.size;
+    const visit = (node: ts.Node): void => {
+      if (ts.isPropertySignature(node) || ts.isMethodSignature(node)) {
+        found.add(`${type}.${(node.name as ts.Identifier).text}`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(statement);
+    if (found.size === before && type !== 'HealthStatus') found.add(type);
+  }
+  return [...found];
+}

@@ -1,0 +1,763 @@
+import type {
+  AcquireAllReply,
+  AcquireReply,
+  LockStore,
+  QueueMessage,
+  StoredLock,
+  StoreHealth,
+  Subscription,
+  Turn,
+} from '../../lib/index.js';
+
+/** What a store with a bug does otherwise than the one that it is made of. */
+export type Bug = (store: LockStore) => Partial<LockStore>;
+
+/** A member or a field of the port, what is wrong with it, and the test of the suite that has to fail. */
+export interface PlantedBug {
+  readonly of: string;
+  readonly wrong: string;
+  readonly caughtBy: string;
+  readonly bug: Bug;
+  /** Of a store without the kinds with a queue. */
+  readonly withoutQueues?: true;
+}
+
+const bugs: PlantedBug[] = [];
+const plant = (of: string, wrong: string, caughtBy: string, bug: Bug) =>
+  bugs.push({ of, wrong, caughtBy, bug });
+
+type Granted = Extract<AcquireReply, { granted: true }>;
+type Busy = Extract<AcquireReply, { granted: false }>;
+type AllGranted = Extract<AcquireAllReply, { granted: true }>;
+type AllBusy = Extract<AcquireAllReply, { granted: false }>;
+
+const granted =
+  (change: (reply: Granted) => Partial<Granted>): Bug =>
+  (store) => ({
+    acquire: async (request) => {
+      const reply = await store.acquire(request);
+      return reply.granted ? { ...reply, ...change(reply) } : reply;
+    },
+  });
+const busy =
+  (change: (reply: Busy) => object): Bug =>
+  (store) => ({
+    acquire: async (request) => {
+      const reply = await store.acquire(request);
+      return reply.granted ? reply : { ...reply, ...change(reply) };
+    },
+  });
+const allGranted =
+  (change: (reply: AllGranted) => Partial<AllGranted>): Bug =>
+  (store) => ({
+    acquireAll: async (request) => {
+      const reply = await store.acquireAll(request);
+      return reply.granted ? { ...reply, ...change(reply) } : reply;
+    },
+  });
+const allBusy =
+  (change: (reply: AllBusy) => object): Bug =>
+  (store) => ({
+    acquireAll: async (request) => {
+      const reply = await store.acquireAll(request);
+      return reply.granted ? reply : { ...reply, ...change(reply) };
+    },
+  });
+const withTurn =
+  (change: (turn: Turn) => Turn | undefined): Bug =>
+  (store) => ({
+    acquireAll: (request) => store.acquireAll({ ...request, turn: request.turn && change(request.turn) }),
+  });
+const stored =
+  (change: (lock: StoredLock) => object): Bug =>
+  (store) => ({
+    inspect: async (name) => {
+      const lock = await store.inspect(name);
+      return lock === null ? null : { ...lock, ...change(lock) };
+    },
+  });
+const told =
+  (change: (message: QueueMessage) => object | undefined): Bug =>
+  (store) => ({
+    listen: (client, onMessage) =>
+      store.listen(client, (message) => {
+        const changed = change(message);
+        if (changed !== undefined) onMessage({ ...message, ...changed });
+      }),
+  });
+const health =
+  (change: (health: StoreHealth) => object): Bug =>
+  (store) => ({
+    health: async () => {
+      const now = await store.health();
+      return { ...now, ...change(now) };
+    },
+  });
+const closing = (all: readonly Subscription[]) => () => {
+  for (const subscription of all) subscription.close();
+};
+/** The request without one of its fields. */
+const without = <T extends object>(request: T, field: keyof T): T => ({ ...request, [field]: undefined });
+const node = (wrong: object): Bug =>
+  health(({ nodes }) => ({ nodes: nodes.map((each) => ({ ...each, ...wrong })) }));
+
+// The store itself.
+
+bugs.push({
+  of: 'LockStore.noQueues',
+  wrong: 'gives no reason',
+  caughtBy: 'says that it has the kinds with a queue, or why it has none',
+  bug: () => ({ noQueues: '' }),
+  withoutQueues: true,
+});
+plant(
+  'LockStore.noQueues',
+  'gives a reason where it has them',
+  'says that it has the kinds with a queue, or why it has none',
+  () => ({ noQueues: 'too hard' }),
+);
+plant('LockStore.acquire', 'grants it to everybody', 'grants it to one of many', () => ({
+  acquire: () => Promise.resolve({ granted: true, fencingToken: Date.now() }),
+}));
+plant('LockStore.acquireAll', 'takes what is free, one by one', 'takes none when one is busy', (store) => ({
+  acquireAll: async (request) => {
+    const fencingTokens: number[] = [];
+    for (const name of request.names) {
+      const reply = await store.acquire({ ...request, name });
+      if (!reply.granted) return { ...reply, name };
+      fencingTokens.push(reply.fencingToken);
+    }
+    return { granted: true, fencingTokens };
+  },
+}));
+let places = 0;
+plant('LockStore.placeOf', 'says another place each time', 'says of every name where it lives', () => ({
+  placeOf: () => String(++places),
+}));
+let nodes = 0;
+plant('LockStore.nodeOf', 'says another node each time', 'says which server answers for a name', () => ({
+  nodeOf: () => String(++nodes),
+}));
+plant('LockStore.renew', 'forgets all but the first', 'answers for each hold by itself', (store) => ({
+  renew: (holds) => {
+    const [first = Promise.resolve('deleted' as const)] = store.renew(holds.slice(0, 1));
+    return holds.map(() => first);
+  },
+}));
+plant('LockStore.renew', 'makes a hold shorter', 'never makes one shorter', (store) => ({
+  renew: (holds) =>
+    holds.map(async (hold) => {
+      await store.release(hold);
+      await store.acquire(hold);
+      return 'held' as const;
+    }),
+}));
+plant(
+  'LockStore.release',
+  'releases what another holds',
+  'changes nothing when a stranger asks',
+  (store) => ({
+    release: async (request) => ((await store.forceRelease(request.name)) ? 'released' : 'deleted'),
+  }),
+);
+plant('LockStore.leaveTurns', 'does nothing', 'gives up a turn at once when its asker leaves', () => ({
+  leaveTurns: () => Promise.resolve(),
+}));
+plant(
+  'LockStore.leaveTurns',
+  'gives up the turns of all',
+  'gives up a turn at once when its asker leaves',
+  (store) => {
+    const askers = new Set<string>();
+    return {
+      acquireAll: (request) => {
+        if (request.turn) askers.add(request.turn.asker);
+        return store.acquireAll(request);
+      },
+      leaveTurns: async (names) => {
+        for (const asker of askers) await store.leaveTurns?.(names, asker);
+      },
+    };
+  },
+);
+plant('LockStore.subscribe', 'tells nobody', 'tells of a release, to all who listen', (store) => ({
+  subscribe: (name) => store.subscribe(name, () => undefined),
+}));
+plant('LockStore.subscribe', 'mixes up the names', 'tells of its own name only', (store) => ({
+  subscribe: async (_, onWake) => {
+    const all = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => store.subscribe(`conformance:${String(n)}`, onWake)),
+    );
+    return { active: true, close: closing(all) };
+  },
+}));
+plant('LockStore.listen', 'tells nobody', 'tells the client of the holder of a forced release', (store) => ({
+  listen: (client) => store.listen(client, () => undefined),
+}));
+plant('LockStore.listen', 'tells everybody', 'tells each client what concerns it', (store) => ({
+  listen: async (_, onMessage) => {
+    const all = await Promise.all(['x', 'y', 'z', 'holder'].map((each) => store.listen(each, onMessage)));
+    return { active: true, close: closing(all) };
+  },
+}));
+plant('LockStore.inspect', 'knows nothing', 'inspects holder, time and token', () => ({
+  inspect: () => Promise.resolve(null),
+}));
+plant('LockStore.forceRelease', 'does nothing', 'by force, frees a lock whoever has it', () => ({
+  forceRelease: () => Promise.resolve(true),
+}));
+plant('LockStore.forceRelease', 'takes no notice of the side', 'by force, frees one side', (store) => ({
+  forceRelease: (name) => store.forceRelease(name),
+}));
+plant('LockStore.health', 'rejects', 'reports the health of its nodes', () => ({
+  health: () => Promise.reject(new Error('ill')),
+}));
+plant('HealthDepth', 'must be given', 'reports the health of its nodes', (store) => ({
+  health: (depth) => (depth === undefined ? Promise.reject(new Error('how deep?')) : store.health(depth)),
+}));
+plant('HealthDepth', 'admits no mere look', 'reports the health of its nodes', (store) => ({
+  health: (depth) =>
+    depth === 'look' ? Promise.resolve({ status: 'down', nodes: [], warnings: [] }) : store.health(depth),
+}));
+plant('LockStore.onConnectionChange', 'throws', 'tells of connections only what is so', () => ({
+  onConnectionChange: () => {
+    throw new Error('not implemented');
+  },
+}));
+plant('LockStore.close', 'never ends', 'ends alone', () => ({ close: () => new Promise(() => undefined) }));
+plant('LockStore.close', 'cannot be called again', 'ends alone', () => {
+  let closed = false;
+  return {
+    close: () => {
+      if (closed) return Promise.reject(new Error('closed'));
+      closed = true;
+      return Promise.resolve();
+    },
+  };
+});
+plant('LockStore.close', 'goes on hearing', 'ends alone', () => ({ close: () => Promise.resolve() }));
+plant('LockStore.close', 'takes the locks along', 'ends alone', (store) => {
+  const names = new Set<string>();
+  return {
+    acquire: (request) => {
+      names.add(request.name);
+      return store.acquire(request);
+    },
+    close: async () => {
+      for (const name of names) await store.forceRelease(name);
+      await store.close();
+    },
+  };
+});
+
+// What it is asked.
+
+plant('AcquireRequest.name', 'has one lock for all', 'keeps names apart', (store) => ({
+  acquire: (request) => store.acquire({ ...request, name: 'one' }),
+}));
+plant('AcquireRequest.owner', 'has one owner for all', 'tells everybody else who holds it', (store) => ({
+  acquire: (request) => store.acquire({ ...request, owner: 'one:1' }),
+}));
+plant(
+  'AcquireRequest.owner',
+  'knows no owner again',
+  'succeeds again for the owner that has it',
+  (store) => ({
+    acquire: (request) => store.acquire({ ...request, owner: `${request.owner}${String(++places)}` }),
+  }),
+);
+plant('AcquireRequest.leaseTime', 'ends too early', 'after its lease and not before', (store) => ({
+  acquire: (request) => store.acquire({ ...request, leaseTime: 1 }),
+}));
+plant('AcquireRequest.leaseTime', 'never ends', 'after its lease and not before', (store) => ({
+  acquire: (request) => store.acquire({ ...request, leaseTime: 600_000 }),
+}));
+plant('AcquireRequest.queue', 'is a plain lock always', 'grants a free lock of each kind', (store) => ({
+  acquire: (request) => store.acquire(without(request, 'queue')),
+}));
+plant('AcquireRequest.leastToken', 'is not looked at', 'gives no token below the least', (store) => ({
+  acquire: (request) => store.acquire(without(request, 'leastToken')),
+}));
+plant('AcquireAllRequest.names', 'takes only the first', 'grants all names to one owner', (store) => ({
+  acquireAll: async (request) => {
+    const reply = await store.acquireAll({ ...request, names: request.names.slice(0, 1) });
+    const [token = 0] = reply.granted ? reply.fencingTokens : [];
+    return reply.granted ? { ...reply, fencingTokens: request.names.map((__, n) => token + n) } : reply;
+  },
+}));
+plant('AcquireAllRequest.owner', 'has one owner for all', 'never lets two in', (store) => ({
+  acquireAll: (request) => store.acquireAll({ ...request, owner: 'one:1' }),
+}));
+plant('AcquireAllRequest.leaseTime', 'never ends', 'grants all of them for the lease', (store) => ({
+  acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 600_000 }),
+}));
+plant('AcquireAllRequest.leaseTime', 'ends too early', 'grants all of them for the lease', (store) => ({
+  acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 1 }),
+}));
+plant('AcquireAllRequest.leastToken', 'is not looked at', 'gives no token below the least', (store) => ({
+  acquireAll: (request) => store.acquireAll(without(request, 'leastToken')),
+}));
+plant(
+  'AcquireAllRequest.turn',
+  'is not kept',
+  'reserves what is in the way of an asker',
+  withTurn(() => undefined),
+);
+plant(
+  'Turn.asker',
+  'is the same for all',
+  'reserves what is in the way of an asker',
+  withTurn((turn) => ({ ...turn, asker: 'one' })),
+);
+plant(
+  'Turn.refusedFor',
+  'is the same for all',
+  'gives the turn to the asker that has been refused for longest',
+  withTurn((turn) => ({ ...turn, refusedFor: turn.refusedFor && 100 })),
+);
+plant(
+  'Turn.refusedFor',
+  'is what everybody has',
+  'reserves nothing for one that has not been refused for long',
+  withTurn((turn) => ({ ...turn, refusedFor: turn.refusedFor ?? 0 })),
+);
+plant('QueueTerms.kind', 'is always the same', 'grants a free lock of each kind', (store) => ({
+  acquire: ({ queue, ...request }) =>
+    store.acquire({ ...request, queue: queue && { ...queue, kind: 'fair' } }),
+}));
+plant('QueueTerms.mode', 'is always exclusive', 'lets readers in together', (store) => ({
+  acquire: ({ queue, ...request }) =>
+    store.acquire({ ...request, queue: queue && { ...queue, mode: 'exclusive' } }),
+}));
+plant('QueueTerms.capacity', 'is not counted', 'counts permits', (store) => ({
+  acquire: ({ queue, ...request }) =>
+    store.acquire({ ...request, queue: queue && { ...queue, capacity: 99 } }),
+}));
+plant(
+  'QueueRequest.place',
+  'is given to who does not want one',
+  'only asks for who names no place',
+  (store) => ({
+    acquire: ({ queue, ...request }) =>
+      store.acquire({
+        ...request,
+        queue: queue && { ...queue, place: queue.place ?? { arrival: undefined } },
+      }),
+  }),
+);
+plant('QueueRequest.place', 'is given to nobody', 'hands over in the order of arrival', (store) => ({
+  acquire: ({ queue, ...request }) =>
+    store.acquire({ ...request, queue: queue && { ...queue, place: undefined } }),
+}));
+plant('QueueRequest.arrival', 'is forgotten', 'keeps the place of an owner', (store) => ({
+  acquire: ({ queue, ...request }) =>
+    store.acquire({ ...request, queue: queue && { ...queue, place: queue.place && { arrival: undefined } } }),
+}));
+plant('QueueRequest.beside', 'is not let in', 'by force, frees one side', (store) => ({
+  acquire: ({ queue, ...request }) =>
+    store.acquire({ ...request, queue: queue && { ...queue, beside: undefined } }),
+}));
+plant('RenewRequest.name', 'is mixed up', 'answers for each hold by itself', (store) => ({
+  renew: (holds) => store.renew([...holds].reverse()),
+}));
+plant('RenewRequest.owner', 'is not looked at', 'answers for each hold by itself', (store) => ({
+  renew: (holds) =>
+    holds.map(async (hold) => {
+      const owner = (await store.inspect(hold.name))?.holders[0]?.owner ?? hold.owner;
+      return (await store.renew([{ ...hold, owner }])[0]) ?? 'deleted';
+    }),
+}));
+plant('RenewRequest.leaseTime', 'is not added', 'makes a hold last longer', (store) => ({
+  renew: (holds) => store.renew(holds.map((hold) => ({ ...hold, leaseTime: 0 }))),
+}));
+plant('RenewRequest.leaseTime', 'is a lease where it is none', 'for no time at all', (store) => ({
+  renew: (holds) => store.renew(holds.map((hold) => ({ ...hold, leaseTime: hold.leaseTime || 30_000 }))),
+}));
+plant('ReleaseRequest.name', 'is not looked at', 'frees the lock once', (store) => ({
+  release: (request) => store.release({ ...request, name: 'one' }),
+}));
+plant('ReleaseRequest.owner', 'is not looked at', 'changes nothing when a stranger asks', (store) => ({
+  release: async (request) => {
+    const owner = (await store.inspect(request.name))?.holders[0]?.owner ?? request.owner;
+    return store.release({ ...request, owner });
+  },
+}));
+plant('ReleaseRequest.fencingToken', 'is forgotten', 'grows beyond the last one', (store) => ({
+  release: (request) => store.release(without(request, 'fencingToken')),
+}));
+plant('ReleaseRequest.keepFor', 'is ignored', 'keeps the lock for as long as it is told to', (store) => ({
+  release: (request) => store.release(without(request, 'keepFor')),
+}));
+plant(
+  'ReleaseRequest.keepFor',
+  'is ignored in queues',
+  'keeps a hold for as long as its release says',
+  (store) => ({
+    release: ({ keepFor, ...request }) =>
+      store.release(request.queue === undefined ? { ...request, keepFor } : request),
+  }),
+);
+plant('ReleaseRequest.keepFor', 'is too short', 'keeps the lock for as long as it is told to', (store) => ({
+  release: ({ keepFor, ...request }) =>
+    store.release(keepFor === undefined ? request : { ...request, keepFor: keepFor / 2 }),
+}));
+plant('ReleaseRequest.keepFor', 'has no end', 'keeps the lock for as long as it is told to', (store) => ({
+  release: ({ keepFor, ...request }) =>
+    store.release(keepFor === undefined ? request : { ...request, keepFor: 600_000 }),
+}));
+plant('ReleaseRequest.queue', 'is not looked at', 'grants a free lock of each kind', (store) => ({
+  release: (request) => store.release(without(request, 'queue')),
+}));
+
+// What it answers.
+
+plant('AcquireReply.granted', 'is true of what is busy', 'grants it to one of many', (store) => ({
+  acquire: async (request) => {
+    const reply = await store.acquire(request);
+    return reply.granted ? reply : { granted: true, fencingToken: 1 };
+  },
+}));
+plant(
+  'AcquireReply.fencingToken',
+  'is no safe integer',
+  'a token that is a safe integer',
+  granted(() => ({ fencingToken: 2 ** 60 })),
+);
+plant(
+  'AcquireReply.fencingToken',
+  'does not grow',
+  'grows with every acquisition',
+  granted(() => ({ fencingToken: 7 })),
+);
+plant(
+  'AcquireReply.retryAfter',
+  'is unknown',
+  'tells everybody else who holds it',
+  busy(() => ({ retryAfter: Infinity })),
+);
+plant(
+  'AcquireReply.retryAfter',
+  'is at once',
+  'tells everybody else who holds it',
+  busy(() => ({ retryAfter: 0 })),
+);
+plant(
+  'AcquireReply.holder',
+  'is unknown',
+  'tells everybody else who holds it',
+  busy(() => ({ holder: undefined })),
+);
+plant(
+  'AcquireReply.arrival',
+  'is not told',
+  'hands over in the order of arrival',
+  busy(() => ({ arrival: undefined })),
+);
+plant(
+  'AcquireReply.arrival',
+  'is told to who does not stand',
+  'only asks for who names no place',
+  busy(({ arrival }) => ({ arrival: arrival ?? 1 })),
+);
+plant('AcquireAllReply.granted', 'is true of what is busy', 'never lets two in', (store) => ({
+  acquireAll: async (request) => {
+    const reply = await store.acquireAll(request);
+    return reply.granted ? reply : { granted: true, fencingTokens: request.names.map(() => 1) };
+  },
+}));
+plant(
+  'AcquireAllReply.fencingTokens',
+  'are in another order',
+  'gives the tokens in the order',
+  allGranted(({ fencingTokens }) => ({ fencingTokens: [...fencingTokens].reverse() })),
+);
+plant(
+  'AcquireAllReply.fencingTokens',
+  'are too few',
+  'grants all names to one owner',
+  allGranted(({ fencingTokens }) => ({ fencingTokens: fencingTokens.slice(1) })),
+);
+plant(
+  'AcquireAllReply.name',
+  'is another',
+  'takes none when one is busy',
+  allBusy(({ name }) => ({ name: `${name}0` })),
+);
+plant(
+  'AcquireAllReply.others',
+  'were not asked for',
+  'takes none when one is busy',
+  allBusy(() => ({ others: ['stranger'] })),
+);
+plant(
+  'AcquireAllReply.retryAfter',
+  'is unknown',
+  'takes none when one is busy',
+  allBusy(() => ({ retryAfter: Infinity })),
+);
+plant(
+  'AcquireAllReply.holder',
+  'is unknown',
+  'takes none when one is busy',
+  allBusy(() => ({ holder: undefined })),
+);
+plant('HoldState', "is 'deleted' where another has it", 'answers for each hold by itself', (store) => ({
+  renew: (holds) =>
+    store.renew(holds).map((state) => state.then((now) => (now === 'taken' ? 'deleted' : now))),
+}));
+plant(
+  'ReleaseReply',
+  "is 'deleted' where another has it",
+  'changes nothing when a stranger asks',
+  (store) => ({
+    release: async (request) => ((await store.release(request)) === 'released' ? 'released' : 'deleted'),
+  }),
+);
+plant('Subscription.active', 'is false', 'tells of a release, to all who listen', (store) => ({
+  subscribe: async (name, onWake) => {
+    const subscription = await store.subscribe(name, onWake);
+    return { active: false, close: closing([subscription]) };
+  },
+}));
+plant(
+  'Subscription.active',
+  'is false where it listens',
+  'tells the client of the holder of a forced',
+  (store) => ({
+    listen: async (client, onMessage) => {
+      const subscription = await store.listen(client, onMessage);
+      return { active: false, close: closing([subscription]) };
+    },
+  }),
+);
+plant('Subscription.close', 'does nothing', 'goes on for the others when one closes', (store) => ({
+  subscribe: async (name, onWake) => {
+    await store.subscribe(name, onWake);
+    return { active: true, close: () => undefined };
+  },
+}));
+plant(
+  'Subscription.close',
+  'does nothing where it listens',
+  'tells each client what concerns it',
+  (store) => ({
+    listen: async (client, onMessage) => {
+      await store.listen(client, onMessage);
+      return { active: true, close: () => undefined };
+    },
+  }),
+);
+
+// What it tells a client.
+
+plant(
+  'QueueMessage.type',
+  'is never granted',
+  'hands over in the order of arrival',
+  told(({ type }) => (type === 'granted' ? undefined : {})),
+);
+plant(
+  'QueueMessage.type',
+  'is never next',
+  'tells who has become the next',
+  told(({ type }) => (type === 'next' ? undefined : {})),
+);
+plant(
+  'QueueMessage.type',
+  'is never lost',
+  'tells the client of each hold that is taken away',
+  told(({ type }) => (type === 'lost' ? undefined : {})),
+);
+plant(
+  'QueueMessage.type',
+  'is one that nobody knows',
+  'tells each client what concerns it',
+  told(() => ({ type: 'news' })),
+);
+plant(
+  'QueueMessage.owner',
+  'is a stranger',
+  'tells each client what concerns it',
+  told(() => ({ owner: 'stranger:1' })),
+);
+plant(
+  'QueueMessage.owner',
+  'of what was missed is a stranger',
+  'hands over in the order of arrival',
+  (store) => ({
+    listen: (client, onMessage) => {
+      onMessage({ type: 'missed', owner: 'stranger:1' });
+      return store.listen(client, onMessage);
+    },
+  }),
+);
+plant(
+  'QueueMessage.fencingToken',
+  'does not grow',
+  'hands over in the order of arrival',
+  told(({ type }) => (type === 'granted' ? { fencingToken: 1 } : {})),
+);
+plant(
+  'QueueMessage.grantedAt',
+  'is of another clock',
+  'hands over in the order of arrival',
+  told(({ type }) => (type === 'granted' ? { grantedAt: Date.now() } : {})),
+);
+plant(
+  'QueueMessage.grantedAt',
+  'is long ago',
+  'hands over in the order of arrival',
+  told(({ type }) => (type === 'granted' ? { grantedAt: -1e6 } : {})),
+);
+plant(
+  'QueueMessage.within',
+  'is unknown',
+  'tells who has become the next',
+  told(({ type }) => (type === 'next' ? { within: Infinity } : {})),
+);
+
+// What it knows of a lock.
+
+plant(
+  'StoredLock.holders',
+  'are forgotten',
+  'inspects holder, time and token',
+  stored(() => ({ holders: [] })),
+);
+plant(
+  'StoredLock.kind',
+  'is always plain',
+  'grants a free lock of each kind',
+  stored(() => ({ kind: 'lock' })),
+);
+plant(
+  'StoredLock.queue',
+  'is forgotten',
+  'hands over in the order of arrival',
+  stored(() => ({ queue: [] })),
+);
+plant(
+  'StoredLock.queue',
+  'is in another order',
+  'hands over in the order of arrival',
+  stored(({ queue }) => ({ queue: [...queue].reverse() })),
+);
+for (const [field, wrong] of [
+  ['owner', 'x:1'],
+  ['mode', 'shared'],
+  ['since', 0],
+] as const) {
+  plant(
+    `StoredLock.${field}`,
+    'of a place is wrong',
+    'only asks for who names no place',
+    stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, [field]: wrong })) })),
+  );
+}
+plant(
+  'StoredLock.fencingToken',
+  'is unknown',
+  'inspects holder, time and token',
+  stored(() => ({ fencingToken: undefined })),
+);
+plant(
+  'StoredLock.listeners',
+  'are not counted',
+  'inspects how many listen',
+  stored(() => ({ listeners: 0 })),
+);
+for (const [field, wrong] of [
+  ['owner', 'x:1'],
+  ['remainingTime', 600_000],
+  ['since', 1],
+  ['mode', 'shared'],
+] as const) {
+  plant(
+    `StoredHold.${field}`,
+    'is wrong',
+    'inspects holder, time and token',
+    stored(({ holders }) => ({ holders: holders.map((hold) => ({ ...hold, [field]: wrong })) })),
+  );
+}
+
+// How it is doing.
+
+const HEALTH = 'reports the health of its nodes';
+plant(
+  'StoreHealth.status',
+  'is down where all is well',
+  HEALTH,
+  health(() => ({ status: 'down' })),
+);
+plant(
+  'StoreHealth.nodes',
+  'are none',
+  HEALTH,
+  health(() => ({ nodes: [] })),
+);
+plant(
+  'StoreHealth.warnings',
+  'are no list',
+  HEALTH,
+  health(() => ({ warnings: undefined })),
+);
+for (const field of ['code', 'node', 'message']) {
+  const warning = { code: 'a', node: 'a', message: 'a' };
+  plant(
+    `StoreWarning.${field}`,
+    'is missing',
+    HEALTH,
+    health(() => ({ warnings: [{ ...warning, [field]: '' }] })),
+  );
+}
+const REPLICA = { node: 'a', online: true, lag: 0, behind: 0 };
+const PERSISTENCE = { appendOnly: true, lastSave: 0, failing: false };
+for (const [field, wrong] of Object.entries({
+  node: '',
+  status: 'down',
+  latency: -1,
+  error: 'none',
+  subscriber: 'yes',
+  runId: 7,
+  version: 7,
+  role: 'primary',
+  replicas: 1,
+  clockOffset: NaN,
+  evictionPolicy: 0,
+  persistence: 'aof',
+  uptime: -1,
+  quarantine: NaN,
+})) {
+  plant(`NodeHealth.${field}`, `is ${String(wrong)}`, HEALTH, node({ [field]: wrong }));
+}
+for (const [field, wrong] of Object.entries({ node: '', online: 'yes', lag: -1, behind: '0' })) {
+  plant(
+    `ReplicaHealth.${field}`,
+    `is ${String(wrong)}`,
+    HEALTH,
+    node({ replicas: [{ ...REPLICA, [field]: wrong }] }),
+  );
+}
+for (const [field, wrong] of Object.entries({ appendOnly: 'yes', lastSave: NaN, failing: undefined })) {
+  plant(
+    `Persistence.${field}`,
+    `is ${String(wrong)}`,
+    HEALTH,
+    node({ persistence: { ...PERSISTENCE, [field]: wrong } }),
+  );
+}
+for (const [field, wrong] of Object.entries({
+  node: '',
+  connected: false,
+  first: 'yes',
+  error: new Error('none'),
+})) {
+  plant(`ConnectionChange.${field}`, `is ${String(wrong)}`, 'tells of connections only what is so', () => ({
+    onConnectionChange: (listener) => {
+      listener({ node: 'a', connected: true, first: true, [field]: wrong });
+    },
+  }));
+}
+
+/** Each is a small change of the memory store. */
+export const PLANTED_BUGS: readonly PlantedBug[] = bugs;
