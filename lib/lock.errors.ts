@@ -88,7 +88,10 @@ export class LockTimeoutError extends ExpectedLockError {
 export interface NodeOutcome {
   /** Host and port. */
   readonly node: string;
-  /** `quarantined`: it has restarted, and does not vote yet. */
+  /**
+   * `timeout`: it had not answered when the request ended, or was given up. `quarantined`: it has restarted, and does not
+   * vote yet.
+   */
   readonly outcome: 'granted' | 'taken' | 'error' | 'timeout' | 'quarantined';
   readonly error?: unknown;
 }

@@ -11,7 +11,7 @@ import { CHECK, type Contention } from './contention.js';
 import type { Electorate } from './electorate.js';
 import type { Holding } from './holdings.js';
 import { type Member, quorumOf } from './member.js';
-import { isTimeout, type Presence } from './presence.js';
+import { isTakenBack, isTimeout, type Presence } from './presence.js';
 
 type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
@@ -190,7 +190,7 @@ export class Acquisition {
         ? { outcome: 'granted', grant: reply }
         : { outcome: 'quarantined' };
     } catch (error) {
-      return { outcome: isTimeout(error) ? 'timeout' : 'error', error };
+      return { outcome: isTimeout(error) || isTakenBack(error) ? 'timeout' : 'error', error };
     }
   }
 

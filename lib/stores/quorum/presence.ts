@@ -111,6 +111,9 @@ export class Presence {
 /** By name, because the member may come from another copy of this package. */
 export const isTimeout = (error: unknown): boolean => causeOf(error) === 'CommandTimeout';
 
+/** The request was given up before the member could carry it out, which is no fault of the member's. */
+export const isTakenBack = (error: unknown): boolean => causeOf(error) === 'TakenBack';
+
 function causeOf(error: unknown): string | undefined {
   return isLockUnavailableError(error) && error.cause instanceof Error ? error.cause.name : undefined;
 }

@@ -4,7 +4,7 @@ import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
-import { lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
+import { lacksEvalsha, NotConnected, replyCode, TakenBack } from './redis-errors.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
 
@@ -148,7 +148,7 @@ export class RedisConnection implements Deployment {
   ): Promise<unknown> {
     const time = () => Math.max(1, Math.min(this.commandTimeout, until - performance.now()));
     if (!this.usable) await this.ready(time());
-    if (acquisition?.unwanted === true) throw new NotConnected('taken back', undefined);
+    if (acquisition?.unwanted === true) throw new TakenBack();
     this.gather();
     const { epoch } = this;
     const evaluate = asking ? this.ask : this.evaluate;
@@ -162,7 +162,9 @@ export class RedisConnection implements Deployment {
           const lacking = lacksEvalsha(error);
           const again = lacking || replyCode(error) === 'NOSCRIPT';
           // Once the time is over a release may have followed, which nothing may come after.
-          if (over() || acquisition?.unwanted === true || !again) throw error;
+          if (over() || !again) throw error;
+          // What was sent twice, over two connections, may have been carried out the first time.
+          if (acquisition?.unwanted === true) throw epoch === this.epoch ? new TakenBack() : error;
           return lacking ? this.goOnWithout(send(true)) : send(true);
         }),
       );

@@ -16,6 +16,14 @@ export class NotConnected extends Error {
   }
 }
 
+/** The acquisition was given up before it could be sent, or sent again: it has certainly taken nothing. */
+export class TakenBack extends Error {
+  constructor() {
+    super('the acquisition was given up before Redis could carry it out');
+    this.name = 'TakenBack';
+  }
+}
+
 /** The server does not let this client in: a wrong password or user, or none where one is needed. */
 export class NotAdmitted extends Error {
   constructor(reply: Error) {
@@ -113,6 +121,7 @@ export const notALock = (name: string, cause?: unknown): LockKindMismatchError =
 /** Whether the command has certainly changed nothing: it has not left this process, or was refused as a whole. */
 const isUndone = (error: unknown): boolean =>
   error instanceof NotConnected ||
+  error instanceof TakenBack ||
   error instanceof NotAdmitted ||
   error instanceof WrongDatabase ||
   (isReply(error) && /^(?:NOPERM|ERR unknown command)\b/i.test(error.message)) ||
