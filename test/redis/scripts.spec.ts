@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as sources from '../../lib/stores/redis/scripts.generated.js';
+import { COMMAND } from '../../lib/stores/redis/command-refused.js';
 import * as scripts from '../../lib/stores/redis/script.js';
 import { RedisServer } from '../support/redis-server.js';
 
@@ -29,6 +30,12 @@ describe('the Lua scripts', () => {
     expect(header).toMatch(/^-- KEYS/m);
     expect(header).toMatch(/^-- ARGV/m);
     expect(header).toMatch(/^-- Returns/m);
+  });
+
+  it.each(files)('%s names one command a line at most: a refusal says only which line it was', (file) => {
+    const { source } = scripts[camelCase(file) as keyof typeof scripts];
+    const commands = new RegExp(COMMAND, 'g');
+    expect(source.split('\n').filter((line) => (line.match(commands)?.length ?? 0) > 1)).toEqual([]);
   });
 
   it('are all in the build', () => {

@@ -4,6 +4,7 @@ import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
+import { withCommand } from './command-refused.js';
 import { lacksEvalsha, NotConnected, replyCode, TakenBack } from './redis-errors.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
@@ -171,6 +172,8 @@ export class RedisConnection implements Deployment {
       if (acquisition !== undefined && epoch !== this.epoch)
         throw new Error('the connection was lost meanwhile');
       return reply;
+    } catch (error) {
+      throw withCommand(error, script);
     } finally {
       this.underway--;
     }
@@ -190,7 +193,10 @@ export class RedisConnection implements Deployment {
       for (const { keys, args } of commands) pipeline[command](text, keys.length, ...keys, ...args);
       return pipeline.exec();
     });
-    return commands.map((_, index) => replies?.[index]?.[0] ?? replies?.[index]?.[1]);
+    return commands.map((_, index) => {
+      const [error, reply] = replies?.[index] ?? [];
+      return error == null ? reply : withCommand(error, script);
+    });
   }
 
   /** Any other command, likewise bounded. */

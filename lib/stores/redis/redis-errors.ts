@@ -1,4 +1,6 @@
 import { describe, LockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
+import { CommandRefused } from './command-refused.js';
+import { FORBIDDEN, isReply, UNKNOWN, unwrapped } from './reply-texts.js';
 
 /** The command got no answer within its time. It may still be carried out. */
 export class CommandTimeout extends Error {
@@ -79,25 +81,22 @@ const REFUSED = new Set([
   'WRONGPASS',
 ]);
 
-const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
+/** The reply that an error is about, if it is about one. */
+const replyOf = (error: unknown): Error | undefined =>
+  error instanceof CommandRefused ? error.reply : isReply(error) ? error : undefined;
 
-/** Before Redis 7 an error inside a script is wrapped in one of the script: `ERR Error running script …: -OOM …`. */
-const WRAPPING = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?/;
-const unwrapped = ({ message }: Error): string => message.replace(WRAPPING, '');
-
-/** What a user may not do inside of a script is an `ERR`, or has no code where it is wrapped. */
-const FORBIDDEN = /^(?:ERR )?(?:ACL failure in script|The user executing the script can't)/;
-
-/** A provider has renamed or removed the command. */
-const UNKNOWN = /^(?:ERR )?unknown (?:redis )?command/i;
-const isUnknown = (error: unknown): boolean => isReply(error) && UNKNOWN.test(unwrapped(error));
+const isUnknown = (error: unknown): boolean => {
+  const reply = replyOf(error);
+  return reply !== undefined && UNKNOWN.test(unwrapped(reply));
+};
 
 /** The code at the head of an error reply, such as `READONLY`; undefined when the error is none. */
 export function replyCode(error: unknown): string | undefined {
-  if (!isReply(error)) return undefined;
-  const text = unwrapped(error);
+  const reply = replyOf(error);
+  if (reply === undefined) return undefined;
+  const text = unwrapped(reply);
   if (FORBIDDEN.test(text)) return 'NOPERM';
-  return /^-?([A-Z]+) /.exec(text)?.[1] ?? /^-?([A-Z]+)/.exec(error.message)?.[1];
+  return /^-?([A-Z]+) /.exec(text)?.[1] ?? /^-?([A-Z]+)/.exec(reply.message)?.[1];
 }
 
 /** The ACL forbids the command, or the provider has removed it. */
@@ -124,7 +123,7 @@ const isUndone = (error: unknown): boolean =>
   error instanceof TakenBack ||
   error instanceof NotAdmitted ||
   error instanceof WrongDatabase ||
-  (isReply(error) && /^(?:NOPERM|ERR unknown command)\b/i.test(error.message)) ||
+  (isReply(error) && /^(?:NOPERM(?! ACL failure in script)|ERR unknown command)\b/i.test(error.message)) ||
   REFUSED.has(replyCode(error) ?? '');
 
 /** In one line, for people: what is wrong, and why there is no connection. */

@@ -1,7 +1,7 @@
 import type { HoldState, RenewRequest } from '../lock-store.js';
 import type { Command, Deployment } from './deployment.js';
 import { FENCE_TTL, type LockKeys } from './keys.js';
-import { replyCode, translate } from './redis-errors.js';
+import { isWithheld, replyCode, translate } from './redis-errors.js';
 import { renewReply } from './replies.js';
 import * as scripts from './script.js';
 
@@ -73,8 +73,10 @@ export class Renewals {
           return state;
         }),
       (error: unknown) => {
-        // While a slot is on the move, one key that is gone makes the server refuse all keys of a command.
-        if (batch.length > 1 && replyCode(error) === 'TRYAGAIN') return this.renewOneByOne(batch);
+        // While a slot is on the move, one key that is gone makes the server refuse all keys of a command. And a command
+        // that the user may not send is needed for one kind, and not for another.
+        const lonely = replyCode(error) === 'TRYAGAIN' || isWithheld(error);
+        if (batch.length > 1 && lonely) return this.renewOneByOne(batch);
         throw translate(error, batch.length === 1 ? batch[0]?.name : undefined);
       },
     );

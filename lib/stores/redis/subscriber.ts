@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Subscription } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
-import { replyCode } from './redis-errors.js';
+import { isWithheld, replyCode } from './redis-errors.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;
@@ -72,10 +72,11 @@ export class Subscriber implements Subscriptions {
   async alive(): Promise<boolean> {
     try {
       await this.connection.send((client) => client.ping());
-      return !this.refused;
-    } catch {
-      return false;
+    } catch (error) {
+      // A refusal is an answer, too.
+      if (!isWithheld(error)) return false;
     }
+    return !this.refused;
   }
 
   /** Gives up the channels for which this is not the place any more; who listens there subscribes elsewhere. */

@@ -43,11 +43,13 @@ export class Trial {
       // A master without slots has no locks.
       if (name === undefined) return UP;
       const its = keys(name);
-      const args = ['trial', LEASE, ...publishing(its), replication === undefined ? 0 : 1];
+      const [command, channel] = publishing(its);
+      const args = ['trial', LEASE, command, channel, replication === undefined ? 0 : 1];
       const told = await connection.run(scripts.trial, [its.lock, its.fence], args);
       await replication?.confirm(node);
       if (typeof told !== 'string' || told === '1') return UP;
-      return { status: 'degraded', error: `its releases cannot be told, so those who wait poll: ${told}` };
+      const lack = `its releases cannot be told, so those who wait poll: ${command}: ${told}`;
+      return { status: 'degraded', error: lack };
     } catch (error) {
       if (replyCode(error) === 'OOM') return FULL;
       return { status: 'down', error: reasonOf(error) };

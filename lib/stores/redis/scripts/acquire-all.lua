@@ -72,8 +72,9 @@ for i = 1, locks do
   elseif holder then
     entered = KEYS[3 * i - 2]
   elseif of_elder(i) then
-    if redis.call('PTTL', turns[i]) > GRACE then redis.call('PEXPIRE', turns[i], GRACE) end
-    reserved = reserved or { -i, redis.call('PTTL', turns[i]), false }
+    local left = redis.call('PTTL', turns[i])
+    if left > GRACE then redis.call('PEXPIRE', turns[i], GRACE) end
+    reserved = reserved or { -i, math.min(left, GRACE), false }
   end
 end
 if held or reserved then return held or reserved end

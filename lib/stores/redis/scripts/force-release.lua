@@ -37,5 +37,5 @@ if ARGV[3] ~= '' or redis.call('HLEN', KEYS[1]) == 0 then return 0 end
 local owners = redis.call('HKEYS', KEYS[1])
 redis.call('DEL', KEYS[1])
 for _, owner in ipairs(owners) do tell_lost(owner) end
-redis.call(ARGV[1], ARGV[2], '0')
+redis.pcall(ARGV[1], ARGV[2], '0')
 return 1

@@ -36,4 +36,5 @@ else
   end
 end
 if #holders == 0 and #queue == 0 then return false end
-return { redis.call('GET', KEYS[2]), redis.call('PUBSUB', ARGV[1], ARGV[2])[2], holders, queue, queued }
+local listeners = redis.call('PUBSUB', ARGV[1], ARGV[2])[2]
+return { redis.call('GET', KEYS[2]), listeners, holders, queue, queued }

@@ -8,10 +8,15 @@ local function in_the_way(lock, owner)
   -- Mostly it is free: that is the first question.
   local fields = redis.pcall('HLEN', lock)
   if fields == 0 then return nil end
-  if type(fields) == 'table' and redis.call('TYPE', lock).ok == 'zset' then return QUEUED end
+  if type(fields) == 'table' then
+    if redis.call('TYPE', lock).ok == 'zset' then return QUEUED end
+    -- Refused, and no answer: asked again, it ends the script.
+    redis.call('HLEN', lock)
+  end
   -- A key of any other type is an error here.
   if redis.call('HEXISTS', lock, owner) == 1 then return nil, true end
-  return redis.call('PTTL', lock), redis.call('HKEYS', lock)[1]
+  local left = redis.call('PTTL', lock)
+  return left, redis.call('HKEYS', lock)[1]
 end
 
 -- What a fence says: the last token, and whether a kind with a queue gave it out.

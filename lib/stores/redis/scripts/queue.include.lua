@@ -18,6 +18,8 @@ local now = math.floor(micros / 1000)
 -- Whose hold ends first, when, and who else holds it: mostly nobody does.
 local first_holders = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
 local first, ends, second = unpack(first_holders)
+-- What is refused is no answer: asked again, it ends the script, with the line at which that was.
+if first_holders.err and not string.find(first_holders.err, 'WRONGTYPE', 1, true) then redis.call('ZRANGE', KEYS[1], 0, 1) end
 -- An error where the key is somebody else's, which is left as it is; nil where it is a lock's.
 local foreign
 if first_holders.err or first and not string.find(first, '^[xs]%S+:%d+$') then
@@ -95,13 +97,20 @@ end
 -- Whose clock it is.
 local function server() return in_cluster and redis.call('CLUSTER', 'MYID') or '' end
 
+-- Sends a message, and says how many have heard it; false where the user may not send any, and so cannot tell the living
+-- from the dead. The living look by themselves, and stand at their old place again.
+local function publish(channel, message)
+  local heard = redis.pcall('PUBLISH', channel, message)
+  return type(heard) == 'number' and heard
+end
+
 -- Tells one waiter's process. False when it does not listen. PUBLISH also counts subscribers of patterns, such as a
 -- monitoring tool, to which the dead would look alive; its count has to do where the user may not ask for another.
 local function tell(owner, message, channel)
   channel = channel .. string.match(owner, '^(.*):')
-  if in_cluster then return redis.call('PUBLISH', channel, message) end
+  if in_cluster then return publish(channel, message) end
   if redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0 then return false end
-  return redis.call('PUBLISH', channel, message) > 0
+  return (publish(channel, message) or 0) > 0
 end
 
 -- Lets in those at the head of the queue who may enter now, each on a short claim which its process has to confirm,

@@ -15,7 +15,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- A hold of the queue kinds, which has a deadline of its own. One that is over stays over: another may have entered.
 local function renew_queued(key, owner, lease)
   for _, mode in ipairs({ 'x', 's' }) do
-    local deadline = tonumber(redis.pcall('ZSCORE', key, mode .. owner) or 0)
+    local deadline = tonumber(redis.call('ZSCORE', key, mode .. owner) or 0)
     if deadline and deadline > now then
       if lease == 0 then return 1 end
       local longer = math.max(deadline, now + lease)
@@ -42,15 +42,18 @@ for i = 1, #KEYS / 2 do
   if mine == 1 then
     held[i] = 1
     -- Written even where nothing changes, so that a WAIT which follows waits for something.
-    if lease > 0 then redis.call('PEXPIRE', key, string.format('%.0f', math.max(redis.call('PTTL', key), lease))) end
+    local left = lease > 0 and redis.call('PTTL', key)
+    if left then redis.call('PEXPIRE', key, string.format('%.0f', math.max(left, lease))) end
   elseif mine == 0 then
     held[i] = -redis.call('EXISTS', key)
-  elseif redis.call('TYPE', key).ok == 'zset' then
-    held[i] = renew_queued(key, owner, lease)
   else
-    held[i] = -1
+    local kind = redis.call('TYPE', key).ok
+    -- Refused, and no answer: asked again, it ends the script.
+    if kind == 'hash' or kind == 'none' then redis.call('HEXISTS', key, owner) end
+    held[i] = kind == 'zset' and renew_queued(key, owner, lease) or -1
   end
   local stay = lease + ARGV[1]
-  if lease > 0 and held[i] == 1 and redis.call('PTTL', fence) < stay then redis.call('PEXPIRE', fence, stay) end
+  local stays = lease > 0 and held[i] == 1 and redis.call('PTTL', fence)
+  if stays and stays < stay then redis.call('PEXPIRE', fence, stay) end
 end
 return held
