@@ -218,9 +218,16 @@ export class QueuePlace {
   }
 
   private expireAt(moment: number): void {
-    (this.waitTimer ??= new WaitTimer()).set(moment, () => {
-      this.expire();
-    });
+    const timer = (this.waitTimer ??= new WaitTimer());
+    timer.set(
+      moment,
+      () => {
+        this.expire();
+      },
+      (error) => {
+        this.leave(error);
+      },
+    );
   }
 
   private expire(): void {

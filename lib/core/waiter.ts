@@ -42,7 +42,10 @@ export class Waiter {
 
   /** Calls back at the moment, unless it has its answer by then. */
   expireAt(moment: number, callback: () => void): void {
-    (this.timer ??= new WaitTimer()).set(moment, callback);
+    (this.timer ??= new WaitTimer()).set(moment, callback, (error) => {
+      this.line.leave(this);
+      this.refuse(error);
+    });
   }
 
   grant(tenure: Tenure): void {

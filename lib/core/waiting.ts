@@ -1,4 +1,4 @@
-import { isLockUnavailableError, LockUnavailableError } from '../lock.errors.js';
+import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import { now, timerAt } from './deadline.js';
 import type { Scope } from './scope.js';
 import type { ReleaseReply } from '../stores/lock-store.js';
@@ -65,19 +65,35 @@ export const isRefusal = (error: Error): boolean =>
 export const backoff = (failures: number): number =>
   Math.min(50 * 2 ** failures, 1_000) * (0.5 + Math.random() / 2);
 
+/**
+ * Of a timer that fired early. Node's own do when the process was busy as they were set, and then the wall clock is with
+ * ours; fake timers take it along, and may leave `performance.now()` behind.
+ */
+const timersAreFaked = (elapsed: number, wallElapsed: number, delay: number): boolean =>
+  elapsed < delay / 2 && wallElapsed >= delay;
+
+const fakedTimers = (): LockConfigError =>
+  new LockConfigError('fake timers', 'must replace performance.now() too: locks count time by it');
+
 /** Ends somebody's wait. */
 export class WaitTimer {
   private timer: NodeJS.Timeout | undefined;
   private cleared = false;
 
-  /** Calls back at the moment. To be set again only when it has called back. */
-  set(moment: number, callback: () => void): void {
+  /**
+   * Calls back at the moment. To be set again only when it has called back.
+   * @param fail is called instead when timers are faked and the clock is not: the moment would never come
+   */
+  set(moment: number, callback: () => void, fail: (error: Error) => void): void {
+    const [setAt, wall] = [now(), Date.now()];
     this.timer = timerAt(moment, () => {
       // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
       setImmediate(() => {
         if (this.cleared) return;
-        if (now() < moment) this.set(moment, callback);
-        else callback();
+        const time = now();
+        if (time >= moment) callback();
+        else if (timersAreFaked(time - setAt, Date.now() - wall, moment - setAt)) fail(fakedTimers());
+        else this.set(moment, callback, fail);
       });
     });
   }

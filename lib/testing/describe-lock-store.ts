@@ -3,7 +3,8 @@ import { describeGroups } from './store-suite/groups.js';
 import { describePlain } from './store-suite/plain.js';
 import { describeQueues } from './store-suite/queues.js';
 import { describeServices } from './store-suite/services.js';
-import { Stage, type StorePlace, words } from './store-suite/stage.js';
+import { Stage, type StorePlace } from './store-suite/stage.js';
+import { words } from './test-framework.js';
 
 export type { StorePlace } from './store-suite/stage.js';
 
@@ -11,6 +12,7 @@ export type { StorePlace } from './store-suite/stage.js';
  * What every store has to do, as tests: for the authors of stores, and for ours.
  * @param createPlace makes a place of its own for this suite
  * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.noQueues`
+ * @throws LockConfigError when the test framework has no globals (`describe`, `it`, `beforeAll`, `afterAll`)
  */
 export function describeLockStore(
   title: string,

@@ -5,7 +5,8 @@ import type { Lease, Lock } from '../locks/lock.js';
 
 /**
  * Another owner takes the lock, and keeps it until the lease is released: to see what your code does when it is busy.
- * No scope gets it, so the code that calls this finds it busy too, also inside of `runInScope`.
+ * No scope gets it, so the code that calls this finds it busy too, also inside of `runInScope`. With
+ * `await using busy = await makeLockBusy(lock)` it is free again also after a failed assertion.
  * @throws LockConfigError when it is not free, or when the current scope holds it
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { DistributedLock, LockService } from 'nestjs-distributed-lock';
+import { DistributedLock, LockModule, LockService } from 'nestjs-distributed-lock';
 import { Places } from './places.js';
 
 /** What a reader of the pages is taken to know or to have: a block imports the rest itself. */
@@ -66,3 +66,7 @@ export class ConfigService {
 }
 @Module({ providers: [ConfigService], exports: [ConfigService] })
 export class ConfigModule {}
+
+/** An application that has it, with Redis. */
+@Module({ imports: [LockModule.forRoot({ connection: places.url })], providers: [Orders] })
+export class AppModule {}

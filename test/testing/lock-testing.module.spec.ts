@@ -125,6 +125,25 @@ describe('loseLock', () => {
   });
 });
 
+describe('under fake timers that leave performance.now() as it is', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it.each(['getLock', 'getFairLock'] as const)('a wait says so instead of never ending (%s)', async (get) => {
+    const lock = (await boot()).get(LockService)[get]('a');
+    await makeLockBusy(lock);
+    const refused = expect(lock.acquire({ waitTime: 60_000 })).rejects.toThrow(
+      /fake timers.*performance\.now/,
+    );
+    await jest.advanceTimersByTimeAsync(60_010);
+    await refused;
+  });
+});
+
 describe('under fake timers', () => {
   let locks: LockService;
   beforeEach(async () => {

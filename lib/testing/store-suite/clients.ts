@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ConnectionChange, NodeHealth, StoreWarning } from '../../stores/lock-store.js';
-import { LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
+import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
+import { words } from '../test-framework.js';
 
 /** What a client of the place says of itself and of the servers, and how it ends. */
 export function describeClients(stage: Stage, queues: boolean): void {

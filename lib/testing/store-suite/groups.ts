@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { LEASE, type Stage, tokenOf, until, words } from './stage.js';
+import { LEASE, type Stage, tokenOf, until } from './stage.js';
+import { words } from '../test-framework.js';
 
 /** Several plain locks in one step. */
 export function describeGroups(stage: Stage): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AcquireReply, QueueMessage } from '../../stores/lock-store.js';
-import { assertMessage, LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
+import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
+import { words } from '../test-framework.js';
 
 /** The plain lock, and what all kinds share. */
 export function describePlain(stage: Stage): void {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { isLockKindMismatchError } from '../../lock.errors.js';
 import { CLAIM, type QueueMessage, type QueueTerms } from '../../stores/lock-store.js';
-import { assertMessage, LEASE, sleep, type Stage, tokenOf, until, words } from './stage.js';
+import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
+import { words } from '../test-framework.js';
 
 /** The kinds with a queue. */
 export function describeQueues(stage: Stage): void {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { isLockLostError, isLockTimeoutError } from '../../lock.errors.js';
 import { LockService } from '../../lock.service.js';
 import type { Lock } from '../../locks/lock.js';
-import { sleep, type Stage, words } from './stage.js';
+import { sleep, type Stage } from './stage.js';
+import { words } from '../test-framework.js';
 
 /** The store under the service that applications use. */
 export function describeServices(stage: Stage, queues: boolean): void {

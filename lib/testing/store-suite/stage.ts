@@ -9,16 +9,6 @@ export interface StorePlace {
   close(): Promise<void>;
 }
 
-/** The few words of a test framework that the suite needs; Jest's and Vitest's globals fit. */
-export interface TestFramework {
-  describe: (title: string, body: () => void) => void;
-  it: (title: string, body: () => Promise<void>) => void;
-  beforeAll: (body: () => Promise<void>) => void;
-  afterAll: (body: () => Promise<void>) => void;
-}
-
-export const words = () => globalThis as unknown as TestFramework;
-
 /** Two clients of one place, for all tests of a suite. */
 export class Stage {
   private place: StorePlace | undefined;
