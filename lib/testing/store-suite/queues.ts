@@ -426,6 +426,17 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ ...write, queue: WRITE });
   });
 
+  it('gives a token beyond those that the holder of a plain lock before may have handed on', async () => {
+    const name = stage.freshName();
+    const far = (Date.now() + 3_600_000) * 1_000;
+    const plain = { name, owner: 'a:1', leaseTime: LEASE };
+    const last = tokenOf(await stage.store.acquire({ ...plain, leastToken: far }));
+    await stage.other.forceRelease(name);
+    const fair = { name, owner: 'b:1', leaseTime: LEASE, queue: FAIR };
+    assert.ok(tokenOf(await stage.other.acquire(fair)) >= last + 1_000);
+    await stage.other.release(fair);
+  });
+
   it('keeps other kinds out while waiters stand in the queue, though nobody holds the lock', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
