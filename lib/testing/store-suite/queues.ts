@@ -432,7 +432,7 @@ export function describeQueues(stage: Stage): void {
     const plain = { name, owner: 'a:1', leaseTime: LEASE };
     const last = tokenOf(await stage.store.acquire({ ...plain, leastToken: far }));
     await stage.other.forceRelease(name);
-    const fair = { name, owner: 'b:1', leaseTime: LEASE, queue: FAIR };
+    const fair = { name, owner: 'b:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } };
     assert.ok(tokenOf(await stage.other.acquire(fair)) >= last + 1_000);
     await stage.other.release(fair);
   });
