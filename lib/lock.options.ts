@@ -4,9 +4,12 @@ import type { LockStore } from './stores/lock-store.js';
 
 /**
  * A Redis deployment.
- * - a URL: `redis://` or, with TLS, `rediss://`
+ * - a URL: `redis://` or, with TLS, `rediss://`; user name and password percent-encoded, the path a database, and behind `?`
+ *   any of `connectTimeout`, `connectionName`, `db`, `family`, `keepAlive`, `keyPrefix`, `noDelay`, `password`, `protocol`,
+ *   `username`. Anything else is LockConfigError
  * - ioredis options, Sentinel included
- * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole
+ * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole. What a URL among the nodes says beside host
+ *   and port holds for all nodes, unless `redisOptions` says otherwise
  * - a client of your own, which is used as it is and never closed; messages get a duplicate of it
  */
 export type RedisConnection =

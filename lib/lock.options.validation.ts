@@ -10,6 +10,8 @@ import {
 import type { LockStore } from './stores/lock-store.js';
 import { assertPrefix } from './stores/prefix.js';
 import { assertClientTimes } from './stores/redis/client-times.js';
+import { clusterNodes } from './stores/redis/cluster-nodes.js';
+import { urlOptions } from './stores/redis/connection-url.js';
 
 const PLACES = ['connection', 'nodes', 'store'] as const;
 const KNOWN: readonly string[] = [
@@ -189,12 +191,7 @@ function assertNodes(nodes: unknown): void {
 
 function assertConnection(option: string, connection: unknown): void {
   if (typeof connection === 'string') {
-    // The text may hold a password, so only what cannot is repeated.
-    if (!/^rediss?:\/\/./.test(connection)) {
-      const scheme = /^[a-z][a-z\d+.-]*:(?=\/\/)/i.exec(connection)?.[0] ?? 'text without a scheme';
-      throw new LockConfigError(option, `a URL must start with redis:// or rediss:// (found: ${scheme})`);
-    }
-    if (!URL.canParse(connection)) throw new LockConfigError(option, 'is not a valid URL');
+    urlOptions(option, connection);
     return;
   }
   // ioredis would take what it does not know for options, find nothing in it, and connect to localhost.
@@ -221,6 +218,7 @@ function assertConnection(option: string, connection: unknown): void {
   ) {
     throw new LockConfigError(`${option}.cluster`, 'must be an array with at least one node');
   }
+  if (Array.isArray(cluster)) clusterNodes(`${option}.cluster`, cluster);
   // The times of a client that there is already are the application's own business.
   if (status === undefined) assertClientTimes(option, connection);
   // The latter is ioredis's own mark on a client that has been told to close, and has not got there yet.

@@ -6,6 +6,7 @@ import { MemoryLockStore } from './memory/memory-lock-store.js';
 import { assertPrefix } from './prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/client-settings.js';
+import { clusterNodes } from './redis/cluster-nodes.js';
 import {
   clusterClient,
   clusterName,
@@ -125,7 +126,8 @@ function clientOf(connection: ConnectionOption, leaseTime: number): GivenClient 
   }
   if (isClient(connection)) return { client: connection, owned: false };
   if ('cluster' in connection) {
-    return { client: clusterClient(connection.cluster, connection.options ?? {}, leaseTime), owned: true };
+    const nodes = clusterNodes('connection.cluster', connection.cluster);
+    return { client: clusterClient(nodes, connection.options ?? {}, leaseTime), owned: true };
   }
   return { client: commandClient(connection, leaseTime), owned: true };
 }
@@ -136,5 +138,5 @@ const isClient = (connection: object): connection is Redis | Cluster =>
 
 const nameOf = (connection: ConnectionOption): string =>
   typeof connection === 'object' && 'cluster' in connection && !isClient(connection)
-    ? clusterName(connection.cluster)
+    ? clusterName(clusterNodes('connection.cluster', connection.cluster))
     : 'cluster';

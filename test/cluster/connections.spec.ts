@@ -162,6 +162,16 @@ describe('A cluster of our own', () => {
     for (const nodes of ways) await expectHandOvers(service({ cluster: nodes }), owned());
   });
 
+  it('is used at all of its nodes by the user of a URL', async () => {
+    const masters = await cluster.masters();
+    for (const master of masters)
+      await master.client().acl('SETUSER', 'by-url', 'reset', 'on', '>w%rd', '~*', '&*', '+@all');
+    const [{ port } = { port: 0 }] = cluster.addresses;
+    const locks = service({ cluster: [`redis://by-url:w%25rd@127.0.0.1:${String(port)}`] });
+    for (let n = 0; n < 20; n++) await (await locks.acquire(`name ${String(n)}`)).release();
+    for (const master of masters) expect(await master.client().client('LIST')).toContain('user=by-url');
+  });
+
   it('without a node is refused at boot', () => {
     expect(() => service({ cluster: [] })).toThrow('at least one node');
   });

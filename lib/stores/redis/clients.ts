@@ -1,4 +1,6 @@
-import { Cluster, Redis, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { ClusterNodes } from './cluster-nodes.js';
+import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from './subscriber.js';
 
@@ -35,9 +37,9 @@ const silenceOf = (leaseTime: number): number => Math.min(Math.max(1_000, leaseT
  * Our own client for commands. It connects when it is told to, which is once the modules are initialised, or used: of a
  * boot that fails before that, nobody gets anything that could be closed.
  */
-export function commandClient(connection: string | RedisOptions, leaseTime: number): Redis {
+export function commandClient(given: string | RedisOptions, leaseTime: number): Redis {
+  const connection = typeof given === 'string' ? urlOptions('connection', given) : given;
   const options = bounded(silenceOf(leaseTime));
-  if (typeof connection === 'string') return new Redis(connection, { ...options, lazyConnect: true });
   return new Redis({
     ...connection,
     ...sentinelOptions(connection),
@@ -48,10 +50,15 @@ export function commandClient(connection: string | RedisOptions, leaseTime: numb
 }
 
 /** As `commandClient`, for a cluster: its own repetitions are left to us, who know what a command means. */
-export function clusterClient(nodes: ClusterNode[], options: ClusterOptions, leaseTime: number): Cluster {
-  return new Cluster(nodes, {
+export function clusterClient(
+  { nodes, shared }: ClusterNodes,
+  options: ClusterOptions,
+  leaseTime: number,
+): Cluster {
+  return new Cluster([...nodes], {
     ...options,
     redisOptions: {
+      ...shared,
       ...options.redisOptions,
       ...bounded(silenceOf(leaseTime)),
       replyMapping: 'legacy',
@@ -92,15 +99,8 @@ export function nodeSubscriberClient(node: Redis): Redis {
 }
 
 /** The nodes that a cluster is looked for at. */
-export function clusterName(nodes: readonly ClusterNode[]): string {
-  const names = nodes.map((node) => {
-    if (typeof node === 'number') return `127.0.0.1:${String(node)}`;
-    if (typeof node !== 'string') return `${node.host ?? '127.0.0.1'}:${String(node.port ?? 6379)}`;
-    // Whatever comes before the host may be a password.
-    return node.replace(/^rediss?:\/\//, '').replace(/^.*@|\/.*$/g, '');
-  });
-  return `cluster ${names.join(', ')}`;
-}
+export const clusterName = ({ nodes }: ClusterNodes): string =>
+  `cluster ${nodes.map(({ host, port }) => `${host}:${String(port)}`).join(', ')}`;
 
 /** Host and port for logs and health reports: never the user name or the password. */
 export function nodeName(client: Redis): string {

@@ -1,0 +1,89 @@
+import type { RedisOptions } from 'ioredis';
+import { LockConfigError } from '../../lock.errors.js';
+
+/** Says of an option what is wrong with its URL. Never repeats any of it but a parameter's name: it may hold a password. */
+type Refuse = (rule: string) => LockConfigError;
+type Convert = (text: string) => unknown;
+
+/** The longest delay of a timer, and the greatest number that a server takes for a database or a port. */
+const MOST = 2_147_483_647;
+
+const whole =
+  (least: number): Convert =>
+  (text) =>
+    /^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= MOST ? Number(text) : undefined;
+const oneOf =
+  (...values: readonly number[]): Convert =>
+  (text) =>
+    values.find((value) => String(value) === text);
+const flag: Convert = (text) => ({ true: true, false: false })[text];
+const text: Convert = (value) => (value === '' ? undefined : value);
+
+/** What may stand behind the `?`: the option of ioredis by its own name, what it must be, and how it is read. */
+const PARAMETERS = new Map<string, readonly [rule: string, convert: Convert]>([
+  ['connectTimeout', ['a whole number of ms from 1 on', whole(1)]],
+  ['connectionName', ['a text', text]],
+  ['db', ['a whole number from 0 on', whole(0)]],
+  ['family', ['0, 4 or 6', oneOf(0, 4, 6)]],
+  ['keepAlive', ['a whole number of ms from 0 on', whole(0)]],
+  ['keyPrefix', ['a text', text]],
+  ['noDelay', ['true or false', flag]],
+  ['password', ['a text', text]],
+  ['protocol', ['2 or 3', oneOf(2, 3)]],
+  ['username', ['a text', text]],
+]);
+
+/** A name that may be repeated: no password looks so. */
+const PLAIN_NAME = /^[a-z][a-z_]{0,30}$/i;
+
+/**
+ * Reads a URL into options of ioredis. What ioredis reads by itself it neither checks nor converts (`/foo` becomes database
+ * NaN, a timeout a text), and it lets a URL override how long we are willing to wait.
+ * @param option what the URL was given as
+ * @throws LockConfigError
+ */
+export function urlOptions(option: string, url: string): RedisOptions {
+  const refuse: Refuse = (rule) => new LockConfigError(option, rule);
+  if (!/^rediss?:\/\/./.test(url)) {
+    const scheme = /^[a-z][a-z\d+.-]*:(?=\/\/)/i.exec(url)?.[0] ?? 'text without a scheme';
+    throw refuse(`a URL must start with redis:// or rediss:// (found: ${scheme})`);
+  }
+  if (!URL.canParse(url)) throw refuse('is not a valid URL');
+  const parsed = new URL(url);
+  if (parsed.hash !== '') throw refuse('the URL has something behind a #; a # in a password is written %23');
+  const options: Record<string, unknown> = {
+    // In brackets, an IPv6 address is a host of URLs only.
+    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost',
+    port: parsed.port === '' ? 6379 : Number(parsed.port),
+    ...credentials(parsed, refuse),
+    ...(parsed.protocol === 'rediss:' ? { tls: {} } : {}),
+  };
+  const [, database] = /^\/?(.*)$/s.exec(parsed.pathname) ?? [];
+  if (database) {
+    const db = whole(0)(database);
+    if (db === undefined) throw refuse('the path of the URL must be the number of a database');
+    options.db = db;
+  }
+  for (const [name, value] of parsed.searchParams) {
+    const parameter = PARAMETERS.get(name);
+    const shown = PLAIN_NAME.test(name) ? `${name} in the URL` : 'a parameter of the URL';
+    if (parameter === undefined) throw refuse(`${shown} is none of ${[...PARAMETERS.keys()].join(', ')}`);
+    const [rule, convert] = parameter;
+    const converted = convert(value);
+    if (converted === undefined) throw refuse(`${shown} must be ${rule}`);
+    if (name in options) throw refuse(`${shown} stands there twice`);
+    options[name] = converted;
+  }
+  return options;
+}
+
+function credentials({ username, password }: URL, refuse: Refuse): RedisOptions {
+  if (username === '' && password === '') return {};
+  try {
+    // Without a user name the password is that of the server's default user.
+    const user = username === '' ? {} : { username: decodeURIComponent(username) };
+    return { ...user, password: decodeURIComponent(password) };
+  } catch {
+    throw refuse('a % in the user name or the password of a URL is written %25');
+  }
+}
