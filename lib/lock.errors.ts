@@ -132,7 +132,7 @@ export class LockUnavailableError extends LockError {
 /**
  * Why a lease ended before its release.
  * - `expired`: its time was over, or the process was paused beyond it
- * - `taken`: the store names another owner
+ * - `taken`: the store names another owner, or has something else in the place of the lock, which `cause` tells
  * - `deleted`: the store has no such lock any more (deleted by hand, evicted, flushed, failed over)
  * - `unreachable`: the store did not answer a renewal before the deadline
  * - `max-hold`: `maxHoldTime` was over
@@ -205,7 +205,7 @@ export class LockKindMismatchError extends LockError {
 
   constructor(key: string, details: { expected: string; found: string; cause?: unknown }) {
     super(
-      `"${inQuotes(key)}" cannot be used as a ${details.expected}: the store holds a ${details.found} under that name. ` +
+      `"${inQuotes(key)}" cannot be used as a ${details.expected}: the store holds a ${inQuotes(details.found)} under that name. ` +
         'Give the lock a name of its own, or another keyPrefix.',
       { status: 500, expose: false },
       { key, cause: details.cause },

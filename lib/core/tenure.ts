@@ -152,11 +152,12 @@ export class Tenure {
     this.prolong(sentAt, leaseTime);
   }
 
-  lose(reason: LossReason): void {
+  /** @param cause what tells more, if anything does */
+  lose(reason: LossReason, cause?: unknown): void {
     if (this.ended) return;
     this.ended = true;
     clearTimeout(this.lossTimer);
-    const loss = new LockLostError(this.name, { reason, owner: this.owner });
+    const loss = new LockLostError(this.name, { reason, owner: this.owner, cause });
     this.loss = loss;
     this.onEnd(this);
     this.holder?.onLost(loss);

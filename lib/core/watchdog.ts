@@ -1,4 +1,5 @@
 import { isLockUnavailableError } from '../lock.errors.js';
+import { asAnswer, type Found } from '../stores/kind-mismatch.js';
 import type { HoldState, LockStore, RenewRequest } from '../stores/lock-store.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';
@@ -76,8 +77,8 @@ export class Watchdog {
     // From here on: it may be over before the answer comes, and the store would keep it for nobody.
     const mayBeKeptUntil = Math.max(keptUntil, sentAt + leaseTime);
     tenure.keptUntil = mayBeKeptUntil;
-    const [renewal] = this.store.renew([{ name: tenure.name, owner: tenure.owner, leaseTime }]);
-    let state: HoldState | undefined;
+    const [renewal] = this.ask([{ name: tenure.name, owner: tenure.owner, leaseTime }]);
+    let state: Found<HoldState> | undefined;
     try {
       state = await renewal;
     } catch (error) {
@@ -86,7 +87,7 @@ export class Watchdog {
     }
     if (tenure.keptUntil === mayBeKeptUntil) tenure.keptUntil = keptUntil;
     if (state === 'held') tenure.extend(sentAt, leaseTime);
-    else tenure.lose(state ?? 'deleted');
+    else lose(tenure, state);
     if (tenure.held && tenure.isFixed) this.watch(tenure, sentAt);
     if (!tenure.held) throw tenure.loss ?? releasedError(tenure);
   }
@@ -98,8 +99,8 @@ export class Watchdog {
   look(tenures: readonly Tenure[]): readonly Promise<void>[] {
     const answers = this.ask(tenures.map(({ name, owner }) => ({ name, owner, leaseTime: 0 })));
     return tenures.map(async (tenure, index) => {
-      const state = (await answers[index]) ?? 'deleted';
-      if (state !== 'held') tenure.lose(state);
+      const state = await answers[index];
+      if (state !== 'held') lose(tenure, state);
     });
   }
 
@@ -157,8 +158,8 @@ export class Watchdog {
       due.map(async (tenure, index) => {
         let renewAt = sentAt + (tenure.isFixed ? betweenLooks(tenure) : tenure.terms.leaseTime / 3);
         try {
-          const state = (await renewals[index]) ?? 'deleted';
-          if (state !== 'held') tenure.lose(state);
+          const state = await renewals[index];
+          if (state !== 'held') lose(tenure, state);
           else if (!tenure.isFixed) tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
         } catch (error) {
           // A look that got no answer costs nothing: the next round comes.
@@ -183,13 +184,18 @@ export class Watchdog {
   }
 
   /** Nothing may throw from a timer, whatever the store does. */
-  private ask(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+  private ask(requests: readonly RenewRequest[]): readonly Promise<Found<HoldState>>[] {
     try {
-      return this.store.renew(requests);
+      return this.store.renew(requests).map((answer) => answer.catch(asAnswer));
     } catch (error) {
       return requests.map(() => Promise.reject(error as Error));
     }
   }
+}
+
+function lose(tenure: Tenure, found: Found<Exclude<HoldState, 'held'>> = 'deleted'): void {
+  if (typeof found === 'string') tenure.lose(found);
+  else tenure.lose('taken', found);
 }
 
 function requestFor(tenure: Tenure, sentAt: number): RenewRequest {

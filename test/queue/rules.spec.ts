@@ -297,6 +297,10 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         ['read', READ],
         ['semaphore', semaphore(3)],
       ];
+      const titleOf = ({ kind, permits }: Kind) => {
+        if (kind === 'semaphore') return `semaphore with ${String(permits)} permits`;
+        return `${kind === 'read' || kind === 'write' ? 'read-write' : (kind ?? 'plain')} lock`;
+      };
       const pairs = kinds.flatMap(([held, holds]) =>
         kinds
           .filter(([wanted]) => wanted !== held && !(/read|write/.test(held) && /read|write/.test(wanted)))
@@ -305,10 +309,14 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
 
       it.each(pairs)('held as %s, wanted as %s: refused', async (_held, _wanted, holds, wants) => {
         const holder = await lockOf(a, name, holds).acquire();
+        const [expected, found] = [wants, holds].map(titleOf);
         for (const waitTime of [0, 5_000]) {
-          await expect(lockOf(b, name, wants).acquire({ waitTime })).rejects.toBeInstanceOf(
-            LockKindMismatchError,
-          );
+          const error: unknown = await lockOf(b, name, wants)
+            .acquire({ waitTime })
+            .catch((reason: unknown) => reason);
+          expect(error).toBeInstanceOf(LockKindMismatchError);
+          expect((error as Error).message).toContain(`cannot be used as a ${String(expected)}:`);
+          expect((error as Error).message).toContain(`holds a ${String(found)} under`);
         }
         expect(holder.held).toBe(true);
         expect((await a.inspect(name))?.holders).toMatchObject([{ owner: holder.owner }]);

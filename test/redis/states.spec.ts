@@ -295,6 +295,17 @@ describe('When the name belongs to something else', () => {
     expect(await redis.pttl(`lock:${name}`)).toBe(-1);
   });
 
+  it('a kind that the store names cannot forge a line of a log, nor end the quotation', async () => {
+    await redis.zadd('lock:forged', Date.now() + 60_000, 'xother:1');
+    await redis.set(fenceOf('lock:forged'), '1 other:1 fair\u001b[2J"\u0007\u2028 1');
+    const attempts = [() => locks.acquire('forged'), () => locks.getFairLock('forged').acquire()];
+    for (const attempt of attempts) {
+      const error: unknown = await attempt().catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LockKindMismatchError);
+      expect((error as Error).message).toContain('holds a fair\\u001b[2J\\"\\u0007\\u2028 lock under');
+    }
+  });
+
   it('a fence that is something else is refused too, stays, and leaves no lock behind', async () => {
     await redis.rpush(fenceOf('lock:fenced'), 'value');
     await expect(locks.acquire('fenced')).rejects.toThrow(LockKindMismatchError);

@@ -17,6 +17,7 @@ import type {
   StoreHealth,
   Subscription,
 } from '../lock-store.js';
+import { asAnswer, type Found } from '../kind-mismatch.js';
 import { Releaser } from '../releaser.js';
 import { Acquisition, type AcquisitionContext, marginOf, noMajority } from './acquisition.js';
 import { type Answer, decide, tally } from './ballot.js';
@@ -26,6 +27,7 @@ import { Hints } from './hints.js';
 import { Holding, Holdings } from './holdings.js';
 import { majorityState } from './majority-state.js';
 import { type Member, quorumOf } from './member.js';
+import { mismatchAmong, whyNotHeld } from './not-held.js';
 import { isTimeout, Presence } from './presence.js';
 import { quorumHealth } from './quorum-health.js';
 import { subscribeAll } from './subscribe-all.js';
@@ -35,6 +37,8 @@ import { now } from '../../lock.clock.js';
 const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +
   'of queues is not a queue. Use connection for these';
+
+type RenewalCast = readonly (Answer<Found<HoldState>> | undefined)[];
 
 /** Beyond the token that the nodes know, those that local hand-offs have given out: one has to take a µs at least. */
 const HANDED_ON = 1_000_000;
@@ -95,13 +99,14 @@ export class QuorumLockStore implements LockStore {
       if (first !== undefined) void this.presence.observe(index, first);
     });
     return requests.map(async (request, n) => {
-      const states = answers.map((ofMember) => ofMember[n] ?? Promise.resolve<HoldState>('deleted'));
+      const states = answers.map((ofMember) => (ofMember[n] ?? Promise.resolve('deleted')).catch(asAnswer));
       const decision = await decide(states, (cast) => this.countRenewals(cast));
       if ('cast' in decision) {
         throw noMajority(request.name, this.outcomesOf(decision.cast), { effect: 'unknown' });
       }
       if (decision.state === 'held') this.topUp(request, states);
       else this.giveUpRest(request);
+      if (typeof decision.state !== 'string') throw decision.state;
       return decision.state;
     });
   }
@@ -116,16 +121,15 @@ export class QuorumLockStore implements LockStore {
     const answers = this.members.map(({ store }, index) =>
       holding?.mayBeHeldBy(index) === false
         ? Promise.resolve<ReleaseReply>('deleted')
-        : this.presence.observe(index, store.release(release)),
+        : this.presence.observe(index, store.release(release)).catch(asAnswer),
     );
     const decision = await decide(answers, (cast) => {
       if (tally(cast, (reply) => reply === 'released') >= this.needed) return 'released';
-      if (tally(cast, (reply) => reply !== 'released') > this.members.length - this.needed) {
-        return tally(cast, (reply) => reply === 'taken') > 0 ? 'taken' : 'deleted';
-      }
+      if (tally(cast, (reply) => reply !== 'released') > this.members.length - this.needed)
+        return whyNotHeld(cast);
       return cast.includes(undefined) ? undefined : { cast };
     });
-    if (typeof decision !== 'string') {
+    if (typeof decision === 'object' && 'cast' in decision) {
       throw noMajority(name, this.outcomesOf(decision.cast), { effect: 'unknown' });
     }
     if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
@@ -138,6 +142,7 @@ export class QuorumLockStore implements LockStore {
         if (holding?.isUnsureOf(index) === true) repeat();
       }, repeat);
     });
+    if (typeof decision !== 'string') throw decision;
     return decision;
   }
 
@@ -245,18 +250,19 @@ export class QuorumLockStore implements LockStore {
   }
 
   /** Only who still held it counts; who has not answered says nothing. */
-  private countRenewals(
-    cast: readonly (Answer<HoldState> | undefined)[],
-  ): { state: HoldState } | { cast: readonly (Answer<HoldState> | undefined)[] } | undefined {
+  private countRenewals(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
     if (tally(cast, (state) => state === 'held') >= this.needed) return { state: 'held' };
     if (tally(cast, (state) => state !== 'held') > this.members.length - this.needed) {
-      return { state: tally(cast, (state) => state === 'taken') > 0 ? 'taken' : 'deleted' };
+      return { state: whyNotHeld(cast) };
     }
     return cast.includes(undefined) ? undefined : { cast };
   }
 
   /** A majority holds it. Members that do not, because they were out of reach or have restarted, are asked to. */
-  private topUp({ name, owner, leaseTime }: RenewRequest, states: readonly Promise<HoldState>[]): void {
+  private topUp(
+    { name, owner, leaseTime }: RenewRequest,
+    states: readonly Promise<Found<HoldState>>[],
+  ): void {
     const holding = this.holdings.get(owner);
     if (holding === undefined) return;
     holding.prolong(leaseTime);
@@ -337,7 +343,7 @@ export class QuorumLockStore implements LockStore {
     const without = (cast: Cast) => (tally(cast) >= needed ? cast : undefined);
     const cast = await decide(answers, all, { presence, without });
     if (tally(cast) >= needed) return cast;
-    throw noMajority(name, this.outcomesOf(cast), { effect: 'unknown' });
+    throw mismatchAmong(cast) ?? noMajority(name, this.outcomesOf(cast), { effect: 'unknown' });
   }
 
   private deaf(name: string | undefined, cast: readonly (Answer<unknown> | undefined)[]): Error {

@@ -115,7 +115,7 @@ export const isPermanent = (error: unknown): boolean =>
 
 /** For a key that holds another kind of lock, or something of the application's. */
 export const notALock = (name: string, cause?: unknown): LockKindMismatchError =>
-  new LockKindMismatchError(name, { expected: 'lock', found: 'value of another type', cause });
+  new LockKindMismatchError(name, { expected: 'lock', found: 'value that is no lock', cause });
 
 /** Whether the command has certainly changed nothing: it has not left this process, or was refused as a whole. */
 const isUndone = (error: unknown): boolean =>

@@ -1,7 +1,7 @@
 import type { HoldState, RenewRequest } from '../lock-store.js';
 import type { Command, Deployment } from './deployment.js';
 import { FENCE_TTL, type LockKeys } from './keys.js';
-import { isWithheld, replyCode, translate } from './redis-errors.js';
+import { isWithheld, notALock, replyCode, translate } from './redis-errors.js';
 import { renewReply } from './replies.js';
 import * as scripts from './script.js';
 
@@ -68,6 +68,7 @@ export class Renewals {
     const each = read.then(
       (states) =>
         states.map(async (state, index) => {
+          if (state === 'no lock') throw notALock(batch[index]?.name ?? '');
           // A hold that is gone is so on any server, and a look has written nothing.
           if (state === 'held' && batch[index]?.leaseTime !== 0) await confirm?.();
           return state;

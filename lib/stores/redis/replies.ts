@@ -159,9 +159,10 @@ export function releaseReply(reply: unknown): ReleaseReply {
 }
 
 /** @param holds how many have been asked for */
-export function renewReply(reply: unknown, holds: number): readonly HoldState[] {
+export function renewReply(reply: unknown, holds: number): readonly (HoldState | 'no lock')[] {
   return list(reply, reply, holds).map((state) => {
-    const code = integer(state, reply, -1, 1);
+    const code = integer(state, reply, -2, 1);
+    if (code === -2) return 'no lock';
     return code === 1 ? 'held' : code === 0 ? 'deleted' : 'taken';
   });
 }

@@ -48,7 +48,7 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return -redis.call('EXISTS', KEYS[1]) end",
+        find: "if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return not_held() end",
         replace: "redis.call('DEL', KEYS[1])",
       },
     ],
@@ -146,10 +146,10 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: WATCHDOG,
-        find: "if (state !== 'held')\n                    tenure.lose(state);\n                else if",
+        find: "if (state !== 'held')\n                    lose(tenure, state);\n                else if",
         replace: 'if',
       },
-      { file: WATCHDOG, find: "if (state !== 'held')\n                tenure.lose(state);", replace: '' },
+      { file: WATCHDOG, find: "if (state !== 'held')\n                lose(tenure, state);", replace: '' },
     ],
     faults: ['FLUSHALL', 'DEL of a lock'],
     habits: { long: 0.4, longest: 3_000, fixedShare: 0 },

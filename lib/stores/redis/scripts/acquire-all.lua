@@ -62,6 +62,7 @@ for i = 1, locks do
   if kind ~= 'hash' and kind ~= 'none' and kind ~= 'zset' then return { -i } end
   local left, holder = in_the_way(KEYS[3 * i - 2], ARGV[1])
   if left == QUEUED then return { -i, QUEUED } end
+  if left == FOREIGN then return { -i } end
   if left then
     held = held or { -i, left, holder }
     if not reserves then break end

@@ -14,6 +14,7 @@
 -- @include plain
 
 local left, holder = in_the_way(KEYS[1], ARGV[1])
+if left == FOREIGN then return no_lock() end
 if left then return { left, holder } end
 -- Needs no room, so that a command that is sent again is not refused where memory is full meanwhile.
 if holder then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

@@ -8,7 +8,9 @@
 -- ARGV[5]  how long the fence outlives the last holder, ms
 -- ARGV[6]  as in queue.include.lua
 --
--- Returns 1, or 0 when nobody held it. A key of another type is an error, and stays.
+-- Returns 1, or 0 when nobody held it. A key that is no lock is an error, and stays.
+
+-- @include hash
 
 -- A hint, which a user may not be allowed to send: what has been done counts all the same.
 local function tell_lost(owner)
@@ -33,9 +35,10 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   advance('', 1, ARGV[4], ARGV[5])
   return math.min(taken, 1)
 end
-if ARGV[3] ~= '' or redis.call('HLEN', KEYS[1]) == 0 then return 0 end
-local owners = redis.call('HKEYS', KEYS[1])
+local owner = holder_of(KEYS[1])
+if owner == false then return no_lock() end
+if ARGV[3] ~= '' or not owner then return 0 end
 redis.call('DEL', KEYS[1])
-for _, owner in ipairs(owners) do tell_lost(owner) end
+tell_lost(owner)
 redis.pcall(ARGV[1], ARGV[2], '0')
 return 1

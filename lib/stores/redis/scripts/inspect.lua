@@ -10,6 +10,8 @@
 -- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 where it has a queue }.
 -- An owner of the queue kinds has its mode before it: x or s.
 
+-- @include hash
+
 local holders, queue, queued = {}, {}, 0
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
@@ -18,7 +20,7 @@ if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
   if members[1] and not string.find(members[1], '^[xs]%S+:%d+$') then
-    return redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
+    return no_lock()
   end
   for i = 1, #members, 2 do
     local left = members[i + 1] - now
@@ -29,11 +31,9 @@ if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
   end
   queue = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
 else
-  local left = redis.call('PTTL', KEYS[1])
-  for _, owner in ipairs(redis.call('HKEYS', KEYS[1])) do
-    holders[#holders + 1] = owner
-    holders[#holders + 1] = left
-  end
+  local owner = holder_of(KEYS[1])
+  if owner == false then return no_lock() end
+  if owner then holders = { owner, redis.call('PTTL', KEYS[1]) } end
 end
 if #holders == 0 and #queue == 0 then return false end
 local listeners = redis.call('PUBSUB', ARGV[1], ARGV[2])[2]

@@ -1,7 +1,11 @@
 -- What the scripts that take plain locks share.
 
+-- @include hash
+
 -- In place of a PTTL: a kind with a queue holds the lock, or did so last and may have waiters still. See retire.lua.
 local QUEUED = -3
+-- The same: there is a hash that is no lock.
+local FOREIGN = -4
 
 -- Whose hold is in the way: its PTTL and its owner; nil where `owner` may enter, and whether it is in already.
 local function in_the_way(lock, owner)
@@ -15,8 +19,10 @@ local function in_the_way(lock, owner)
   end
   -- A key of any other type is an error here.
   if redis.call('HEXISTS', lock, owner) == 1 then return nil, true end
+  local holder = holder_of(lock, fields)
+  if not holder then return FOREIGN end
   local left = redis.call('PTTL', lock)
-  return left, redis.call('HKEYS', lock)[1]
+  return left, holder
 end
 
 -- What a fence says: the last token, and whether a kind with a queue gave it out.

@@ -10,10 +10,17 @@
 -- ARGV[6]  how long the lock stays taken all the same, ms; 0 frees it
 --
 -- Returns 1, or when the owner did not hold it: 0 where nobody does, -1 where another does.
+-- A key that is no lock is an error, and stays.
+
+-- @include hash
+
+local function not_held()
+  local holder = holder_of(KEYS[1])
+  if holder == false then return no_lock() end
+  return holder and -1 or 0
+end
 
 local stay = ARGV[5] + ARGV[6]
-local function not_held() return -redis.call('EXISTS', KEYS[1]) end
-
 -- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
 if ARGV[6] == '0' then
   -- The owner's is the only field, and the hash goes with it.

@@ -6,8 +6,10 @@
 -- ARGV[2i]     the lock's owner
 -- ARGV[2i+1]   lease, ms
 --
--- Returns per lock, in order: 1 held, 0 nobody holds it, -1 somebody else does.
+-- Returns per lock, in order: 1 held, 0 nobody holds it, -1 somebody else does, -2 it is no lock.
 -- The lock is Redisson's hash, or the queue's sorted set. pcall, so that a key which has become something else costs its own hold only.
+
+-- @include hash
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -28,6 +30,8 @@ local function renew_queued(key, owner, lease)
       return 1
     end
   end
+  local first = redis.call('ZRANGE', key, 0, 0)[1]
+  if first and not string.find(first, '^[xs]%S+:%d+$') then return -2 end
   -- An exclusive holder is certainly another; a shared one may have been there before.
   for _, member in ipairs(redis.call('ZRANGE', key, now + 1, '+inf', 'BYSCORE')) do
     if string.sub(member, 1, 1) == 'x' then return -1 end
@@ -45,12 +49,13 @@ for i = 1, #KEYS / 2 do
     local left = lease > 0 and redis.call('PTTL', key)
     if left then redis.call('PEXPIRE', key, string.format('%.0f', math.max(left, lease))) end
   elseif mine == 0 then
-    held[i] = -redis.call('EXISTS', key)
+    local holder = holder_of(key)
+    held[i] = holder and -1 or holder == false and -2 or 0
   else
     local kind = redis.call('TYPE', key).ok
     -- Refused, and no answer: asked again, it ends the script.
     if kind == 'hash' or kind == 'none' then redis.call('HEXISTS', key, owner) end
-    held[i] = kind == 'zset' and renew_queued(key, owner, lease) or -1
+    held[i] = kind == 'zset' and renew_queued(key, owner, lease) or -2
   end
   local stay = lease + ARGV[1]
   local stays = lease > 0 and held[i] == 1 and redis.call('PTTL', fence)
