@@ -4,6 +4,7 @@
  *
  * 71  With one node silent, split votes wait for it, all processes let go and try again together, and none wins for
  *     seconds. Short leases hide it.
+ * 72  A node that was away when the quorum was founded, and joins later, is taken for a founder after another has restarted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
@@ -32,4 +33,30 @@ it('hands a lock over while one of three nodes is silent (pitfall 71)', async ()
   });
   await soon(Promise.all(turns));
   expect(served).toBe(45);
+});
+
+it('takes no late node for a founder when another has restarted and the third is silent (pitfall 72)', async () => {
+  const leaseTime = 4_000;
+  troupe = await Troupe.of(3);
+  const late = troupe.node(2);
+  await late.kill();
+  const holder = troupe.quorum({ leaseTime });
+  const lease = await holder.acquire('a', { waitTime: 10 * leaseTime });
+  await late.restart();
+  await troupe.node(0).restart();
+  troupe.node(1).freeze();
+  const newcomer = troupe.quorum({ leaseTime });
+  const held: boolean[] = [];
+  const wake = setTimeout(() => {
+    troupe.node(1).thaw();
+  }, 600);
+  for (const end = performance.now() + leaseTime / 2; performance.now() < end;) {
+    await sleep(10);
+    const got = await newcomer.tryAcquire('a').catch(() => null);
+    // Looked at in the same turn.
+    held.push(got !== null && lease.held);
+    await got?.release();
+  }
+  clearTimeout(wake);
+  expect(held).not.toContain(true);
 });

@@ -96,7 +96,9 @@ describe('A lease on a quorum', () => {
   it('that has lasted for a second is told at once when it ends by force, though it is not renewed', async () => {
     const lease = await locks.acquire('a', { leaseTime: 120_000 });
     await sleep(1_200);
-    await troupe.quorum({ leaseTime: LEASE }).forceRelease('a');
+    const admin = troupe.quorum({ leaseTime: LEASE });
+    await troupe.settled(admin);
+    await admin.forceRelease('a');
     // It would be looked at after 40 s.
     await until(() => lease.signal.aborted);
     expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });

@@ -46,10 +46,11 @@ export class ScriptedMember implements Member {
     return Promise.resolve({ runId: this.runId, uptime, noted: this.noted });
   }
 
-  note(runId: string): Promise<void> {
+  note(text: string): Promise<boolean> {
     if (!this.reachable) return Promise.reject(new Error('out of reach'));
-    this.noted = runId;
-    return Promise.resolve();
+    if (this.noted !== undefined) return Promise.resolve(false);
+    this.noted = text;
+    return Promise.resolve(true);
   }
 }
 

@@ -38,7 +38,9 @@ describe('RedisMember', () => {
     const one = member(server.url);
     const first = await one.identify();
     expect(first.noted).toBeUndefined();
-    await one.note(first.runId ?? '', 60_000);
+    expect(await one.note(first.runId ?? '', 60_000)).toBe(true);
+    // The first note stays.
+    expect(await one.note('0', 60_000)).toBe(false);
     expect(await one.identify()).toMatchObject({ runId: first.runId, noted: first.runId });
     expect(await server.client().pttl(noteKeyOf('lock:'))).toBeGreaterThan(50_000);
     const { epoch } = one;

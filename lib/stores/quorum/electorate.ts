@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Incarnation, type Member, quorumOf } from './member.js';
 
 /** What is known of a member's server. */
@@ -8,31 +7,46 @@ interface Standing {
   readonly runId: string | undefined;
   /** When every lease that it may have forgotten has ended, on this process's monotonic clock. */
   readonly votesFrom: number;
-  readonly noted: boolean;
+  noted: boolean;
   /** Its present run is its first in this quorum, so that there is nothing it could have forgotten. */
   founder: boolean;
 }
 
+/** The note of a member that is no founder: no run has this id. */
+const JOINED = '0';
 /** How often in a row it is looked whether another process is just founding the quorum, and how soon, ms. */
 const LOOKS = 3;
 const PAUSE = 20;
 /** When it is looked again after that, ms. */
 const RECESS = 1_000;
-/** How long those that have not answered are waited for before a quorum is founded without them, ms. */
+/** How long members that have not answered are waited for, once a majority has, ms. */
 const HEARING = 250;
 
 /**
- * Says whose vote counts. A node that has restarted may have forgotten a lock that is still held, so it votes again
- * only when every lease from before must have ended. Servers tell for how long they run.
+ * Says whose vote counts. A node that has restarted may have forgotten a lock that is still held, so it votes again only
+ * when every lease from before must have ended. Servers tell for how long they run.
  *
- * Those of a new quorum are young, too, and have nothing to forget. They are known by this: none that answers, and a
- * majority has to, is old or bears the note which the first process leaves on all of them. What this cannot tell from
- * a new quorum is one whose majority has restarted empty while the others are out of reach or have restarted too, seen by
- * a process that has not known it before.
+ * The nodes of a new quorum are young, too, and have nothing to forget. A process founds the quorum when it has looked at
+ * every member twice, one round after the other, and each was young and bore no note. It leaves a note with the run id
+ * on each, which outlives the youth of that run: by it every process knows a founder, whose vote counts at once. A note is
+ * never replaced. Any other young member without a note that a process in service finds (it joined late, or has restarted)
+ * gets a note as well, which makes no founder of it but says that the quorum is in service.
+ *
+ * Why a founding does not meet a lock of before: let a majority M have granted it. A member of M had a vote at that time,
+ * so its run was old or bore a note, and still does. The founding process has seen neither, so if it looked after
+ * the grant, it has seen another run. It did look after the grant in the second round if one member of M restarted before
+ * the first one; and if none did, none has forgotten the lock. So every member of M has restarted; the other members are
+ * young and bear no note either. All members have started within one lease, then, and no process in service has reached
+ * one of them since: that cannot be told from a new quorum. What this leaves out is a member that restarts in
+ * the very moment of the founding, between its grant to one process and the end of that process's count of the votes,
+ * while another process founds the quorum too.
+ *
+ * So a member that is silent, or has not been started, keeps the quorum from being founded: it might be the one that is old
+ * or bears a note. The others vote nevertheless when they are old enough, which takes one lease.
  */
 export class Electorate {
   private readonly standings: (Standing | undefined)[];
-  private readonly looking = new Map<number, Promise<void>>();
+  private readonly looking = new Map<number, Promise<unknown>>();
   private readonly nextLook: number[];
   private founding: Promise<void> | undefined;
   /** Locks have been given out by this quorum before. */
@@ -71,11 +85,13 @@ export class Electorate {
     }
     for (let looks = 0; looks < LOOKS && performance.now() >= (this.nextLook[index] ?? 0); looks++) {
       if (this.quarantineOf(index) === 0) return true;
-      await sleep(PAUSE);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
       await this.look(index);
     }
     if (this.quarantineOf(index) === 0) return true;
+    if (performance.now() < (this.nextLook[index] ?? 0)) return false;
     this.nextLook[index] = performance.now() + RECESS;
+    await this.admit(index);
     return false;
   }
 
@@ -103,15 +119,16 @@ export class Electorate {
     await looking;
   }
 
-  private async identify(index: number): Promise<void> {
+  /** @returns whether the member has told */
+  private async identify(index: number): Promise<boolean> {
     const member = this.members[index];
-    if (member === undefined) return;
+    if (member === undefined) return false;
     const { epoch } = member;
     let told: Incarnation;
     try {
       told = await member.identify();
     } catch {
-      return; // not known, so it does not vote
+      return false; // not known, so it does not vote
     }
     const { runId, noted } = told;
     const before = this.standings[index];
@@ -124,6 +141,21 @@ export class Electorate {
       noted: noted !== undefined,
       founder: runId !== undefined && (noted === runId || (same && before.founder)),
     };
+    // Another run than the one before founds nothing: there is nothing to wait for.
+    if (before !== undefined && !same) await this.admit(index);
+    return true;
+  }
+
+  /** Tells processes that do not know the quorum yet that a young member belongs to one in service. */
+  private async admit(index: number): Promise<void> {
+    const standing = this.current(index);
+    if (!this.inService || standing === undefined || standing.noted || this.quarantineOf(index) === 0) return;
+    try {
+      await this.members[index]?.note(JOINED, 2 * this.leaseTime);
+      standing.noted = true;
+    } catch {
+      // The next look tries again.
+    }
   }
 
   private votesFrom({ runId, uptime }: Incarnation, known: boolean): number {
@@ -135,30 +167,35 @@ export class Electorate {
     return Math.max(bornAt + this.leaseTime, bornAt > since ? until : 0);
   }
 
-  /** Where nothing speaks against it, all that answer become founders. */
+  /** Where nothing speaks against it in two rounds, all members become founders. */
   private async found(): Promise<void> {
     await this.hearing();
-    const answering = this.members.flatMap((member, index) => {
-      const standing = this.current(index);
-      return standing === undefined ? [] : [{ member, index, standing }];
-    });
-    if (answering.length < quorumOf(this.members.length)) return;
-    if (answering.some(({ standing, index }) => standing.noted || this.quarantineOf(index) === 0)) {
-      this.inService = true;
+    // What was learned before may be out of date: another process may have founded the quorum since, and given out locks.
+    if (this.unproven() === undefined) return;
+    if (!(await Promise.all(this.members.map((_, index) => this.identify(index)))).every(Boolean)) return;
+    const unproven = this.unproven();
+    if (unproven === undefined) return;
+    await Promise.all(unproven.map((standing, index) => this.enrol(index, standing)));
+  }
+
+  /** @returns all members, where each is young and bears no note */
+  private unproven(): readonly Standing[] | undefined {
+    const standings = this.members.flatMap((_, index) => this.current(index) ?? []);
+    const proven = this.members.some((_, index) => this.quarantineOf(index) === 0);
+    if (proven || standings.some(({ noted }) => noted)) this.inService = true;
+    return this.inService || standings.length < this.members.length ? undefined : standings;
+  }
+
+  private async enrol(index: number, standing: Standing): Promise<void> {
+    if (standing.runId === undefined) return;
+    try {
+      standing.founder = (await this.members[index]?.note(standing.runId, 2 * this.leaseTime)) === true;
+      standing.noted = true;
+    } catch {
+      // It stays in quarantine.
     }
-    if (this.inService) return;
-    await Promise.all(
-      answering.map(async ({ member, standing }) => {
-        const { runId } = standing;
-        if (runId === undefined) return;
-        try {
-          await member.note(runId, 2 * this.leaseTime);
-          standing.founder = true;
-        } catch {
-          // It stays in quarantine.
-        }
-      }),
-    );
+    // Another process has been quicker: what it has noted counts.
+    if (!standing.founder) await this.look(index);
   }
 
   /** Looks at all, until all have answered, or a majority has and the others had their time. */

@@ -13,8 +13,12 @@ export interface Member {
   outage(name: string): Error;
   /** Asks the server who it is. */
   identify(): Promise<Incarnation>;
-  /** Notes on the server, for so many ms, that its present run belongs to a new quorum. */
-  note(runId: string, time: number): Promise<void>;
+  /**
+   * Leaves a note on the server for so many ms, unless there is one.
+   * @param note hexadecimal digits
+   * @returns whether it was left
+   */
+  note(note: string, time: number): Promise<boolean>;
 }
 
 /** One run of a server, from its start to its end. */

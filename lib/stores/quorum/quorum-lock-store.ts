@@ -68,6 +68,12 @@ export class QuorumLockStore implements LockStore {
     const { electorate, presence, contention } = this;
     this.context = { members, leaseTime, electorate, presence, contention };
     this.releasers = members.map(({ store }) => new Releaser(store));
+    members.forEach(({ store }, index) => {
+      // A member that has just started has to be noted before a process looks at it that does not know the quorum.
+      store.onConnectionChange(({ connected }) => {
+        if (connected) void electorate.mayVote(index);
+      });
+    });
   }
 
   async acquire({ name, queue, ...request }: AcquireRequest): Promise<AcquireReply> {

@@ -3,7 +3,7 @@ import type { Incarnation, Member } from '../quorum/member.js';
 import type { RedisConnection } from './connection.js';
 import { noteKeyOf } from './keys.js';
 import { translate } from './redis-errors.js';
-import { noteReply, okReply } from './replies.js';
+import { noteReply, setReply } from './replies.js';
 import { serverInfo } from './server-info.js';
 
 /** A Redis server, or a Sentinel deployment, as one node of a quorum. */
@@ -48,7 +48,7 @@ export class RedisMember implements Member {
     };
   }
 
-  async note(runId: string, time: number): Promise<void> {
-    okReply(await this.connection.send((client) => client.set(this.noteKey, runId, 'PX', time)));
+  async note(note: string, time: number): Promise<boolean> {
+    return setReply(await this.connection.send((client) => client.set(this.noteKey, note, 'PX', time, 'NX')));
   }
 }

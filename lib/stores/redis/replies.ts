@@ -207,6 +207,8 @@ export function noteReply(reply: unknown): string | null {
   return note;
 }
 
-export function okReply(reply: unknown): void {
-  if (reply !== 'OK') throw new UnexpectedReply(reply);
+/** Whether SET NX has set it. */
+export function setReply(reply: unknown): boolean {
+  if (reply !== 'OK' && reply !== null) throw new UnexpectedReply(reply);
+  return reply === 'OK';
 }
