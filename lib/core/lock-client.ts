@@ -264,10 +264,7 @@ export class LockClient {
   private open(keeper: TenureKeeper, name: string, terms: Terms, origin: TenureOrigin): Tenure {
     const tenure = new Tenure(name, terms, origin, this.onEnd);
     this.tenures.set(tenure, keeper);
-    const { grantedAt, leaseTime } = origin;
-    const claimed = leaseTime < terms.leaseTime;
-    if (claimed && !terms.renewed) tenure.limit(grantedAt + terms.leaseTime);
-    this.watchdog.watch(tenure, grantedAt);
+    this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun();
     return tenure;
   }
@@ -276,7 +273,9 @@ export class LockClient {
     const { name, owner, queue, handoffs, terms, doubtful, keptUntil } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, tenure.deadline, keptUntil);
-    const released = this.releaser.release({ name, owner, queue, fencingToken, keepFor }, until, {
+    const leaseTime = this.context.initialLease(terms);
+    const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
+    const released = this.releaser.release(request, until, {
       insist: doubtful,
       onFailure: (error) => {
         this.events.next({ type: 'release-failed', name, owner, error });
@@ -297,7 +296,8 @@ export class LockClient {
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';
     if (!gone || doubtful) {
       const until = Math.max(now() + terms.leaseTime, keptUntil);
-      void this.releaser.release({ name, owner, fencingToken, queue }, until, { insist: doubtful });
+      const request = { name, owner, leaseTime: this.context.initialLease(terms), fencingToken, queue };
+      void this.releaser.release(request, until, { insist: doubtful });
     }
   }
 }

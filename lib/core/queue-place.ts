@@ -7,7 +7,7 @@ import {
   type QueueMessage,
   type QueueTerms,
 } from '../stores/lock-store.js';
-import { deadlineOf, now, timerAt } from './deadline.js';
+import { deadlineOf, driftOf, now, timerAt } from './deadline.js';
 import type { Ear } from './inbox.js';
 import { onAbort } from './on-abort.js';
 import type { Tenure, TenureOrigin } from './tenure.js';
@@ -47,6 +47,12 @@ const jitter = () => 1 + Math.random() * 20;
 /** One owner's place, from its first request to its answer. */
 export class QueuePlace {
   private arrival: number | undefined;
+  /** ms */
+  private readonly leaseTime: number;
+  /** From when on a claim is all that the store grants by a message; see CLAIM. */
+  private claimsFrom = Infinity;
+  /** The store has been asked since then, so that no message of a whole lease can have been lost. */
+  private asked = false;
   /** When the hold in the way ends by itself, as the store has last said. */
   private blockedUntil = -Infinity;
   private settled = false;
@@ -76,7 +82,8 @@ export class QueuePlace {
     private readonly ear: Ear,
     private readonly answer: (answer: Tenure | Busy | Error) => void,
   ) {
-    const { name, waitTime, signal } = request;
+    const { name, terms, waitTime, signal } = request;
+    this.leaseTime = context.initialLease(terms);
     if (waitTime > 0 && waitTime < Infinity) this.expireAt(this.arrivedAt + waitTime);
     if (signal === undefined) return;
     this.ignoreSignal = onAbort(signal, () => {
@@ -87,8 +94,8 @@ export class QueuePlace {
   /** Asks, and waits for the turn, until there is an answer. The same owner may ask again: that changes nothing. */
   async stand(): Promise<void> {
     const { store } = this.context;
-    const { name, terms, queue, beside, waitTime } = this.request;
-    const leaseTime = this.context.initialLease(terms);
+    const { leaseTime } = this;
+    const { name, queue, beside, waitTime } = this.request;
     // Who stands has to be heard of first; asking before that would be a command for nothing where it is busy.
     if (waitTime > 0 && this.ear.untried) await this.ear.listen();
     for (let failures = 0; !this.isSettled();) {
@@ -138,8 +145,12 @@ export class QueuePlace {
         this.arrival = reply.arrival ?? this.arrival;
         if (reply.retryAfter < Infinity) this.blockedUntil = now() + reply.retryAfter;
         if (waitTime === 0 || this.expired) this.leave({ busy: true, holder: reply.holder });
-        else if (place !== undefined) await this.sleepUntil(this.after(reply.retryAfter));
-        else if (!(await this.ear.listen())) await this.sleepUntil(now() + Math.min(reply.retryAfter, POLL));
+        else if (place !== undefined) {
+          this.claimsFrom = Math.min(this.claimsFrom, now() + CLAIM + driftOf(CLAIM));
+          this.asked = sentAt >= this.claimsFrom;
+          await this.sleepUntil(this.after(reply.retryAfter));
+        } else if (!(await this.ear.listen()))
+          await this.sleepUntil(now() + Math.min(reply.retryAfter, POLL));
       }
     }
   }
@@ -151,10 +162,12 @@ export class QueuePlace {
       this.lookAt = this.after(message.within);
       this.resume?.();
     } else {
-      const leaseTime = Math.min(CLAIM, this.request.terms.leaseTime);
-      if (now() < deadlineOf(message.grantedAt, leaseTime)) this.grant({ ...message, leaseTime });
-      // A message that came too late: asking makes a hold that still stands a whole lease.
-      else this.lookAgain();
+      const { leaseTime } = this;
+      const isClaim = message.leaseTime < leaseTime;
+      const isLate = now() >= deadlineOf(message.grantedAt, Math.min(CLAIM, leaseTime));
+      // Asking makes a hold that still stands a whole lease. The caller hears of it only then.
+      if (isClaim || isLate) this.lookAgain();
+      else this.grant({ ...message, leaseTime });
     }
   }
 
@@ -177,10 +190,11 @@ export class QueuePlace {
   }
 
   private giveUp(): void {
-    const { name, queue, terms } = this.request;
-    const request = { name, owner: this.owner, queue };
-    const until = now() + terms.leaseTime;
-    const placeUntil = Math.max(until, this.blockedUntil) + terms.leaseTime + PLACE_LIFE;
+    const { leaseTime } = this;
+    const { name, queue } = this.request;
+    const request = { name, owner: this.owner, leaseTime, queue };
+    const until = now() + leaseTime;
+    const placeUntil = Math.max(until, this.blockedUntil) + leaseTime + PLACE_LIFE;
     void this.context.releaser.release(request, until, { insist: this.doubtful, placeUntil });
   }
 
@@ -210,7 +224,8 @@ export class QueuePlace {
 
   /** When to look again. The holder may hold for long, and the message that it has gone may be lost. */
   private after(time: number): number {
-    return now() + Math.min(time, this.context.leaseTime) + jitter();
+    const moment = now() + Math.min(time, this.context.leaseTime) + jitter();
+    return this.asked ? moment : Math.min(moment, this.claimsFrom);
   }
 
   private isSettled(): boolean {

@@ -42,8 +42,7 @@ export class QueuePlaces implements TenureKeeper {
       const owner = this.context.nextOwner();
       const place = new QueuePlace(owner, request, this.context, this.ear, (answer) => {
         this.places.delete(owner);
-        if ('busy' in answer || answer instanceof Error)
-          this.departures.add({ name: request.name, owner, queue: request.queue });
+        if ('busy' in answer || answer instanceof Error) this.departed(owner, request);
         if (answer instanceof Error) reject(answer);
         else resolve(answer);
       });
@@ -67,10 +66,10 @@ export class QueuePlaces implements TenureKeeper {
   }
 
   ended(tenure: Tenure): void {
-    const { name, owner, queue } = tenure;
+    const { name, owner } = tenure;
     if (this.exclusive.get(name) === tenure) this.exclusive.delete(name);
     // The store hands over by itself.
-    this.departures.add({ name, owner, ...(queue && { queue }) });
+    this.departed(owner, tenure);
   }
 
   sendAway(refused: (request: QueuedRequest) => boolean): void {
@@ -91,5 +90,9 @@ export class QueuePlaces implements TenureKeeper {
     }
     const departed = this.departures.of(owner);
     if (departed !== undefined) void this.context.releaser.release(departed, now() + CLAIM);
+  }
+
+  private departed(owner: string, { name, terms, queue }: Pick<Tenure, 'name' | 'terms' | 'queue'>): void {
+    this.departures.add({ name, owner, leaseTime: this.context.initialLease(terms), queue });
   }
 }

@@ -21,7 +21,7 @@ export interface TenureOrigin {
   readonly fencingToken: number;
   /** On the monotonic clock, and not later than it was. */
   readonly grantedAt: number;
-  /** What the store has granted, ms: less than the terms say where a claim has to be confirmed first. */
+  /** What the store has granted, ms: less than the terms say where `maxHoldTime` is shorter. */
   readonly leaseTime: number;
   /** For the kinds with a queue. */
   readonly queue?: QueueTerms;
@@ -44,13 +44,11 @@ export class Tenure {
   readonly grantedAt: number;
   /** The last one given out under this tenure. */
   fencingToken: number;
-  /** Granted on a claim that has not been confirmed yet. */
-  private claimed: boolean;
   /** What the store has last granted, ms. */
   granted: number;
   /** Until when the store's promise holds, on the monotonic clock. */
   deadline: number;
-  /** When `maxHoldTime` of the present holder is over, or a fixed lease that began as a claim. */
+  /** When `maxHoldTime` of the present holder is over. */
   holdUntil = Infinity;
   /** How often in a row it went from one local holder to the next. */
   handoffs = 0;
@@ -80,7 +78,6 @@ export class Tenure {
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
     this.granted = leaseTime;
-    this.claimed = leaseTime < terms.leaseTime;
     this.deadline = deadlineOf(grantedAt, leaseTime);
     this.lossTimer = this.armLossTimer();
   }
@@ -100,9 +97,9 @@ export class Tenure {
     return this.terms.renewed ? this.holdUntil - now() : Infinity;
   }
 
-  /** A fixed lease, which ends when its time is over. One that began as a claim is none before that is confirmed. */
+  /** A fixed lease, which ends when its time is over. */
   get isFixed(): boolean {
-    return !this.terms.renewed && !this.claimed;
+    return !this.terms.renewed;
   }
 
   /** It was a fixed lease, and lost only because its time was over. */
@@ -128,7 +125,6 @@ export class Tenure {
   prolong(sentAt: number, leaseTime: number): void {
     if (this.ended) return;
     this.failures = 0;
-    this.claimed = false;
     this.granted = leaseTime;
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }
@@ -144,12 +140,6 @@ export class Tenure {
     if (this.ended) return;
     clearTimeout(this.lossTimer);
     this.lossTimer = this.armLossTimer();
-  }
-
-  /** As `prolong`, because the holder has asked for it: a fixed lease has a new end. */
-  extend(sentAt: number, leaseTime: number): void {
-    if (!this.terms.renewed) this.holdUntil = Math.max(this.holdUntil, sentAt + leaseTime);
-    this.prolong(sentAt, leaseTime);
   }
 
   /** @param cause what tells more, if anything does */

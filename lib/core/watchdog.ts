@@ -86,7 +86,7 @@ export class Watchdog {
       throw error;
     }
     if (tenure.keptUntil === mayBeKeptUntil) tenure.keptUntil = keptUntil;
-    if (state === 'held') tenure.extend(sentAt, leaseTime);
+    if (state === 'held') tenure.prolong(sentAt, leaseTime);
     else lose(tenure, state);
     if (tenure.held && tenure.isFixed) this.watch(tenure, sentAt);
     if (!tenure.held) throw tenure.loss ?? releasedError(tenure);

@@ -88,7 +88,7 @@ export const RESERVED = '~ndl:';
 export interface AcquireRequest {
   readonly name: string;
   readonly owner: string;
-  /** ms */
+  /** ms. The same at every attempt of an owner that stands in a queue. */
   readonly leaseTime: number;
   /** For the kinds with a queue; a plain lock has none. */
   readonly queue?: QueueRequest | undefined;
@@ -143,12 +143,18 @@ export type QueueMessage =
       readonly owner: string;
     }
   | {
-      /** The owner holds the lock now, for a claim of one second that its first renewal turns into the lease. */
+      /** The owner holds the lock now. */
       readonly type: 'granted';
       readonly owner: string;
       readonly fencingToken: number;
       /** On this process's monotonic clock, and not later than it was. */
       readonly grantedAt: number;
+      /**
+       * ms: the lease that the owner has asked for, where it has arrived within the last {@link CLAIM}; else a claim,
+       * which is {@link CLAIM} at most. A client that is granted less than it has asked for acquires again before the
+       * caller hears of it, which makes the claim a whole lease.
+       */
+      readonly leaseTime: number;
     }
   | {
       /** The owner is the next, and should look again after so many ms if it has not heard anything. */
@@ -163,7 +169,11 @@ export type QueueMessage =
       readonly owner?: string;
     };
 
-/** How long a hold lasts that the store has granted to a waiter, until that one confirms it, ms. */
+/**
+ * How long a hold lasts that the store has granted to a waiter by a message and the waiter has not confirmed, ms. A waiter
+ * that has arrived within this time gets its whole lease at once. It asks again when this time since its arrival is over:
+ * no other process would notice that the message of a whole lease was lost.
+ */
 export const CLAIM = 1_000;
 
 /**
@@ -229,6 +239,8 @@ export interface ReleaseRequest {
   readonly fencingToken?: number | undefined;
   /** ms for which the lock stays taken, by nobody, instead of being freed at once. */
   readonly keepFor?: number | undefined;
+  /** The lease that the owner has asked for, ms. A store may need it to find a place in a queue without a search. */
+  readonly leaseTime?: number | undefined;
   /** For the kinds with a queue: gives up a place in it, too. */
   readonly queue?: QueueTerms | undefined;
 }

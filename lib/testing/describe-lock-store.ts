@@ -1,3 +1,4 @@
+import { describeClaims } from './store-suite/claims.js';
 import { describeClients } from './store-suite/clients.js';
 import { describeGroups } from './store-suite/groups.js';
 import { describePlain } from './store-suite/plain.js';
@@ -33,6 +34,7 @@ export function describeLockStore(
     if (queues) {
       describe('queue', () => {
         describeQueues(stage);
+        describeClaims(stage);
       });
     }
     describe('client', () => {

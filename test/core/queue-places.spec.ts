@@ -1,7 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectionChange, LockService, LockUnavailableError } from '../../lib/index.js';
+import { CLAIM, type QueueMessage } from '../../lib/stores/lock-store.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until } from '../scenarios/until.js';
 
 it('a subscription that has been given up is not trusted again, even if messages come through where it was', async () => {
   const store = new ScriptedStore();
@@ -94,4 +96,45 @@ it('whoever has left while the store was out of reach says so as soon as it is t
   expect((await store.inspect('a'))?.queue).toHaveLength(0);
   await lease.release();
   await service.onApplicationShutdown();
+});
+
+it('a look whose answer comes when only claims are granted counts as sent before: the next one finds a lost grant', async () => {
+  for (let tries = 10; ; tries--) {
+    const store = new ScriptedStore();
+    const service = new LockService({ store });
+    const listen = store.listen.bind(store);
+    let hear: (message: QueueMessage) => void = () => undefined;
+    store.listen = (client, onMessage) => {
+      hear = onMessage;
+      return listen(client, (message) => {
+        if (message.type !== 'granted') onMessage(message);
+      });
+    };
+    const holder = await service.getFairLock('a').acquire();
+    const waiting = service.getFairLock('a').acquire({ waitTime: Infinity });
+    await until(async () => (await store.inspect('a'))?.queue.length === 1);
+    // Its look reaches the store while it is busy, and is answered much later.
+    let answer: () => void = () => undefined;
+    store.afterAcquire = () => new Promise((resolve) => (answer = resolve));
+    const asked = store.calls.acquire;
+    hear({ type: 'missed' });
+    await until(() => store.calls.acquire > asked);
+    store.afterAcquire = () => undefined;
+    await holder.release();
+    const left = (await store.inspect('a'))?.holders[0]?.remainingTime ?? 0;
+    // This machine was too busy for a whole lease.
+    if (left <= CLAIM && tries > 0) {
+      answer();
+      await service.onApplicationShutdown();
+      await waiting.catch(() => undefined);
+      continue;
+    }
+    await sleep(CLAIM + 100);
+    answer();
+    const found = await Promise.race([waiting, sleep(10_000, undefined, { ref: false })]);
+    expect(found?.held).toBe(true);
+    await found?.release();
+    await service.onApplicationShutdown();
+    break;
+  }
 });

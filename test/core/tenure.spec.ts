@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { now } from '../../lib/core/deadline.js';
 import { Tenure } from '../../lib/core/tenure.js';
 
-it('a tenure that was granted on a claim is overdue by the lease that was confirmed since', () => {
+it('a tenure that was granted for less is overdue by the lease that was confirmed since', () => {
   const origin = { owner: 'me', fencingToken: 1, grantedAt: now(), leaseTime: 1_000 };
   const tenure = new Tenure('a', { leaseTime: 30_000, renewed: true }, origin, () => undefined);
   // A sixth of it is left, and no renewal has failed yet.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { FAIR, lockOf, queued, semaphore, take, timed } from '../queue/kinds.js';
-import { Stage, until } from './stage.js';
+import { blockFor, Stage, until } from './stage.js';
 
 const stage = Stage.set();
 const PATIENT = { waitTime: Infinity };
@@ -75,6 +75,35 @@ describe('74: PUBLISH counts those who follow a pattern', () => {
     expect(took).toBeLessThan(900);
     await lease.release();
     expect(await service.inspect('observed')).toBeNull();
+  });
+});
+
+describe('75: the claim of a hand-over is shorter than the lease that the caller was promised', () => {
+  it.each([
+    ['a short wait', 0],
+    ['a long one', 1_300],
+  ])('synchronous work or a stall of Redis right after %s does not cost the lease', async (_, wait) => {
+    const [service, other] = [stage.service(), stage.service()];
+    for (const trouble of [
+      async () => {
+        blockFor(2_500);
+      },
+      async () => {
+        stage.server.freeze();
+        await sleep(1_500);
+        stage.server.thaw();
+      },
+    ]) {
+      const holder = await service.getFairLock('promised').acquire();
+      const worked = other.getFairLock('promised').using(async (lease) => {
+        await trouble();
+        return lease.held;
+      });
+      await queued(service, 'promised', 1);
+      await sleep(wait);
+      await holder.release();
+      expect(await worked).toBe(true);
+    }
   });
 });
 

@@ -69,18 +69,6 @@ describe('A loss is logged once', () => {
     expect(logged('warn')).toEqual([]);
   });
 
-  it('as an error, where the claim on a fixed lease is lost', async () => {
-    const holder = await locks.getFairLock('claim').acquire();
-    const waiting = locks.getFairLock('claim').acquire({ leaseTime: 60_000 });
-    await until(async () => (await locks.inspect('claim'))?.queue.length === 1);
-    await holder.release();
-    const lease = await waiting;
-    blockFor(1_200);
-    expect(lease.held).toBe(false);
-    expect(logged('error')).toHaveLength(1);
-    expect(logged('warn')).toEqual([]);
-  });
-
   it('as an error, where a lease that is renewed runs out', async () => {
     const lease = await locks.acquire('stopped');
     blockFor(1_000);

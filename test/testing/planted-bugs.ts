@@ -405,6 +405,14 @@ plant('ReleaseRequest.keepFor', 'has no end', 'keeps the lock for as long as it 
   release: ({ keepFor, ...request }) =>
     store.release(keepFor === undefined ? request : { ...request, keepFor: 600_000 }),
 }));
+plant('ReleaseRequest.leaseTime', 'is missed', 'gives up a place, whether or not', (store) => ({
+  release: (request) =>
+    store.release(
+      request.queue !== undefined && request.leaseTime === undefined
+        ? { ...request, owner: 'stranger:1' }
+        : request,
+    ),
+}));
 plant('ReleaseRequest.queue', 'is not looked at', 'grants a free lock of each kind', (store) => ({
   release: (request) => store.release(without(request, 'queue')),
 }));
@@ -608,6 +616,18 @@ plant(
   'is long ago',
   'hands over in the order of arrival',
   told(({ type }) => (type === 'granted' ? { grantedAt: -1e6 } : {})),
+);
+plant(
+  'QueueMessage.leaseTime',
+  'is always a claim',
+  'grants a waiter its own lease',
+  told(({ type }) => (type === 'granted' ? { leaseTime: 1_000 } : {})),
+);
+plant(
+  'QueueMessage.leaseTime',
+  'is never a claim',
+  'grants a waiter its own lease',
+  told(({ type }) => (type === 'granted' ? { leaseTime: 20_000 } : {})),
 );
 plant(
   'QueueMessage.within',

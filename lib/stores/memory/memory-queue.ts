@@ -26,6 +26,8 @@ interface Place {
   readonly mode: Mode;
   /** Microseconds since the epoch. */
   readonly arrival: number;
+  /** ms */
+  readonly leaseTime: number;
 }
 
 /** What a queue needs from the store that it lives in. */
@@ -81,7 +83,7 @@ export class MemoryQueue {
       if (head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
     }
-    const arrival = place === undefined ? undefined : this.stand(owner, mode, place.arrival);
+    const arrival = place === undefined ? undefined : this.stand(owner, mode, leaseTime, place.arrival);
     const rank = Math.max(
       0,
       this.waiting.findIndex((waiting) => waiting.owner === owner),
@@ -141,21 +143,24 @@ export class MemoryQueue {
     return fencingToken;
   }
 
-  private stand(owner: string, mode: Mode, before: number | undefined): number {
+  private stand(owner: string, mode: Mode, leaseTime: number, before: number | undefined): number {
     const standing = this.waiting.find((place) => place.owner === owner);
     if (standing !== undefined) return standing.arrival;
     const last = this.waiting.at(-1)?.arrival ?? 0;
     const arrival = before ?? Math.max(last + 1, this.around.microseconds());
-    this.waiting.push({ owner, mode, arrival });
+    this.waiting.push({ owner, mode, arrival, leaseTime });
     this.waiting.sort((a, b) => a.arrival - b.arrival);
     return arrival;
   }
 
-  /** Lets in those at the head who may enter now, each on a claim; whose client does not listen is left out. */
+  /**
+   * Lets in those at the head who may enter now: for the whole lease where they have arrived within a claim's time, else
+   * on a claim. A client that does not listen is left out.
+   */
   private advance(): void {
     this.dropExpired();
     for (let head = this.waiting[0]; head !== undefined; head = this.waiting[0]) {
-      const { owner, mode } = head;
+      const { owner, mode, arrival } = head;
       if (!this.admits(mode)) {
         const within = this.inTheWay(mode)[0] - now();
         if (this.around.tell(owner, { type: 'next', owner, within })) return;
@@ -164,8 +169,11 @@ export class MemoryQueue {
       }
       this.waiting.shift();
       const grantedAt = now();
-      const fencingToken = this.hold(owner, mode, grantedAt + CLAIM);
-      const heard = this.around.tell(owner, { type: 'granted', owner, fencingToken, grantedAt });
+      const age = this.around.microseconds() - arrival;
+      const isNew = age >= 0 && age < CLAIM * 1_000;
+      const leaseTime = isNew ? head.leaseTime : Math.min(head.leaseTime, CLAIM);
+      const fencingToken = this.hold(owner, mode, grantedAt + leaseTime);
+      const heard = this.around.tell(owner, { type: 'granted', owner, fencingToken, grantedAt, leaseTime });
       if (!heard) this.holders.delete(owner);
     }
   }

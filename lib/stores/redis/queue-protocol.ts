@@ -11,13 +11,13 @@ export const QUEUE_CHANNEL = 'lock_queue__channel:';
 
 const modeOf = (letter: string) => (letter === 'x' ? 'exclusive' : 'shared');
 
-/** `granted <owner> <token> <server ms> <server>`, `next <owner> <ms>` or `lost <owner>`. */
+/** `granted <owner> <token> <server ms> <ms granted> <server>`, `next <owner> <ms>` or `lost <owner>`. */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
-  const [type, owner = '', value, date, node = ''] = text.split(' ');
+  const [type, owner = '', value, date, time, node = ''] = text.split(' ');
   if (type === 'next') return { type, owner, within: Number(value) };
   if (type === 'lost') return { type, owner };
   const grantedAt = clocks.of(node).momentOf(Number(date), now());
-  return { type: 'granted', owner, fencingToken: Number(value), grantedAt };
+  return { type: 'granted', owner, fencingToken: Number(value), grantedAt, leaseTime: Number(time) };
 }
 
 /** What inspect.lua returns. */
@@ -45,11 +45,10 @@ export function storedLock({ fence, listeners, holders, queue, queued }: Inspect
         since: owner === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
       };
     }),
-    queue: queue.map(([entry, arrival]) => ({
-      owner: entry.slice(2),
-      mode: modeOf(entry.charAt(0)),
-      since: Math.floor(arrival / 1000),
-    })),
+    queue: queue.map(([entry, arrival]) => {
+      const [letter = '', owner = ''] = entry.split(' ');
+      return { owner, mode: modeOf(letter), since: Math.floor(arrival / 1000) };
+    }),
     fencingToken: token === undefined ? undefined : Number(token),
     listeners,
   };

@@ -164,7 +164,8 @@ export class RedisLockStore implements LockStore {
     return this.renewals.renew(requests);
   }
 
-  async release({ name, owner, fencingToken, keepFor = 0, queue }: ReleaseRequest): Promise<ReleaseReply> {
+  async release(request: ReleaseRequest): Promise<ReleaseReply> {
+    const { name, owner, fencingToken, keepFor = 0, leaseTime = 0, queue } = request;
     const keys = this.keys(name);
     const epoch = this.connection.epochOf(keys.lock);
     for (const acquisition of this.entering.get(owner) ?? []) acquisition.unwanted = true;
@@ -180,7 +181,10 @@ export class RedisLockStore implements LockStore {
         : await this.run(
             scripts.queueRelease,
             [keys.lock, keys.queue, keys.fence],
-            [owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, ...this.queueArguments()],
+            [
+              ...[owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, leaseTime],
+              ...this.queueArguments(),
+            ],
             name,
             releaseReply,
           );

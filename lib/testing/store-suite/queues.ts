@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { isLockKindMismatchError } from '../../lock.errors.js';
-import { CLAIM, type QueueMessage, type QueueTerms } from '../../stores/lock-store.js';
-import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
+import { CLAIM, type QueueTerms } from '../../stores/lock-store.js';
 import { words } from '../test-framework.js';
+import { hear } from './hearing.js';
+import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
 /** The kinds with a queue. */
 export function describeQueues(stage: Stage): void {
@@ -14,30 +15,7 @@ export function describeQueues(stage: Stage): void {
   const STAND = { place: { arrival: undefined }, beside: undefined };
   const ASK = { place: undefined, beside: undefined };
 
-  /** Hears what the store tells the client. */
-  const hearing = async (client: string) => {
-    const heard: QueueMessage[] = [];
-    const faults: unknown[] = [];
-    const subscription = await stage.other.listen(client, (message) => {
-      heard.push(message);
-      try {
-        assertMessage(message, client);
-      } catch (fault) {
-        faults.push(fault);
-      }
-    });
-    assert.ok(subscription.active);
-    const granted = (owner: string) =>
-      until(() => heard.some((message) => message.type === 'granted' && message.owner === owner));
-    return {
-      heard,
-      granted,
-      close: () => {
-        subscription.close();
-        for (const fault of faults) throw fault;
-      },
-    };
-  };
+  const hearing = (client: string) => hear(stage, client);
 
   it('grants a free lock of each kind, to its owner again, and leaves nothing after the release', async () => {
     for (const terms of [FAIR, READ, WRITE, SEMAPHORE]) {
@@ -115,31 +93,6 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('grants a waiter no more than a claim, which its renewal makes a lease', async () => {
-    const name = stage.freshName();
-    const client = await hearing('b');
-    const remaining = async () => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
-    await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
-    for (const owner of ['b:1', 'b:2']) {
-      await stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
-    }
-    await stage.store.release({ name, owner: 'a:1', queue: FAIR });
-    await client.granted('b:1');
-    const claim = await remaining();
-    assert.ok(claim > 0 && claim <= CLAIM, String(claim));
-    // Its owner is silent, so the claim ends and the next one gets in by looking.
-    const next = { name, owner: 'b:2', leaseTime: LEASE, queue: { ...FAIR, ...STAND } };
-    await until(async () => (await stage.other.acquire(next)).granted);
-    assert.equal(await stage.other.renew([{ name, owner: 'b:1', leaseTime: LEASE }])[0], 'taken');
-    await stage.other.acquire({ name, owner: 'b:3', leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
-    await stage.other.release({ name, owner: 'b:2', queue: FAIR });
-    await client.granted('b:3');
-    assert.equal(await stage.other.renew([{ name, owner: 'b:3', leaseTime: LEASE }])[0], 'held');
-    assert.ok((await remaining()) > CLAIM);
-    await stage.other.release({ name, owner: 'b:3', queue: FAIR });
-    client.close();
-  });
-
   it('tells who has become the next, and within which time to look again', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
@@ -214,10 +167,13 @@ export function describeQueues(stage: Stage): void {
   it('passes over who does not listen, at once or after a claim', async () => {
     const name = stage.freshName();
     const client = await hearing('c');
-    const stand = (owner: string) =>
-      stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+    const stand = (owner: string, arrival?: number) => {
+      const queue = { ...FAIR, place: { arrival }, beside: undefined };
+      return stage.other.acquire({ name, owner, leaseTime: LEASE, queue });
+    };
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
-    await stand('dead:1');
+    // For longer than a claim.
+    await stand('dead:1', 1);
     await stand('c:1');
     await stage.store.release({ name, owner: 'a:1', queue: FAIR });
     const news = () => client.heard.find(({ type }) => type !== 'missed');

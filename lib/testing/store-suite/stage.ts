@@ -74,6 +74,7 @@ export function assertMessage(message: QueueMessage, client: string): void {
     assert.ok(Number.isSafeInteger(message.fencingToken), String(message.fencingToken));
     const age = performance.now() - message.grantedAt;
     assert.ok(age >= 0 && age < LEASE, `granted ${String(age)} ms ago`);
+    assert.ok(message.leaseTime > 0, String(message.leaseTime));
   }
   if (type === 'next') assert.ok(message.within >= 0 && message.within < Infinity, String(message.within));
 }

@@ -27,7 +27,7 @@ if foreign then
 end
 local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local beside, channel, stay = ARGV[8], ARGV[9], ARGV[10]
-local member, entry = mode .. owner, mode .. ' ' .. owner
+local member, entry = mode .. owner, table.concat({ mode, owner, ARGV[5] }, ' ')
 
 read_fence()
 if used and (used ~= kind or places ~= capacity) and in_use() then

@@ -3,7 +3,7 @@
 -- `holders`. A hand-over is as long as its script, so what is known already is not asked for again.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
--- KEYS[2]  the queue: a sorted set of waiters, "<x or s> <owner>", by arrival in microseconds
+-- KEYS[2]  the queue: a sorted set of waiters, "<x or s> <owner> <lease in ms>", by arrival in microseconds
 -- KEYS[3]  the fence: "<last token> <its owner> <kind> <capacity>"
 -- ARGV[#ARGV]  'cluster' on a cluster, where the message goes to nodes that PUBLISH does not count
 
@@ -114,21 +114,35 @@ local function tell(owner, message, channel)
   return (publish(channel, message) or 0) > 0
 end
 
--- Lets in those at the head of the queue who may enter now, each on a short claim which its process has to confirm,
--- and tells the new head until when to wait. Whose process does not listen is gone, and does not hold up the others.
+-- What the store grants to a waiter by a message, ms: the whole lease where the waiter has arrived within CLAIM, else a
+-- claim of CLAIM, which its process confirms before the caller's code runs. A process that stopped while it waited
+-- therefore costs the others a claim, and one that stopped right after its arrival costs a lease, as a holder would. Most
+-- hand-overs are quicker than CLAIM, and a confirmation is a command.
+-- A message may be lost. The next in line notices the end of a claim, but of a whole lease only the waiter itself does
+-- before it ends. So each waiter looks once when CLAIM since its arrival is over, and the lock is idle for CLAIM at most.
+-- An arrival in the future tells nothing: the clock has been set back.
+local function grant_of(arrival, lease)
+  local age = micros - arrival
+  return age >= 0 and age < CLAIM * 1000 and lease or math.min(lease, CLAIM)
+end
+
+-- Lets in those at the head of the queue who may enter now, and tells the new head until when to wait. Whose process
+-- does not listen is gone, and does not hold up the others.
 local function advance(kind, capacity, channel, stay)
   repeat
-    local heads = redis.call('ZRANGE', KEYS[2], 0, 1)
+    local heads = redis.call('ZRANGE', KEYS[2], 0, 1, 'WITHSCORES')
     if heads[1] and not last then read_fence() end
     -- What it is in use as counts, not what the caller takes it for.
     kind, capacity = used or kind, places or capacity
-    for _, entry in ipairs(heads) do
-      local mode, owner = string.sub(entry, 1, 1), string.sub(entry, 3)
+    for i = 1, #heads, 2 do
+      local entry = heads[i]
+      local mode, owner, lease = string.match(entry, '^(%S) (%S+) ?(%d*)$')
       if admits(mode, kind, capacity) then
         redis.call('ZREM', KEYS[2], entry)
-        local token = next_token()
-        if tell(owner, table.concat({ 'granted', owner, digits(token), digits(now), server() }, ' '), channel) then
-          hold(mode .. owner, now + CLAIM)
+        local token, span = next_token(), grant_of(heads[i + 1], tonumber(lease) or CLAIM)
+        local grant = { 'granted', owner, digits(token), digits(now), digits(span), server() }
+        if tell(owner, table.concat(grant, ' '), channel) then
+          hold(mode .. owner, now + span)
           write_fence(token, owner, kind, capacity, stay)
         end
       else
@@ -136,5 +150,5 @@ local function advance(kind, capacity, channel, stay)
         redis.call('ZREM', KEYS[2], entry)
       end
     end
-  until #heads < 2
+  until #heads < 4
 end

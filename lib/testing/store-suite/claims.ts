@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { CLAIM } from '../../stores/lock-store.js';
+import { words } from '../test-framework.js';
+import { hear } from './hearing.js';
+import { LEASE, type Stage, tokenOf, until } from './stage.js';
+
+/** What a waiter in a queue is granted by a message, and how its place is given up. */
+export function describeClaims(stage: Stage): void {
+  const { it } = words();
+  const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
+  const STAND = { place: { arrival: undefined }, beside: undefined };
+  const ASK = { place: undefined, beside: undefined };
+  const hearing = (client: string) => hear(stage, client);
+
+  it('grants a waiter its own lease when it has just arrived, else a claim, which asking again makes the lease', async () => {
+    const client = await hearing('b');
+    const left = async (name: string) => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+    /** What a waiter is granted, and how long after it asked for its place. */
+    const handOver = async (owner: string, leaseTime: number, arrival?: number) => {
+      const name = stage.freshName();
+      await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+      const started = performance.now();
+      const stand = () => {
+        const queue = { ...FAIR, place: { arrival }, beside: undefined };
+        return stage.other.acquire({ name, owner, leaseTime, queue });
+      };
+      await stand();
+      await stage.store.release({ name, owner: 'a:1', queue: FAIR });
+      await client.granted(owner);
+      const took = performance.now() - started;
+      const grant = client.heard.find((message) => message.type === 'granted' && message.owner === owner);
+      assert.ok(grant?.type === 'granted');
+      const confirm = async () => {
+        assert.equal(tokenOf(await stand()), grant.fencingToken);
+      };
+      const release = () => stage.store.release({ name, owner, queue: FAIR });
+      return { ...grant, name, took, confirm, release };
+    };
+
+    // Long before and, as after a step of the clock, in the future.
+    for (const [n, arrival] of [1, (Date.now() + 60_000) * 1_000].entries()) {
+      const claim = await handOver(`b:1${String(n)}`, 4 * LEASE, arrival);
+      assert.equal(claim.leaseTime, CLAIM);
+      assert.ok((await left(claim.name)) <= CLAIM);
+      await claim.confirm();
+      assert.ok((await left(claim.name)) > 3 * LEASE);
+      await claim.release();
+    }
+
+    const short = await handOver('b:2', CLAIM / 2, 1);
+    assert.equal(short.leaseTime, CLAIM / 2);
+    assert.ok((await left(short.name)) <= CLAIM / 2);
+    await short.release();
+
+    for (const leases of [2, 3]) {
+      let grant = await handOver(`b:3${String(leases)}`, leases * LEASE);
+      // Again where this machine took too long.
+      for (let n = 0; grant.took > CLAIM && n < 10; n++) {
+        await grant.release();
+        grant = await handOver(`b:4${String(leases)}${String(n)}`, leases * LEASE);
+      }
+      assert.equal(grant.leaseTime, leases * LEASE);
+      const remaining = await left(grant.name);
+      assert.ok(remaining > (leases - 1) * LEASE && remaining <= leases * LEASE, String(remaining));
+      await grant.release();
+    }
+    client.close();
+  });
+
+  it('ends a claim that its owner does not confirm, and lets in the next', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const stand = (owner: string, arrival: number) => {
+      const queue = { ...FAIR, place: { arrival }, beside: undefined };
+      return stage.other.acquire({ name, owner, leaseTime: LEASE, queue });
+    };
+    await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+    await stand('b:1', 1);
+    await stand('b:2', 2);
+    await stage.store.release({ name, owner: 'a:1', queue: FAIR });
+    await client.granted('b:1');
+    await until(async () => (await stand('b:2', 2)).granted);
+    assert.equal(await stage.other.renew([{ name, owner: 'b:1', leaseTime: LEASE }])[0], 'taken');
+    await stage.other.release({ name, owner: 'b:2', queue: FAIR });
+    client.close();
+  });
+
+  it('gives up a place, whether or not the release says what lease it has asked for', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+    for (const leaseTime of [undefined, LEASE]) {
+      for (const owner of ['b:1', 'b:11']) {
+        await stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...FAIR, ...STAND } });
+      }
+      await stage.other.release({ name, owner: 'b:1', leaseTime, queue: FAIR });
+      const queue = (await stage.store.inspect(name))?.queue;
+      assert.deepEqual(
+        queue?.map(({ owner }) => owner),
+        ['b:11'],
+      );
+      await stage.other.release({ name, owner: 'b:11', leaseTime, queue: FAIR });
+      assert.deepEqual((await stage.store.inspect(name))?.queue, []);
+    }
+    await stage.store.release({ name, owner: 'a:1', leaseTime: LEASE, queue: FAIR });
+    client.close();
+  });
+}
