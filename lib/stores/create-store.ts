@@ -109,6 +109,13 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
   if (redisOptions?.keyPrefix !== undefined && redisOptions.keyPrefix !== clientPrefix) {
     throw new LockConfigError('connection', 'has two keyPrefix that differ, of a cluster and of its nodes');
   }
+  if (!given.owned && redisOptions?.stringNumbers === true) {
+    const cure = 'leave it out of redisOptions, or pass { cluster } instead of a client';
+    throw new LockConfigError(
+      'connection',
+      `with stringNumbers, ioredis finds no node for part of all names; ${cure}`,
+    );
+  }
   const connection = new ClusterConnection(client, name, commandTimeout, given.owned);
   const connect = ({ client: node, node: nodeKey }: RedisConnection) =>
     new RedisConnection(nodeSubscriberClient(node), nodeKey, commandTimeout, true);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -12,6 +13,7 @@ import {
 } from '../../lib/index.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
+import { slotOf } from '../../lib/stores/redis/slots.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 
 /** ms: far less than the 30 s of a lease, so whoever is that quick was woken. */
@@ -128,6 +130,14 @@ describe("The user's own cluster client", () => {
       await own.del('key');
     });
 
+    it('with numbers as strings is refused at boot: ioredis has no node for part of all names', async () => {
+      const own = client({ redisOptions: { stringNumbers: true } });
+      expect(() => service(own)).toThrow(/^connection: with stringNumbers, /);
+      const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
+      if (own.status !== 'ready') await once(own, 'ready');
+      expect(names.filter((name) => own.slots[slotOf(name)] === undefined)).not.toEqual([]);
+    });
+
     it('that is connected only after the end leaves no connection for messages behind', async () => {
       const own = client({ lazyConnect: true, redisOptions: { connectionName: 'late' } });
       const locks = service(own);
@@ -170,6 +180,14 @@ describe('A cluster of our own', () => {
     const locks = service({ cluster: [`redis://by-url:w%25rd@127.0.0.1:${String(port)}`] });
     for (let n = 0; n < 20; n++) await (await locks.acquire(`name ${String(n)}`)).release();
     for (const master of masters) expect(await master.client().client('LIST')).toContain('user=by-url');
+  });
+
+  it('finds a node for every name, also with numbers as strings', async () => {
+    const options = { redisOptions: { stringNumbers: true } };
+    const locks = service({ cluster: cluster.addresses, options });
+    const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
+    await Promise.all(names.map(async (name) => (await locks.acquire(name, { waitTime: 15_000 })).release()));
+    expect(await locks.health()).toMatchObject({ status: 'up' });
   });
 
   it('without a node is refused at boot', () => {

@@ -25,6 +25,8 @@ const bounded = (silence: number) =>
     // A master that Sentinel has replaced may go on answering, if it was only cut off from the sentinels.
     failoverDetector: true,
     sentinelCommandTimeout: 1_000,
+    // A cluster's slots would come as text, which ioredis compares as such: part of them would have no node.
+    stringNumbers: false,
   }) satisfies RedisOptions;
 
 /**
