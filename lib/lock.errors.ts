@@ -69,7 +69,10 @@ export abstract class LockError extends lockErrorOn(Error) {
 /** What happens in every healthy application. Nest would log any other error as a fault, with its stack. */
 abstract class ExpectedLockError extends lockErrorOn(IntrinsicException) {}
 
-/** The lock was still held by somebody else when the wait time was over. HTTP 409. */
+/**
+ * The lock was still held by somebody else when the wait time was over. HTTP 409. Of several locks `key` names the one that was
+ * in the way, and `holder` its holder.
+ */
 export class LockTimeoutError extends ExpectedLockError {
   readonly code = 'LOCK_TIMEOUT';
   /** How long the caller waited, in ms. */
@@ -235,11 +238,13 @@ export class LockClosedError extends ExpectedLockError {
   }
 }
 
-/** As `describe`, without what may be an address: an address holds a password, in whichever option it stands. */
+/** What stands in the place of a text that may be an address, which holds a password; undefined for any other text. */
+export const withoutAddress = (text: string): string | undefined =>
+  /[@:/]/.test(text) ? `a text of ${String(text.length)} characters` : undefined;
+
+/** As `describe`, without what may be an address, in whichever option it stands. */
 const describeOption = (value: unknown): string =>
-  typeof value === 'string' && /[@:/]/.test(value)
-    ? `a text of ${String(value.length)} characters`
-    : describe(value);
+  (typeof value === 'string' ? withoutAddress(value) : undefined) ?? describe(value);
 
 /** A short, safe picture of a value for a message. */
 export function describe(value: unknown): string {

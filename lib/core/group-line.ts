@@ -69,7 +69,7 @@ export class GroupLine implements LineStore {
   async join(request: WaitRequest): Promise<readonly TenureOrigin[] | Busy> {
     const tenure = await this.line.join(request);
     const { origin } = this;
-    if ('busy' in tenure || origin === undefined) return tenure as Busy;
+    if ('busy' in tenure || origin === undefined) return { ...(tenure as Busy), name: this.inTheWay[0] };
     tenure.end();
     return this.fencingTokens.map((fencingToken) => ({ ...origin, fencingToken }));
   }

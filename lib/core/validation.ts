@@ -1,5 +1,6 @@
-import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
 import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import { inQuotes } from '../lock.text.js';
 import { RESERVED } from '../stores/lock-store.js';
 import { driftOf } from './deadline.js';
 import { nearest } from './nearest.js';
@@ -74,7 +75,7 @@ function unknownOption(option: string, known: readonly string[], owner: string):
     meant === undefined
       ? `is not an option of ${owner}; there are ${all}`
       : `is not an option of ${owner}, did you mean ${meant}? There are ${all}`;
-  return new LockConfigError(option, rule);
+  return new LockConfigError(withoutAddress(option) ?? inQuotes(option), rule);
 }
 
 /** The options of one acquisition. */

@@ -35,6 +35,8 @@ export interface TenureKeeper {
 export interface Busy {
   readonly busy: true;
   readonly holder: string | undefined;
+  /** Which one that is, where several locks were asked for. */
+  readonly name?: string | undefined;
 }
 
 /** What those who wait need from the client that they belong to. */

@@ -67,7 +67,7 @@ export class MultiLock extends ScopedLock {
       const answer = refusal?.answer ?? this.endedMeanwhile();
       if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
-        return { busy: true, holder: answer.holder };
+        return answer;
       }
       if (refusal !== undefined) round = rounds.next(refusal);
       // Two that have met like this would meet again, if they went on at the same pace.

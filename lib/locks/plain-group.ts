@@ -36,7 +36,7 @@ export class PlainGroup {
         const lease = await lock.enter(scope, scope, { ...options, waitTime: 0 });
         if ('busy' in lease) {
           await giveBack(leases);
-          return lease;
+          return { ...lease, name: lock.name };
         }
         leases.push(lease);
       }
@@ -61,7 +61,7 @@ async function take(
   if (first === undefined) return [];
   if (locks.length === 1) {
     const lease = await first.enter(scope, scope, options);
-    return 'busy' in lease ? lease : [lease];
+    return 'busy' in lease ? { ...lease, name: first.name } : [lease];
   }
   const askedAt = now();
   const names = locks.map((lock) => lock.name);

@@ -114,8 +114,9 @@ export abstract class ScopedLock implements Lock {
   ): Promise<OwnLease> {
     const askedAt = now();
     return this.enter(inside, into, options).then((lease) => {
-      if ('busy' in lease) throw new LockTimeoutError(this.name, Math.round(now() - askedAt), lease.holder);
-      return lease;
+      if (!('busy' in lease)) return lease;
+      const { name = this.name, holder } = lease;
+      throw new LockTimeoutError(name, Math.round(now() - askedAt), holder);
     });
   }
 

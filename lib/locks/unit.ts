@@ -46,6 +46,6 @@ const alone = (member: ScopedLock): Unit => ({
   place: member.place,
   enter: async (scope, options) => {
     const lease = await member.enter(scope, scope, options);
-    return 'busy' in lease ? lease : [lease];
+    return 'busy' in lease ? { ...lease, name: member.name } : [lease];
   },
 });

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { inspect } from 'node:util';
 import { Inject, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
@@ -11,6 +12,7 @@ import {
   LockService,
   MemoryLockStore,
   type LockFactoryOptions,
+  type LockModuleAsyncOptions,
   type LockOptionsFactory,
 } from '../../lib/index.js';
 
@@ -312,9 +314,23 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['name', { connection: 'redis://a', name: { toString: () => 'redis://:secret@a' } }],
     ['a connection that only looks like a URL', { connection: 'secret:@host' }],
     ['the options themselves', 'redis://:secret@a:6379'],
+    ['the name of an option', { 'redis://:secret@a:6379': 1 }],
   ])('never repeats an address that stands in the wrong place: %s (pitfall 62)', (_, options) => {
-    expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(LockConfigError);
-    expect(() => LockModule.forRoot(options as LockModuleOptions)).not.toThrow(/secret/);
+    const errors: unknown[] = [];
+    for (const boot of [LockModule.forRoot, LockModule.forRootAsync]) {
+      try {
+        boot.call(LockModule, options as LockModuleOptions & LockModuleAsyncOptions);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    expect(errors).toEqual([expect.any(LockConfigError), expect.any(LockConfigError)]);
+    expect(inspect(errors, { showHidden: true })).not.toMatch(/secret/);
+  });
+
+  it('quotes the name of an option that does not exist, so that it forges no line of a log', () => {
+    const options = { store: 'memory', 'lease\nTime"': 1 } as unknown as LockModuleOptions;
+    expect(() => LockModule.forRoot(options)).toThrow(/^lease\\nTime\\": is not an option of LockModule/);
   });
 
   it('nor one that a factory returns (pitfall 62)', async () => {
