@@ -9,7 +9,7 @@ const texts = [...page.matchAll(/^\| ((?:`[^`]+`(?:, | *\|))+)/gm)].flatMap(([, 
 );
 const spoken = messages();
 /** Shorter texts are words for use inside of others, but for rules of options and what a log line may end with. */
-const sentences = spoken.filter((text) => /\w \w+ \w|^must be .|more locks$/.test(text));
+const sentences = spoken.filter((text) => /\w \w+ \w|^must be .|^is \w+$|more locks$/.test(text));
 
 describe('docs/troubleshooting.md', () => {
   it.each(sentences)('explains: %s', (message) => {
