@@ -7,6 +7,7 @@ import { type Packed, root, run, Scratch } from './scratch.js';
 const NODE = process.execPath;
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   exports: Record<string, unknown>;
+  engines: { node: string };
   peerDependencies: Record<string, string>;
   peerDependenciesMeta?: Record<string, { optional?: boolean }>;
 };
@@ -48,7 +49,10 @@ let redis: TestRedis;
 beforeAll(async () => {
   [scratch, redis] = await Promise.all([Scratch.make(), startRedis()]);
   packed = await scratch.pack();
-  await Promise.all(applications.map(({ project }) => scratch.install(project)));
+  await Promise.all([
+    ...applications.map(({ project }) => scratch.install(project)),
+    scratch.install('oldest', ['oldest']),
+  ]);
 });
 
 afterAll(async () => {
@@ -145,6 +149,24 @@ describe.each(applications)('an application ($project)', ({ project, resolutions
 
   it.each(resolutions)('compiles as %s with %s resolution', async (module, moduleResolution, ...more) => {
     await tsc('--noEmit', '--module', module, '--moduleResolution', moduleResolution, ...more);
+  });
+});
+
+describe('the oldest of everything', () => {
+  const { dependencies } = JSON.parse(
+    readFileSync(join(root, 'test/package/oldest/package.json'), 'utf8'),
+  ) as { dependencies: Record<string, string> };
+
+  it('is what engines and peers say', () => {
+    const least = (range: string) => /\d+\.\d+\.\d+/.exec(range)?.[0];
+    const ranges = Object.entries({ node: manifest.engines.node, ...manifest.peerDependencies });
+    const oldest = ranges.filter(([name]) => manifest.peerDependenciesMeta?.[name]?.optional !== true);
+    expect(dependencies).toEqual(Object.fromEntries(oldest.map(([name, range]) => [name, least(range)])));
+  });
+
+  it('locks on Redis, is refused a busy lock, gives a wait up, disposes', async () => {
+    const directory = scratch.directoryOf('oldest');
+    await run(directory, 'node_modules/node/bin/node', ['main.mjs', dependencies.node ?? '', redis.url]);
   });
 });
 

@@ -59,10 +59,17 @@ export class Scratch {
   }
 
   /** Makes the application a project of its own, with the tarball installed. */
-  async install(project: string): Promise<void> {
+  async install(project: string, sources: readonly string[] = ['app', project]): Promise<void> {
     const directory = this.directoryOf(project);
-    for (const source of ['app', project]) await cp(join(here, source), directory, { recursive: true });
-    const flags = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'];
+    for (const source of sources) await cp(join(here, source), directory, { recursive: true });
+    // The binary of another Node is put into its place by a script, which a surrounding npm may have turned off.
+    const flags = [
+      '--ignore-scripts=false',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      '--no-package-lock',
+    ];
     await run(directory, 'npm', ['install', ...flags, this.tarball]);
   }
 
