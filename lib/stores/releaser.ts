@@ -6,12 +6,19 @@ import { now } from '../lock.clock.js';
 const FIRST_RETRY = 250;
 const LONGEST_PAUSE = 60_000;
 
+/**
+ * How many releases may wait beyond the end of their lease for a store that stays away. Callers that go on trying make new
+ * ones for as long as that lasts, so the oldest is given up for each that is too many.
+ */
+const MOST_OVERDUE = 10_000;
+
 export interface ReleaseOptions {
   /** Hears of the first failure. */
   readonly onFailure?: (error: LockError) => void;
   /**
-   * Repeats it although it was answered: the acquisition went over a connection that is gone, whose last words may
-   * still be on their way and arrive after the release.
+   * The acquisition got no answer, so that it may arrive later than the release: with the last words of a connection that
+   * is gone, or because a client of the application sends it again when it is connected again, however long that takes.
+   * The release is repeated until the end of the lease although it was answered, and beyond that until it is answered.
    */
   readonly insist?: boolean;
   /**
@@ -30,10 +37,13 @@ interface Retry {
 /**
  * Sees to it that a release arrives. One that got no answer is repeated in the background until the store has
  * answered or the lease has certainly run out there, so that no lock stays behind with nobody knowing that they
- * own it. Owners are never used twice, so a release that comes late harms nobody.
+ * own it. A lease that may begin only when the store is there again has no such end. Owners are never used twice, so a
+ * release that comes late harms nobody.
  */
 export class Releaser {
   private readonly retries = new Map<ReleaseRequest, Retry>();
+  /** Those of them that wait beyond the end of their lease, the oldest first. */
+  private readonly overdue = new Set<ReleaseRequest>();
   private readonly underway = new Set<Promise<unknown>>();
   private closed = false;
 
@@ -66,8 +76,7 @@ export class Releaser {
   /** Waits for the releases under way, and repeats none: nobody is left to send them. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const { timer } of this.retries.values()) clearTimeout(timer);
-    this.retries.clear();
+    for (const request of [...this.retries.keys()]) this.forget(request);
     await Promise.all(this.underway);
   }
 
@@ -88,18 +97,40 @@ export class Releaser {
       onFailure?.(error as LockError);
     }
     const arrived = answer !== undefined && !insist;
-    const end = answer === undefined ? Math.max(until, placeUntil) : until;
-    if (!arrived && !futile && !this.closed && now() + pause < end) {
-      const send = () => {
-        clearTimeout(timer);
-        this.retries.delete(request);
-        void this.send(request, until, Math.min(pause * 2, LONGEST_PAUSE), { insist, placeUntil });
-      };
-      const timer = setTimeout(send, pause);
-      // A process that ends is not listening any more, which tells the store as much.
-      if (now() >= until) timer.unref();
-      this.retries.set(request, { timer, send });
+    const unansweredUntil = insist ? Infinity : Math.max(until, placeUntil);
+    const end = answer === undefined ? unansweredUntil : until;
+    const next = now() + pause;
+    if (arrived || futile || this.closed || next >= end) {
+      this.forget(request);
+      return answer;
+    }
+    const send = () => {
+      clearTimeout(timer);
+      this.retries.delete(request);
+      void this.send(request, until, Math.min(pause * 2, LONGEST_PAUSE), { insist, placeUntil });
+    };
+    const timer = setTimeout(send, pause);
+    this.retries.set(request, { timer, send });
+    if (next >= until) {
+      // A process that ends is not listening any more, which tells the store of a place as much.
+      timer.unref();
+      this.wait(request);
     }
     return answer;
+  }
+
+  private wait(request: ReleaseRequest): void {
+    this.overdue.add(request);
+    if (this.overdue.size <= MOST_OVERDUE) return;
+    for (const oldest of this.overdue) {
+      this.forget(oldest);
+      return;
+    }
+  }
+
+  private forget(request: ReleaseRequest): void {
+    clearTimeout(this.retries.get(request)?.timer);
+    this.retries.delete(request);
+    this.overdue.delete(request);
   }
 }

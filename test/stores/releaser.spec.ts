@@ -76,3 +76,28 @@ it('what waits to be repeated is sent at once when the store is there again', as
   await jest.advanceTimersByTimeAsync(HOUR);
   expect(sent).toBe(2);
 });
+
+it('one that follows an acquisition without an answer waits for its own as long as the store is away', async () => {
+  await releaser.release(REQUEST, performance.now() + 900, { insist: true });
+  await jest.advanceTimersByTimeAsync(24 * HOUR);
+  sent = 0;
+  reachable = true;
+  releaser.hurry();
+  expect(sent).toBe(1);
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBe(1);
+});
+
+it('of those that wait beyond the end of the lease only the last ten thousand are kept, and none keeps the process alive', async () => {
+  const timers = jest.spyOn(globalThis, 'setTimeout');
+  const release = (n: number, until: number) =>
+    releaser.release({ name: 'a', owner: `b:${String(n)}` }, until, { insist: true });
+  await release(0, performance.now() + 900);
+  for (let n = 1; n <= 10_002; n++) await release(n, 0);
+  expect(jest.getTimerCount()).toBe(10_001);
+  const [first, ...rest] = timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef());
+  expect([first, rest.includes(true)]).toEqual([true, false]);
+  timers.mockRestore();
+  await releaser.close();
+  expect(jest.getTimerCount()).toBe(0);
+});

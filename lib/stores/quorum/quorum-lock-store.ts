@@ -69,9 +69,11 @@ export class QuorumLockStore implements LockStore {
     this.context = { members, leaseTime, electorate, presence, contention };
     this.releasers = members.map(({ store }) => new Releaser(store));
     members.forEach(({ store }, index) => {
-      // A member that has just started has to be noted before a process looks at it that does not know the quorum.
       store.onConnectionChange(({ connected }) => {
-        if (connected) void electorate.mayVote(index);
+        if (!connected) return;
+        // A member that has just started has to be noted before a process looks at it that does not know the quorum.
+        void electorate.mayVote(index);
+        this.releasers[index]?.hurry();
       });
     });
   }
