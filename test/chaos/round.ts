@@ -24,7 +24,7 @@ import { count, type Strikes } from './strikes.js';
 import type { Stage, Topology } from './topologies/topology.js';
 import { isFence } from '../support/keys.js';
 
-/** What the locks are taken with: short enough that faults outlast it. */
+/** What the locks are taken with where nothing else is wanted: short enough that faults outlast it. */
 const LEASE = 1_500;
 /** How long the store keeps a grant that its waiter has not confirmed. */
 const CLAIM = 1_000;
@@ -42,6 +42,8 @@ export interface RoundOptions {
   readonly habits?: Readonly<Record<string, number>>;
   /** @default one of each kind that the topology can have, and another plain one */
   readonly locks?: readonly LockSpec[];
+  /** ms that the locks are taken with. */
+  readonly leaseTime?: number;
 }
 
 export interface RoundResult {
@@ -74,20 +76,20 @@ const LOCKS: readonly LockSpec[] = [
 
 /** One life of a deployment and its clients: they work, faults strike and heal, all finish, the checkers judge. */
 export async function round(options: RoundOptions): Promise<RoundResult> {
-  const { topology, random, duration, workers = 4, loops = 6, habits = {} } = options;
+  const { topology, random, duration, workers = 4, loops = 6, habits = {}, leaseTime = LEASE } = options;
   const directory = await mkdtemp(join(tmpdir(), 'lock-chaos-'));
   const resource = await Resource.start();
   const stage = await topology.start(workers);
   const locks = (options.locks ?? LOCKS).filter(({ kind }) => kind === 'lock' || stage.queues);
   const crew = new Crew(directory, (worker) => ({
     package: options.package,
-    options: { leaseTime: LEASE, ...stage.optionsFor(worker) },
+    options: { leaseTime, ...stage.optionsFor(worker) },
     resource: resource.url,
     scripts: SCRIPTS,
     seed: random.between(0, 2 ** 31),
     locks,
     loops,
-    lease: LEASE,
+    lease: leaseTime,
     habits,
   }));
   const canary = watchOver(() => resource.ping());
@@ -103,14 +105,14 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     );
     await persist(() => stage.heal());
     const healed = now();
-    const recovery = LEASE + CLAIM + stage.failover;
+    const recovery = leaseTime + CLAIM + stage.failover;
     // Everybody comes back to work before the end.
     await sleep(1_000);
     const commands = await stage.commands();
     const perProcess = loops * stage.perDead;
     const hanging = await crew.drain(recovery + 15_000 + crew.killed * perProcess);
     const drained = now();
-    const left = await settled(stage, LEASE + CLAIM + 1_000);
+    const left = await settled(stage, leaseTime + CLAIM + 1_000);
 
     const attempts: Attempt[] = [];
     const processes = new Map<string, Process>([['canary', canary.process]]);

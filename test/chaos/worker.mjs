@@ -123,11 +123,11 @@ async function extend(op, lease) {
 }
 
 async function work(op, spec, side, lease, fixed) {
-  const { long = 0.012 } = plan.habits;
+  const { long = 0.012, shortest = 300, longest = 1_000 } = plan.habits;
   if (spec.kind !== 'semaphore' && side !== 'read') await update(op, spec.name, lease);
   if (chance(0.05)) await extend(op, lease);
   const duration = random();
-  if (duration < long) await hold(op, lease, between(300, plan.habits.longest ?? 1_000), fixed);
+  if (duration < long) await hold(op, lease, between(shortest, longest), fixed);
   else if (duration < 0.15) await hold(op, lease, between(1, 30), fixed);
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisServer } from '../../support/redis-server.js';
 import type { TcpProxy } from '../../support/tcp-proxy.js';
 import { type Fault, InTheWay } from '../faults/fault.js';
@@ -11,11 +12,39 @@ const NODES = 5;
 /** With three of five gone there would be no lock at all. */
 const MAY_BE_GONE = 2;
 
+/** ms for which a fresh hold is looked out for. */
+const LOOKOUT = 5_000;
+
 /** What happens to one of the nodes. */
 interface Blow {
   readonly what: string;
   hit(node: number): unknown;
   mend(node: number): unknown;
+}
+
+/**
+ * Waits for a lock that a majority has just granted, so that its holder renews it as late as possible.
+ * @returns the nodes that have it
+ */
+async function freshlyHeld(servers: readonly RedisServer[], locks: readonly string[]): Promise<number[]> {
+  const known = new Set<string>();
+  for (const end = performance.now() + LOOKOUT; performance.now() < end;) {
+    const first = known.size === 0;
+    for (const lock of locks) {
+      const owners = await Promise.all(
+        servers.map(async (server) => (await server.client().hkeys(`${PREFIX}${lock}`))[0]),
+      );
+      for (const owner of new Set(owners.filter((one) => one !== undefined))) {
+        const holding = owners.flatMap((one, index) => (one === owner ? [index] : []));
+        if (holding.length <= servers.length / 2 || known.has(owner)) continue;
+        known.add(owner);
+        // What was there at the first look may be about to be renewed.
+        if (!first) return holding;
+      }
+    }
+    await sleep(5);
+  }
+  throw new InTheWay();
 }
 
 /** Five independent masters, of which two may be gone. Each process has a way of its own to each of them. */
@@ -79,10 +108,31 @@ export const quorum: Topology = {
         };
       },
     });
+    /**
+     * Three of five forget a hold at once, while others contend for it: with their votes it would have two holders. There
+     * is no lock for a lease.
+     */
+    const amnesia: Fault = {
+      name: 'the majority of a fresh hold killed, restarted empty',
+      group: 'quorum',
+      severity: 'outage',
+      lasts: [1_500, 1_600],
+      strike: async ({ locks }) => {
+        const holding = await freshlyHeld(servers, locks);
+        if (struck.size > 0) throw new InTheWay();
+        for (const node of servers.keys()) struck.add(node);
+        const chosen = holding.slice(0, Math.floor(NODES / 2) + 1);
+        await Promise.all(chosen.map((node) => servers[node]!.restart()));
+        return () => {
+          struck.clear();
+        };
+      },
+    };
     return {
       optionsFor: (worker) => ({ nodes: ways.addresses(worker), keyPrefix: PREFIX }),
       faults: [
         ...[1, 2].flatMap((count) => blows.map((blow) => strikes(count, blow))),
+        amnesia,
         ...networkFaults(ways.byWorker),
       ],
       // A node that has restarted does not vote for a lease.

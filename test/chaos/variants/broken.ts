@@ -9,6 +9,8 @@ export interface Control {
   readonly faults: readonly string[];
   readonly habits?: Readonly<Record<string, number>>;
   readonly loops?: number;
+  /** ms */
+  readonly leaseTime?: number;
   readonly locks?: readonly LockSpec[];
   /** @default the single server */
   readonly topology?: string;
@@ -24,6 +26,8 @@ const LANE = 'core/renewal-lane.js';
 const LOSS_TIMER = 'if (this.held)\n                this.lossTimer = this.armLossTimer();';
 const CLIENT = 'core/lock-client.js';
 const SCOPE = 'core/scope.js';
+
+const AMNESIA = 'the majority of a fresh hold killed, restarted empty';
 
 /** Anybody may be late with a release whose lease another has got meanwhile. */
 const LATE = ['worker stopped', 'event loop blocked', 'replies lost after the command was carried out'];
@@ -158,6 +162,30 @@ export const broken: readonly Control[] = [
     name: 'quorum of one',
     patches: [{ file: 'stores/quorum/member.js', find: 'Math.floor(count / 2) + 1', replace: '1' }],
     faults: [],
+    topology: 'quorum',
+  },
+  {
+    name: 'restarted nodes vote at once',
+    patches: [
+      {
+        file: 'stores/quorum/electorate.js',
+        find: 'if (quarantine > 0 && !standing.founder)\n            return quarantine;',
+        replace: '',
+      },
+      // Messages often tell the holder just before another one gets the lock. Nothing may depend on that.
+      {
+        file: 'stores/quorum/quorum-lock-store.js',
+        find: "else if (message.type === 'missed')\n                onMessage(message);",
+        replace: '',
+      },
+    ],
+    faults: [AMNESIA],
+    // The holder must be still there when the others have connected again, and must not have renewed its lease yet.
+    leaseTime: 9_000,
+    habits: { long: 1, shortest: 3_000, longest: 3_500, fixedShare: 0, patient: 1 },
+    // All wait for one lock, which each process gives to another.
+    loops: 1,
+    locks: [{ name: 'plain', kind: 'lock' }],
     topology: 'quorum',
   },
   {
