@@ -157,7 +157,11 @@ export type QueueMessage =
       readonly leaseTime: number;
     }
   | {
-      /** The owner is the next, and should look again after so many ms if it has not heard anything. */
+      /**
+       * The owner should look again after so many ms if it has not heard anything. It is the next; or a claim is in the
+       * way, and both the claim's owner and the next may be dead. While a claim is in the way, a store tells waiters further
+       * back as well, so that dead ones in a row cost one {@link CLAIM} each.
+       */
       readonly type: 'next';
       readonly owner: string;
       readonly within: number;

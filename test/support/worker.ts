@@ -10,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL('./lock-worker.mjs', import.meta.url));
 
 export interface WorkerOptions {
   /** One server, or the nodes of a quorum. */
-  url: string | RedisOptions | string[];
+  url: string | RedisOptions | string[] | { cluster: { host: string; port: number }[] };
   /** Of the worker's LockService, besides the connection. */
   service?: Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'>;
   /** Beside the environment of the test. */

@@ -11,6 +11,8 @@ import { now } from '../../lock.clock.js';
 
 /** Keeps those who look by themselves from looking all at once, ms per place. */
 const SPREAD = 10;
+/** The most of it while a claim is in the way, ms. */
+const WIDEST = 250;
 
 type Mode = QueueTerms['mode'];
 
@@ -91,7 +93,7 @@ export class MemoryQueue {
     const [deadline, holder] = this.inTheWay(mode);
     return {
       granted: false,
-      retryAfter: Math.max(deadline - now(), 1) + (rank > 0 ? CLAIM + rank * SPREAD : 0),
+      retryAfter: lookAfter(Math.max(deadline - now(), 1), rank),
       arrival,
       holder,
     };
@@ -163,7 +165,10 @@ export class MemoryQueue {
       const { owner, mode, arrival } = head;
       if (!this.admits(mode)) {
         const within = this.inTheWay(mode)[0] - now();
-        if (this.around.tell(owner, { type: 'next', owner, within })) return;
+        if (this.around.tell(owner, { type: 'next', owner, within })) {
+          if (within <= CLAIM) this.tellFurther(within, owner);
+          return;
+        }
         this.waiting.shift();
         continue;
       }
@@ -175,6 +180,18 @@ export class MemoryQueue {
       const fencingToken = this.hold(owner, mode, grantedAt + leaseTime);
       const heard = this.around.tell(owner, { type: 'granted', owner, fencingToken, grantedAt, leaseTime });
       if (!heard) this.holders.delete(owner);
+    }
+  }
+
+  /** The head may be as dead as the owner of the claim in its way: some of those further back look, too. */
+  private tellFurther(left: number, head: string): void {
+    const last = this.waiting.length - 1;
+    const told = new Set([clientOf(head)]);
+    for (let rank = 1; rank <= last; rank = rank === last ? Infinity : Math.min(2 * rank + 1, last)) {
+      const owner = this.waiting[rank]?.owner ?? '';
+      if (told.has(clientOf(owner))) continue;
+      told.add(clientOf(owner));
+      this.around.tell(owner, { type: 'next', owner, within: lookAfter(left, rank) });
     }
   }
 
@@ -199,4 +216,12 @@ export class MemoryQueue {
       if (expiresAt <= now()) this.holders.delete(owner);
     }
   }
+}
+
+const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
+
+/** When a waiter looks by itself, ms from now, while the hold in its way ends in `left` ms: as the Redis scripts say it. */
+function lookAfter(left: number, rank: number): number {
+  if (rank === 0) return left;
+  return left <= CLAIM ? left + Math.min(rank * SPREAD, WIDEST) : left + CLAIM + rank * SPREAD;
 }

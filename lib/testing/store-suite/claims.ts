@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { CLAIM } from '../../stores/lock-store.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
-import { LEASE, type Stage, tokenOf, until } from './stage.js';
+import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
 /** What a waiter in a queue is granted by a message, and how its place is given up. */
 export function describeClaims(stage: Stage): void {
@@ -104,5 +104,36 @@ export function describeClaims(stage: Stage): void {
     }
     await stage.store.release({ name, owner: 'a:1', leaseTime: LEASE, queue: FAIR });
     client.close();
+  });
+  it('lets in who lives behind silent ones in a row, after about a claim for each', async () => {
+    const name = stage.freshName();
+    const silent = ['x', 'y', 'z'];
+    const subscriptions = await Promise.all(silent.map((client) => hearing(client)));
+    const client = await hearing('b');
+    const LONG = 20 * LEASE;
+    const stand = (owner: string, arrival: number) => {
+      const queue = { ...FAIR, place: { arrival }, beside: undefined };
+      return stage.other.acquire({ name, owner, leaseTime: LONG, queue });
+    };
+    await stage.store.acquire({ name, owner: 'a:1', leaseTime: LONG, queue: { ...FAIR, ...ASK } });
+    for (const [n, each] of silent.entries()) await stand(`${each}:1`, n + 1);
+    let reply = await stand('b:1', 9);
+    await stage.store.release({ name, owner: 'a:1', queue: FAIR });
+    const started = performance.now();
+    // Does what it is told, and nothing else.
+    const told = () => client.heard.findLast(({ type }) => type === 'next');
+    await until(() => told() !== undefined);
+    for (let looks = 0; !reply.granted && looks < 10; looks++) {
+      const message = told();
+      const first = looks === 0 && message?.type === 'next' ? message.within : undefined;
+      const wait = first ?? reply.retryAfter;
+      assert.ok(wait <= 1.5 * CLAIM, String(wait));
+      await sleep(wait + 1);
+      reply = await stand('b:1', 9);
+    }
+    assert.ok(reply.granted);
+    assert.ok(performance.now() - started > (silent.length - 1) * CLAIM);
+    await stage.store.release({ name, owner: 'b:1', queue: FAIR });
+    for (const each of [...subscriptions, client]) each.close();
   });
 }

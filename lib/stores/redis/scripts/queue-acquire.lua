@@ -88,7 +88,4 @@ end
 
 local ends_at, holder = in_the_way(mode)
 local rank = redis.call('ZRANK', KEYS[2], entry) or 0
--- Whoever is further back is told when it becomes the head. It looks by itself when a claim of those ahead would be
--- over: they may all be dead. Not all who wait at once, though.
-local look = math.max(ends_at - now, 1) + (rank > 0 and CLAIM + rank * SPREAD or 0)
-return { 0, now, server(), look, arrival, holder or false }
+return { 0, now, server(), look_after(math.max(ends_at - now, 1), rank), arrival, holder or false }

@@ -10,6 +10,7 @@
 local in_cluster = ARGV[#ARGV] == 'cluster'
 local CLAIM = 1000
 local SPREAD = 10
+local WIDEST = 250
 
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
@@ -126,6 +127,33 @@ local function grant_of(arrival, lease)
   return age >= 0 and age < CLAIM * 1000 and lease or math.min(lease, CLAIM)
 end
 
+-- How long a waiter sleeps before it looks by itself, ms, when the hold in its way ends in `left` and `rank` waiters are
+-- ahead. After a lease the head looks first. All who are ahead may be dead, so the others look after another claim, and not
+-- all at once. A claim is not followed by another wait: each dead waiter in a row would cost two claims instead of one.
+local function look_after(left, rank)
+  if rank == 0 then return left end
+  if left <= CLAIM then return left + math.min(rank * SPREAD, WIDEST) end
+  return left + CLAIM + rank * SPREAD
+end
+
+-- A claim is in the way, and its owner may be dead. The head behind it may be dead too, and nobody would look when the claim
+-- is over. So the waiters at the ranks 1, 3, 7, ... and the last one are told when to look, once per process. Where the
+-- first living waiter is at rank r, and those behind it live, one is told at rank 2r at most, or it is the last. A look
+-- grants the next claim and tells anew, so d dead waiters in a row cost d claims.
+local function tell_further(left, head, channel)
+  local process = '^(.*):'
+  local waiters, rank, told = redis.call('ZCARD', KEYS[2]), 1, { [string.match(head, process)] = true }
+  while rank < waiters do
+    local owner = string.match(redis.call('ZRANGE', KEYS[2], rank, rank)[1], '^%S (%S+)')
+    local whose = string.match(owner, process)
+    if not told[whose] then
+      told[whose] = true
+      tell(owner, 'next ' .. owner .. ' ' .. digits(look_after(left, rank)), channel)
+    end
+    rank = rank == waiters - 1 and waiters or math.min(2 * rank + 1, waiters - 1)
+  end
+end
+
 -- Lets in those at the head of the queue who may enter now, and tells the new head until when to wait. Whose process
 -- does not listen is gone, and does not hold up the others.
 local function advance(kind, capacity, channel, stay)
@@ -146,7 +174,11 @@ local function advance(kind, capacity, channel, stay)
           write_fence(token, owner, kind, capacity, stay)
         end
       else
-        if tell(owner, 'next ' .. owner .. ' ' .. digits(in_the_way(mode) - now), channel) then return end
+        local left = in_the_way(mode) - now
+        if tell(owner, 'next ' .. owner .. ' ' .. digits(left), channel) then
+          if left <= CLAIM then tell_further(left, owner, channel) end
+          return
+        end
         redis.call('ZREM', KEYS[2], entry)
       end
     end
