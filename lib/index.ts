@@ -5,6 +5,7 @@ export {
   DistributedLock,
   type DistributedLockDecorator,
   type ObservableLockDecorator,
+  type PromiseLockDecorator,
 } from './nest/distributed-lock.decorator.js';
 export type { DistributedLockOptions } from './nest/distributed-lock.options.js';
 export type { LockKey } from './nest/lock-key.js';

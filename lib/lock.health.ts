@@ -7,7 +7,7 @@ export interface LockHealth {
    * - `degraded`: locks are kept, but something is missing: one node of several, room in Redis for new locks, or the
    *   messages that wake those who wait (they poll instead).
    * - `down`: no lock can be taken or renewed, because the store does not answer or refuses, most nodes of a quorum are
-   *   gone, or renewals do not come through.
+   *   gone, or renewals do not come through; or the service is shutting down.
    */
   readonly status: HealthStatus;
   /** Each server on its own: one, the masters of a cluster, or the nodes of a quorum. */

@@ -206,8 +206,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { preflight, watchdog } = this.client;
     const { status, nodes, warnings } = await preflight.report();
     const renewalStuck = watchdog.stuck;
+    const ends = draining.has(this) || this.closing !== undefined;
     return {
-      status: renewalStuck ? 'down' : status,
+      status: renewalStuck || ends ? 'down' : status,
       nodes,
       warnings,
       held: this.leases().length,

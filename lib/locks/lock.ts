@@ -73,7 +73,10 @@ export interface Lease extends AsyncDisposable {
    */
   readonly fencingToken: number;
 
-  /** The token of each name that it holds: several for a multi-lock, whose `fencingToken` is the greatest of them. */
+  /**
+   * The token of each name that it holds: several for a multi-lock, whose `fencingToken` is the greatest of them. A name
+   * that it holds on two services stands there once: take the two locks by themselves where both tokens are needed.
+   */
   readonly fencingTokens: ReadonlyMap<string, number>;
 
   /** Aborted with LockLostError when the lease is lost; not on release. Its listeners run outside of any scope. */
@@ -86,7 +89,8 @@ export interface Lease extends AsyncDisposable {
   remainingTime(): number;
 
   /**
-   * Makes the lease last at least so long from now. Never shortens it.
+   * Makes the lease last at least so long from now, in the store; {@link remainingTime} allows for the drift of the two
+   * clocks. Never shortens it.
    * @throws LockConfigError when that is longer than `maxHoldTime` leaves; nothing is sent then
    * @throws LockLostError when it is gone
    * @throws LockUnavailableError when the store did not answer; the lease is as it was

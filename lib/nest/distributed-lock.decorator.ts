@@ -41,12 +41,28 @@ type Unannounced<Value> = 0 extends 1 & Value
 
 /** With `returns: 'observable'`: fits methods that return an Observable, or a Promise of one. */
 export type ObservableLockDecorator<Args extends readonly unknown[]> = <
-  Method extends Fitting<Args, Promise<unknown> | Observable<unknown>>['method'],
+  Method extends Fitting<Args, Promise<Observable<unknown>> | Observable<unknown>>['method'],
 >(
   target: object,
   property: string | symbol,
   descriptor: TypedPropertyDescriptor<Method>,
 ) => Plain<ReturnType<Method>>;
+
+/** With `returns: 'promise'`: fits methods that return a Promise. */
+export interface PromiseLockDecorator<Args extends readonly unknown[]> {
+  /** A Promise of an Observable has to be announced as that. */
+  <Method extends Fitting<Args, Promise<Observable<unknown>>>['method']>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): Unannounced<Awaited<ReturnType<Method>>>;
+  /** A Promise. */
+  <Method extends Fitting<Args, Promise<unknown>>['method']>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): Plain<ReturnType<Method>>;
+}
 
 /** Fits methods that begin with the key function's parameters and return a Promise or an Observable. */
 export interface DistributedLockDecorator<Args extends readonly unknown[]> {
@@ -78,8 +94,19 @@ export interface DistributedLockDecorator<Args extends readonly unknown[]> {
  */
 export function DistributedLock<Args extends readonly unknown[] = []>(
   key: LockKey<Args>,
+  // First, so that options of type `any` get what fits both.
+  options?: DistributedLockOptions & { returns?: undefined },
+): DistributedLockDecorator<Args>;
+/** For methods that return an Observable, or a Promise of one. */
+export function DistributedLock<Args extends readonly unknown[] = []>(
+  key: LockKey<Args>,
   options: DistributedLockOptions & { returns: 'observable' },
 ): ObservableLockDecorator<Args>;
+/** For methods that return a Promise. */
+export function DistributedLock<Args extends readonly unknown[] = []>(
+  key: LockKey<Args>,
+  options: DistributedLockOptions & { returns: 'promise' },
+): PromiseLockDecorator<Args>;
 /** For methods that return a Promise, or an Observable that their emitted type announces. */
 export function DistributedLock<Args extends readonly unknown[] = []>(
   key: LockKey<Args>,

@@ -5,7 +5,7 @@ import { LockConfigError } from '../lock.errors.js';
  * What a call may give that is read only after the call has ended, when the lock is free again: its rows, files or
  * events would be made by two processes at once.
  */
-type LateResult = 'an iterator' | 'an async iterator' | 'a stream' | 'a StreamableFile';
+type LateResult = 'an iterator' | 'an async iterator' | 'a stream' | 'a StreamableFile' | 'a Response';
 
 /**
  * Collections are not late, iterable though they are: what they hold is there already. Neither is what stands inside
@@ -14,6 +14,8 @@ type LateResult = 'an iterator' | 'an async iterator' | 'a stream' | 'a Streamab
 export function lateResult(value: unknown): LateResult | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
+  // What it has in memory already cannot be told from what it still gets.
+  if (isResponse(value)) return value.body ? 'a Response' : undefined;
   if (isStream(value)) return isComplete(value) ? undefined : 'a stream';
   // `in` and not a look at the property: the deep mocks of test libraries give a function for every name.
   if (Symbol.asyncIterator in value) return 'an async iterator';
@@ -21,9 +23,8 @@ export function lateResult(value: unknown): LateResult | undefined {
   return undefined;
 }
 
-/** Whether Nest sends this after the handler's call has ended: what is late, and the answer of a `fetch`. */
-export const isSentLater = (value: unknown): boolean =>
-  lateResult(value) !== undefined || Object.prototype.toString.call(value) === '[object Response]';
+/** Whether Nest sends this after the handler's call has ended. */
+export const isSentLater = (value: unknown): boolean => lateResult(value) !== undefined;
 
 /**
  * Refuses a result that would be read without the lock, as an Observable is refused that nothing has announced.
@@ -50,6 +51,10 @@ type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: u
 
 const isStream = (value: object): boolean => ('pipe' in value && 'read' in value) || 'getReader' in value;
 
+/** The web's, such as `fetch` gives it. */
+const isResponse = (value: object): value is { body?: object | null } =>
+  Object.prototype.toString.call(value) === '[object Response]';
+
 const isStreamableFile = (value: object): value is { getStream(): Readable | undefined } =>
   'getStream' in value && typeof value.getStream === 'function' && 'getHeaders' in value;
 
@@ -62,7 +67,7 @@ function isComplete(stream: object | undefined): boolean {
 
 /** It is never read, and may hold a file or a connection open. */
 function discard(late: object): void {
-  const source = (isStreamableFile(late) ? late.getStream() : late) as Source;
+  const source = (isStreamableFile(late) ? late.getStream() : isResponse(late) ? late.body : late) as Source;
   source.on?.('error', () => undefined);
   const end = source.destroy ?? source.cancel ?? source.return;
   new Promise((resolve) => {

@@ -94,6 +94,8 @@ const LATE: [string, () => unknown][] = [
   ['a PassThrough', () => new PassThrough()],
   ['a web stream', () => webStream()],
   ['a StreamableFile', () => new StreamableFile(source())],
+  ['a Response', () => new Response(webStream())],
+  ['a Response of text', () => new Response('rows')],
   ['a file that is missing', () => createReadStream('/nowhere/at/all')],
 ];
 
@@ -125,11 +127,16 @@ describe('a method that gives what is read when its lock is gone', () => {
         ended++;
       },
     });
-    for (const give of [() => new StreamableFile(file), () => cursor, () => web]) {
+    const body = new ReadableStream({
+      cancel: () => {
+        ended++;
+      },
+    });
+    for (const give of [() => new StreamableFile(file), () => cursor, () => web, () => new Response(body)]) {
       await (await serving(give)).give().catch(() => undefined);
     }
     expect(file.destroyed).toBe(true);
-    expect(ended).toBe(2);
+    expect(ended).toBe(3);
   });
 
   it('says the same of what cannot be ended', async () => {
@@ -160,6 +167,7 @@ describe('a method that gives what is read when its lock is gone', () => {
     ['an object with a stream inside', { stream: source() }],
     ['a StreamableFile of bytes', new StreamableFile(Buffer.from('rows'))],
     ['a stream that has ended', source().destroy()],
+    ['a Response without a body', new Response(null)],
     ['a Blob', new Blob(['rows'])],
     ['a mock that has a function for every symbol', mock],
     ['null', null],

@@ -256,3 +256,11 @@ describe('an application', () => {
     await app.close();
   });
 });
+
+it('says in health() that it gives out no lock any more, so that a load balancer takes it out', async () => {
+  expect((await locks.health()).status).toBe('up');
+  locks.beforeApplicationShutdown();
+  expect((await locks.health()).status).toBe('down');
+  await locks.onApplicationShutdown();
+  expect((await locks.health()).status).toBe('down');
+});

@@ -96,6 +96,29 @@ class PromisesOfObservables {
     return Promise.resolve(stream as unknown as Observable<string>).finally(() => id);
   }
 
+  // @ts-expect-error it gives no Observable
+  @DistributedLock('a', { returns: 'observable' })
+  async announcedInVain(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  // @ts-expect-error it is none, whatever is said of it
+  @DistributedLock('a', { returns: 'promise' })
+  noPromise(): Observable<number> {
+    return stream;
+  }
+
+  // @ts-expect-error nor is this one only
+  @DistributedLock('a', { returns: 'promise' })
+  async promised(): Promise<Observable<number>> {
+    return Promise.resolve(stream);
+  }
+
+  @DistributedLock('a', { returns: 'promise' })
+  promise(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
   @DistributedLock('a')
   async anything(): Promise<any> {
     return Promise.resolve();
