@@ -40,6 +40,8 @@ it('a hold is given up until its lease is over, a place until it has gone by its
   await jest.advanceTimersByTimeAsync(MINUTE);
   expect(sent).toBeGreaterThan(5);
   await jest.advanceTimersByTimeAsync(HOUR);
+  // Once a minute, and not ever more rarely.
+  expect(sent).toBeGreaterThan(50);
   expect(sent).toBeLessThan(80);
   const [all] = [sent];
   await jest.advanceTimersByTimeAsync(HOUR);
