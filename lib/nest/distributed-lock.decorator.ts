@@ -110,6 +110,7 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
 /** For methods that return a Promise, or an Observable that their emitted type announces. */
 export function DistributedLock<Args extends readonly unknown[] = []>(
   key: LockKey<Args>,
+  // eslint-disable-next-line @typescript-eslint/unified-signatures -- last, so that what is known of `returns` is used
   options?: DistributedLockOptions,
 ): DistributedLockDecorator<Args>;
 export function DistributedLock<Args extends readonly unknown[] = []>(

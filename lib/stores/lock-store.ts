@@ -150,8 +150,8 @@ export type QueueMessage =
       /** On this process's monotonic clock, and not later than it was. */
       readonly grantedAt: number;
       /**
-       * ms: the lease that the owner has asked for, where it has arrived within the last {@link CLAIM}; else a claim,
-       * which is {@link CLAIM} at most. A client that is granted less than it has asked for acquires again before the
+       * ms: the lease that the owner has asked for, where it has arrived within the last second; else a claim, of
+       * a second at most. A client that is granted less than it has asked for acquires again before the
        * caller hears of it, which makes the claim a whole lease.
        */
       readonly leaseTime: number;
@@ -160,7 +160,7 @@ export type QueueMessage =
       /**
        * The owner should look again after so many ms if it has not heard anything. It is the next; or a claim is in the
        * way, and both the claim's owner and the next may be dead. While a claim is in the way, a store tells waiters further
-       * back as well, so that dead ones in a row cost one {@link CLAIM} each.
+       * back as well, so that dead ones in a row cost one claim each.
        */
       readonly type: 'next';
       readonly owner: string;

@@ -163,6 +163,23 @@ describe('kill -9', () => {
     expect(performance.now()).toBeLessThan(ends + AT_ONCE);
   });
 
+  it('of a writer that waits behind readers: it keeps no further reader out', async () => {
+    const service = stage.service();
+    const reader = await lockOf(service, 'read', READ).acquire();
+    const [writer] = await line(service, 'read', [WRITE]);
+    const waiting = lockOf(stage.service(), 'read', READ).acquire({ waitTime: 20_000 });
+    await queued(service, 'read', 2);
+    const listening = (await stage.redis.pubsub('CHANNELS', 'lock_queue*')) as string[];
+    await writer!.worker.kill();
+    await gone(listening.length - 1);
+    // Whoever comes next, too, and finds it before those who wait have looked again.
+    await (await lockOf(service, 'read', READ).acquire()).release();
+    await (await waiting).release();
+    await queued(service, 'read', 0);
+    expect(reader.held).toBe(true);
+    await reader.release();
+  });
+
   it('of one of several readers: a short lease ends alone and cuts no longer one', async () => {
     const service = stage.service();
     const long = await lockOf(service, 'short', READ).acquire({ leaseTime: 20_000 });

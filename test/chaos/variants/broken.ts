@@ -201,8 +201,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "redis.call('ZRANGE', KEYS[2], 0, 1)",
-        replace: "redis.call('ZRANGE', KEYS[2], -1, -1)",
+        find: "redis.call('ZRANGE', KEYS[2], 0, 1, 'WITHSCORES')",
+        replace: "redis.call('ZREVRANGE', KEYS[2], 0, 1, 'WITHSCORES')",
       },
     ],
     faults: [],

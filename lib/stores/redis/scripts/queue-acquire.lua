@@ -56,9 +56,11 @@ local function own_deadline() return redis.call('ZSCORE', KEYS[1], member) end
 local deadline = first == member and ends or second and own_deadline()
 if deadline then return enter(tonumber(deadline), true) end
 
--- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over.
+-- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over. One that may not,
+-- and is all that keeps this one out, has to be alive.
 local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-if head and head ~= entry and admits(string.sub(head, 1, 1), kind, capacity) then
+local function may_pass() return admits(string.sub(head, 1, 1), kind, capacity) or admits(mode, kind, capacity, beside) end
+if head and head ~= entry and may_pass() then
   advance(kind, capacity, channel, stay)
   deadline = own_deadline()
   if deadline then return enter(tonumber(deadline), true) end
