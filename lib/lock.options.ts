@@ -48,8 +48,9 @@ export interface LockModuleOptions {
    */
   maxHoldTime?: number;
   /**
-   * How often a lock may pass from one waiter of this process to the next without asking the store, before other
-   * processes get their turn. 0 turns it off, 999 is the most.
+   * How often a plain lock may pass from one waiter of this process to the next without asking the store, before other
+   * processes get their turn: at most so many times, and for at most a second after the store has granted it. 0 turns it
+   * off, 999 is the most.
    * @default 16
    */
   localHandoff?: number;

@@ -11,12 +11,17 @@ const RETRY = 10_000;
 /**
  * Notices what ends holds without a word to their holders, with one timer for all holds. The messages of the store are asked
  * for as soon as one hold has lasted for a second: they tell which have been taken away by force. A message is a hint: the
- * store is asked, and its answer decides. And the machine may have been suspended.
+ * store is asked, and its answer decides. It is also asked once when messages begin to be heard, because those before that
+ * have been missed. And the machine may have been suspended.
  */
 export class HoldWatch {
   private timer: NodeJS.Timeout | undefined;
   /** The owners of which a message has said that they have lost a hold. */
   private suspects = new Set<string>();
+  /** Owners that had no hold here when such a message came: it may have overtaken the reply that grants theirs. */
+  private readonly unknown = new Set<string>();
+  /** Of a hold that was asked for before, a message may have been missed. */
+  private heardSince = -Infinity;
 
   /** ms for which the machine had been suspended when that was last looked at. */
   private suspended = 0;
@@ -34,8 +39,10 @@ export class HoldWatch {
   ) {}
 
   /** A hold has begun. */
-  begun(): void {
+  begun(tenure: Tenure): void {
     if (this.timer === undefined) this.wakeIn(LONG);
+    const { owner, grantedAt } = tenure;
+    if (this.unknown.delete(owner) || grantedAt < this.heardSince) this.hear(owner);
   }
 
   /** A hold is over. */
@@ -54,6 +61,8 @@ export class HoldWatch {
       const { suspects } = this;
       this.suspects = new Set();
       const suspected = [...this.tenures.keys()].filter((tenure) => suspects.has(tenure.owner));
+      for (const { owner } of suspected) suspects.delete(owner);
+      for (const owner of suspects) this.unknown.add(owner);
       if (suspected.length > 0) this.look(suspected);
     });
   }
@@ -61,6 +70,13 @@ export class HoldWatch {
   /** Messages may have been missed, and may not be heard any more. */
   missed(): void {
     this.retryAt = -Infinity;
+    if (this.ear.listening) this.listening();
+  }
+
+  /** Messages are heard from now on. A hold that was taken away before is found by one look. */
+  listening(): void {
+    this.heardSince = now();
+    if (this.tenures.size > 0) this.look([...this.tenures.keys()]);
   }
 
   private wakeIn(time: number): void {
@@ -76,6 +92,7 @@ export class HoldWatch {
       this.suspended = suspended;
       this.onSuspension();
     }
+    this.unknown.clear();
     const [oldest] = this.tenures.keys();
     if (oldest === undefined) return;
     const time = now();

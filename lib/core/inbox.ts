@@ -22,6 +22,8 @@ export class Inbox implements Ear {
     private readonly client: string,
     private readonly store: Pick<LockStore, 'listen'>,
     private readonly onMessage: (message: QueueMessage) => void,
+    /** Messages are heard from now on; those before it have been missed. */
+    private readonly onListening: () => void,
   ) {}
 
   get untried(): boolean {
@@ -56,6 +58,7 @@ export class Inbox implements Ear {
       if (this.closed) subscription.close();
       else this.subscription = subscription;
       this.deaf = false;
+      if (this.listening) this.onListening();
     } catch {
       // Without messages the places poll and the holds are looked at less often; the store's own reports tell of the outage.
       this.deaf = true;

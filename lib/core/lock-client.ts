@@ -78,11 +78,18 @@ export class LockClient {
         await Promise.all(this.watchdog.look([tenure]));
       },
     };
-    this.inbox = new Inbox(this.id, store, (message) => {
-      if (message.type === 'lost') this.holdWatch.hear(message.owner);
-      else this.places.hear(message);
-      if (message.type === 'missed') this.holdWatch.missed();
-    });
+    this.inbox = new Inbox(
+      this.id,
+      store,
+      (message) => {
+        if (message.type === 'lost') this.holdWatch.hear(message.owner);
+        else this.places.hear(message);
+        if (message.type === 'missed' && message.owner === undefined) this.holdWatch.missed();
+      },
+      () => {
+        this.holdWatch.listening();
+      },
+    );
     this.holdWatch = new HoldWatch(
       this.tenures,
       this.inbox,
@@ -265,14 +272,14 @@ export class LockClient {
     const tenure = new Tenure(name, terms, origin, this.onEnd);
     this.tenures.set(tenure, keeper);
     this.watchdog.watch(tenure, origin.grantedAt);
-    this.holdWatch.begun();
+    this.holdWatch.begun(tenure);
     return tenure;
   }
 
   private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined> {
-    const { name, owner, queue, handoffs, terms, doubtful, keptUntil } = tenure;
+    const { name, owner, queue, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
-    const until = Math.max(now() + terms.leaseTime, tenure.deadline, keptUntil);
+    const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
     const leaseTime = this.context.initialLease(terms);
     const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
     const released = this.releaser.release(request, until, {

@@ -107,6 +107,11 @@ export class Tenure {
     return this.isFixed && this.loss?.reason === 'expired';
   }
 
+  /** Until when the store may keep it if this process does nothing more, on the monotonic clock. */
+  get keptAtMostUntil(): number {
+    return Math.max(this.deadline, this.keptUntil);
+  }
+
   private get endsAt(): number {
     return Math.min(this.deadline, this.holdUntil);
   }

@@ -1,6 +1,9 @@
 import { isLockUnavailableError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
-import type { AcquireReply, LockStore, ReleaseReply, Subscription } from '../stores/lock-store.js';
+import type { AcquireReply, LockStore, ReleaseReply } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
+import { mayHandOff } from './hand-off.js';
+import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
+import { LineEar } from './line-ear.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
 import { type Line, Waiter } from './waiter.js';
 import {
@@ -16,9 +19,6 @@ import {
   type WaitRequest,
 } from './waiting.js';
 
-/** How long a release's own message may take to come round before this process tries again without it, ms. */
-const MESSAGE_ROUND = 100;
-
 interface Attempt {
   readonly owner: string;
   readonly terms: Terms;
@@ -32,7 +32,7 @@ interface Attempt {
 /** What a line needs of the store. */
 export type LineStore = Pick<LockStore, 'acquire' | 'subscribe'>;
 
-export interface LineContext extends WaitingContext {
+export interface LineContext extends WaitingContext, LookContext {
   readonly store: LineStore;
   /** The module's, ms */
   readonly leaseTime: number;
@@ -40,8 +40,6 @@ export interface LineContext extends WaitingContext {
   open(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
-  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
-  look(tenure: Tenure): Promise<void>;
 }
 
 /**
@@ -58,11 +56,11 @@ export class WaitingLine implements TenureKeeper, Line {
   /** The hold of this process, if it has one. */
   private tenure: Tenure | undefined;
   private attempt: Attempt | undefined;
-  /** A question about the hold of this process that is under way. */
-  private look: { sentAt: number } | undefined;
+  /** Asks about the hold of this process. Made with the first question: most holds are over without one. */
+  private look: HoldLook | undefined;
   private contending = false;
-  private subscription: Subscription | undefined;
-  private subscribing: Promise<boolean> | undefined;
+  /** Made when somebody waits who has to hear. */
+  private ear: LineEar | undefined;
   /** A wake-up has come since the last request was sent. */
   private woken = false;
   private resume: (() => void) | undefined;
@@ -117,17 +115,32 @@ export class WaitingLine implements TenureKeeper, Line {
   /** The store has granted the lock. A hold from before, which the line still believes in, is gone. */
   adopt(tenure: Tenure): void {
     const former = this.tenure;
+    if (former !== undefined && former.fencingToken > tenure.fencingToken) {
+      this.turnDown(tenure, former);
+      return;
+    }
     this.tenure = tenure;
-    if (former === undefined) return;
-    // The answers may come in another order than the grants.
-    if (former.fencingToken > tenure.fencingToken) this.tenure = former;
-    (this.tenure === tenure ? former : tenure).lose('taken');
+    this.look?.ended();
+    former?.lose('taken');
+  }
+
+  /**
+   * The answers may come in another order than the grants: the greater token is the later grant. Tokens can also go back,
+   * where the store has lost them and its clock has been set back. Then the store has this grant, which nobody is going
+   * to use, and the other one is gone.
+   */
+  private turnDown(tenure: Tenure, former: Tenure): void {
+    const { name, owner, terms, fencingToken } = tenure;
+    tenure.lose('taken');
+    void this.context.releaser.release({ name, owner, fencingToken }, now() + terms.leaseTime);
+    this.lookAt(former);
   }
 
   /** The tenure is over, lost or released. */
   ended(tenure: Tenure): void {
     if (this.tenure !== tenure) return;
     this.tenure = undefined;
+    this.look?.ended();
     this.resume?.();
     this.rest();
   }
@@ -140,25 +153,13 @@ export class WaitingLine implements TenureKeeper, Line {
     }
   }
 
-  /**
-   * A hand-off costs no command, so it needs certainty: the successor wants what the store has already given (a lease
-   * that the watchdog renews, of the same length), most of it is left, and other processes have not waited too long.
-   */
   private handOff(tenure: Tenure): boolean {
-    const { terms } = tenure;
-    const next = this.nextFor(terms);
-    if (
-      next === undefined ||
-      !terms.renewed ||
-      tenure.handoffs >= this.context.localHandoff ||
-      tenure.remainingTime < terms.leaseTime / 2
-    ) {
-      return false;
-    }
+    const { head } = this;
+    if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
     tenure.holder = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
-    next.grant(this.context.begin(tenure));
+    head.grant(this.context.begin(tenure));
     return true;
   }
 
@@ -180,12 +181,12 @@ export class WaitingLine implements TenureKeeper, Line {
       if (this.tenure?.held === true) {
         // Held here. What follows the release is heard only by who has subscribed before it.
         if (this.hasWaiter({ impatient: false })) void this.listen();
-        if (this.hasWaiter({ impatient: true })) void this.lookAt(this.tenure);
+        if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
         this.woken = false;
         await this.sleepUntil(Infinity);
       } else if (this.yielding) {
         this.yielding = false;
-        if (this.subscription?.active === true) await this.sleepUntil(now() + MESSAGE_ROUND);
+        if (this.ear?.listening === true) await this.sleepUntil(now() + MESSAGE_ROUND);
       } else {
         const again = await this.tryFor(head);
         if (again > now()) await this.sleepUntil(again);
@@ -205,7 +206,7 @@ export class WaitingLine implements TenureKeeper, Line {
       owner: this.context.nextOwner(),
       terms: head.terms,
       sentAt: now(),
-      listening: this.subscription?.active === true,
+      listening: this.ear?.listening === true,
       abandoned: false,
     };
     const leaseTime = this.context.initialLease(head.terms);
@@ -246,22 +247,19 @@ export class WaitingLine implements TenureKeeper, Line {
     }
   }
 
-  /** Asks the store about the hold of this process, once for all who want to know. */
-  private async lookAt(tenure: Tenure): Promise<void> {
-    if (this.look !== undefined) return;
-    const look = { sentAt: now() };
-    this.look = look;
-    await Promise.resolve(); // whoever asks in the same turn shares the answer
-    look.sentAt = now();
-    let answer: Busy | Error = { busy: true, holder: tenure.owner };
-    try {
-      await this.context.look(tenure);
-    } catch (error) {
-      answer = error as Error;
-    }
-    this.look = undefined;
+  private get looking(): HoldLook {
+    return (this.look ??= new HoldLook(this.context, (tenure, sentAt, answer) => {
+      this.looked(tenure, sentAt, answer);
+    }));
+  }
+
+  private lookAt(tenure: Tenure): void {
+    void this.looking.lookAt(tenure);
+  }
+
+  private looked(tenure: Tenure, sentAt: number, answer: LookAnswer): void {
     if (this.tenure !== tenure || !tenure.held) return;
-    this.refuseImpatient(look.sentAt, answer);
+    this.refuseImpatient(sentAt, answer);
     this.resume?.();
   }
 
@@ -330,7 +328,7 @@ export class WaitingLine implements TenureKeeper, Line {
       this.wake();
       return;
     }
-    const asking = this.attempt ?? this.look;
+    const asking = this.attempt ?? this.look?.asking;
     const lastCall = (asking?.sentAt ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       waiter.impatient = true;
@@ -364,36 +362,22 @@ export class WaitingLine implements TenureKeeper, Line {
   }
 
   /** @returns whether messages can be heard now. */
-  private async listen(): Promise<boolean> {
-    if (this.subscription?.active === true) return true;
-    this.subscribing ??= this.subscribe().finally(() => {
-      this.subscribing = undefined;
+  private listen(): Promise<boolean> {
+    this.ear ??= new LineEar(this.name, this.context.store, {
+      onMessage: () => {
+        this.doubt();
+        this.wake();
+      },
+      onListening: () => {
+        this.doubt();
+      },
     });
-    return await this.subscribing;
+    return this.ear.listen();
   }
 
-  private async subscribe(): Promise<boolean> {
-    this.subscription?.close();
-    this.subscription = undefined;
-    try {
-      const subscription = await this.context.store.subscribe(this.name, () => {
-        this.hear();
-      });
-      if (this.contending) this.subscription = subscription;
-      else subscription.close();
-      return subscription.active;
-    } catch {
-      // Without messages the line polls; the store's own reports tell of the outage.
-      return false;
-    }
-  }
-
-  /** A release, or messages may have been missed. */
-  private hear(): void {
-    const { tenure } = this;
-    // A hold that goes on is not what has been released. The message of the release before it may be this late.
-    if (tenure !== undefined && now() - tenure.grantedAt > MESSAGE_ROUND) void this.lookAt(tenure);
-    this.wake();
+  /** The hold of this process may be what has been released. */
+  private doubt(): void {
+    if (this.tenure !== undefined) this.looking.doubt(this.tenure);
   }
 
   private wake(): void {
@@ -415,8 +399,7 @@ export class WaitingLine implements TenureKeeper, Line {
 
   private rest(): void {
     if (this.contending || this.tenure !== undefined || this.length > 0) return;
-    this.subscription?.close();
-    this.subscription = undefined;
+    this.ear?.close();
     this.onIdle(this);
   }
 }

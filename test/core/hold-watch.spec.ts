@@ -35,11 +35,72 @@ describe('a hold that has lasted for a second', () => {
   ])('is told at once when it is taken away by force: a %s lease', async (_, options) => {
     const { signal } = await locks.acquire('a', options);
     await pass(1_001);
+    store.calls.renew = 0;
     await administrator.forceRelease('a');
     await pass(0);
     expect((signal.reason as LockLostError).reason).toBe('deleted');
     // The administrator holds nothing, and the holder has asked once.
     expect(store.calls.renew).toBe(1);
+  });
+
+  it('was asked about once, because no message was heard before', async () => {
+    const { signal } = await locks.acquire('a');
+    await pass(500);
+    await administrator.forceRelease('a');
+    await pass(501);
+    expect((signal.reason as LockLostError).reason).toBe('deleted');
+    expect(store.calls.renew).toBe(1);
+    // From now on messages are heard: nobody has to be asked about the next one.
+    await locks.acquire('a');
+    await pass(9_000);
+    expect(store.calls.renew).toBe(1);
+  });
+
+  it('is asked about again when messages have not come through for a while', async () => {
+    let hear: (message: { type: 'missed' }) => void = () => undefined;
+    const { listen } = store;
+    store.listen = (client, onMessage) => {
+      hear = onMessage;
+      return listen(client, () => undefined);
+    };
+    const { signal } = await locks.acquire('a');
+    await pass(2_000);
+    await administrator.forceRelease('a');
+    await pass(0);
+    expect(signal.aborted).toBe(false);
+    hear({ type: 'missed' });
+    await pass(0);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('is told when the message overtakes the reply that grants it', async () => {
+    await locks.acquire('b');
+    await pass(1_001);
+    const reply = deferred();
+    store.afterAcquire = () => reply.promise;
+    const acquiring = locks.acquire('a');
+    await pass(0);
+    await administrator.forceRelease('a');
+    await pass(0);
+    reply.resolve();
+    const { signal } = await acquiring;
+    await pass(0);
+    expect((signal.reason as LockLostError).reason).toBe('deleted');
+  });
+
+  it('is asked about where it was granted before messages were heard, and the reply came after that', async () => {
+    await locks.acquire('b');
+    await pass(900);
+    const reply = deferred();
+    store.afterAcquire = () => reply.promise;
+    const acquiring = locks.acquire('a');
+    await pass(0);
+    await administrator.forceRelease('a');
+    await pass(500);
+    reply.resolve();
+    const { signal } = await acquiring;
+    await pass(0);
+    expect((signal.reason as LockLostError).reason).toBe('deleted');
   });
 
   it('is told that another has it where that is so', async () => {
@@ -66,6 +127,7 @@ describe('a hold that has lasted for a second', () => {
     };
     const lease = await locks.acquire('a');
     await pass(1_001);
+    store.calls.renew = 0;
     say(lease.owner);
     await pass(0);
     expect(store.calls.renew).toBe(1);

@@ -18,6 +18,7 @@ export interface Control {
 
 const SCRIPTS = 'stores/redis/scripts.generated.js';
 const LINE = 'core/waiting-line.js';
+const HAND_OFF = 'core/hand-off.js';
 const TENURE = 'core/tenure.js';
 const DEADLINE = 'core/deadline.js';
 const CLOCK = 'lock.clock.js';
@@ -133,7 +134,8 @@ export const broken: readonly Control[] = [
   {
     name: 'hand-off without a look at the lease',
     patches: [
-      { file: LINE, find: 'tenure.remainingTime < terms.leaseTime / 2', replace: 'false' },
+      { file: HAND_OFF, find: 'tenure.remainingTime >= leaseTime / 2', replace: 'true' },
+      { file: HAND_OFF, find: 'time - tenure.grantedAt < HANDOFF_TIME', replace: 'true' },
       {
         file: TENURE,
         find: 'this.announceIfOver();\n        return !this.ended;',

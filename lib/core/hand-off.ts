@@ -1,0 +1,29 @@
+import { now } from './deadline.js';
+import type { Tenure, Terms } from './tenure.js';
+
+/**
+ * How long after the grant a tenure may still be handed on, ms. A hand-off asks the store nothing, so the process lets
+ * callers in on what the store said up to so long ago: a key that was deleted since lets in no caller after that. It also
+ * bounds a row of long holds, which a count does not: 16 holds of 1 s are longer than the default wait time of the
+ * callers in other processes. Holds of this length are so rare that two commands for each are no load.
+ */
+export const HANDOFF_TIME = 1_000;
+
+/**
+ * Whether the tenure may go to the next caller of this process without a command. That caller gets what the store has
+ * already granted, so this has to be what its own request would have got: a lease that the watchdog renews, of the same length,
+ * with most of it left, and not prolonged by `extend`, because the lock would stay taken for that long if the process died.
+ * @param next what the next caller asks for
+ * @param most the option `localHandoff`
+ */
+export function mayHandOff(tenure: Tenure, next: Terms | undefined, most: number): boolean {
+  const { leaseTime, renewed } = tenure.terms;
+  if (!renewed || next?.renewed !== true || next.leaseTime !== leaseTime) return false;
+  if (tenure.handoffs >= most) return false;
+  const time = now();
+  return (
+    time - tenure.grantedAt < HANDOFF_TIME &&
+    tenure.remainingTime >= leaseTime / 2 &&
+    tenure.keptAtMostUntil - time <= leaseTime
+  );
+}

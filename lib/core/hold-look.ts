@@ -1,0 +1,82 @@
+import { now, timerAt } from './deadline.js';
+import type { Tenure } from './tenure.js';
+import type { Busy } from './waiting.js';
+
+/** How long the message of a release may take to come round to the process that sent it, ms. */
+export const MESSAGE_ROUND = 100;
+
+/** The answer of the store about a hold that it still has, or why there is none. */
+export type LookAnswer = Busy | Error;
+
+export interface LookContext {
+  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
+  look(tenure: Tenure): Promise<void>;
+}
+
+/**
+ * Asks the store whether a hold of this process still stands: once for all callers that want to know it, and once more
+ * when a doubt comes up while a question is under way, because its answer may be older than the doubt.
+ */
+export class HoldLook {
+  /** The question that is under way. */
+  asking: { readonly tenure: Tenure; sentAt: number; sent: boolean } | undefined;
+  /** The hold that has to be looked at once that is answered. */
+  private next: Tenure | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly context: LookContext,
+    private readonly onAnswer: (tenure: Tenure, sentAt: number, answer: LookAnswer) => void,
+  ) {}
+
+  /** A caller that comes when the question has been sent has to ask again after the answer. */
+  async lookAt(tenure: Tenure): Promise<void> {
+    if (this.asking !== undefined) {
+      if (this.asking.tenure !== tenure) this.next = tenure;
+      return;
+    }
+    const asking = { tenure, sentAt: now(), sent: false };
+    this.asking = asking;
+    await Promise.resolve(); // all callers of one turn share the answer
+    asking.sentAt = now();
+    asking.sent = true;
+    let answer: LookAnswer = { busy: true, holder: tenure.owner };
+    try {
+      await this.context.look(tenure);
+    } catch (error) {
+      answer = error as Error;
+    }
+    this.asking = undefined;
+    const { next } = this;
+    this.next = undefined;
+    if (next?.held === true) void this.lookAt(next);
+    this.onAnswer(tenure, asking.sentAt, answer);
+  }
+
+  /**
+   * Something has been released, or a message about that may have been missed. For a young hold it is most probably the
+   * release before it, whose message is late: this hold is looked at when it has outlasted that, and most never are.
+   */
+  doubt(tenure: Tenure): void {
+    const since = tenure.grantedAt + MESSAGE_ROUND;
+    if (now() > since) {
+      this.lookAgain(tenure);
+      return;
+    }
+    this.timer ??= timerAt(since, () => {
+      this.timer = undefined;
+      if (tenure.held) this.lookAgain(tenure);
+    }).unref();
+  }
+
+  /** The hold is over. */
+  ended(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private lookAgain(tenure: Tenure): void {
+    if (this.asking?.sent === true) this.next = tenure;
+    else void this.lookAt(tenure);
+  }
+}

@@ -1,0 +1,58 @@
+import type { LockStore, Subscription } from '../stores/lock-store.js';
+
+export interface LineListener {
+  /** The lock may have been released, or messages may have been missed. */
+  onMessage(): void;
+  /** Messages are heard from now on; those before it have been missed. */
+  onListening(): void;
+}
+
+/** The messages about one name, for its line: asked for when a caller waits, and closed with the line. */
+export class LineEar {
+  private subscription: Subscription | undefined;
+  private subscribing: Promise<boolean> | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly name: string,
+    private readonly store: Pick<LockStore, 'subscribe'>,
+    private readonly listener: LineListener,
+  ) {}
+
+  get listening(): boolean {
+    return this.subscription?.active === true;
+  }
+
+  /** @returns whether messages can be heard now */
+  async listen(): Promise<boolean> {
+    this.closed = false;
+    if (this.listening) return true;
+    this.subscribing ??= this.subscribe().finally(() => {
+      this.subscribing = undefined;
+    });
+    return await this.subscribing;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.subscription?.close();
+    this.subscription = undefined;
+  }
+
+  private async subscribe(): Promise<boolean> {
+    this.subscription?.close();
+    this.subscription = undefined;
+    try {
+      const subscription = await this.store.subscribe(this.name, () => {
+        this.listener.onMessage();
+      });
+      if (this.closed) subscription.close();
+      else this.subscription = subscription;
+      if (this.listening) this.listener.onListening();
+      return subscription.active;
+    } catch {
+      // Without messages the line polls; the store's own reports tell of the outage.
+      return false;
+    }
+  }
+}

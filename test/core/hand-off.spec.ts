@@ -1,0 +1,185 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
+import { type Lease, LockService, LockUnavailableError } from '../../lib/index.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+
+let store: ScriptedStore;
+let locks: LockService;
+let other: LockService;
+
+/** What a caller gets that waits for longer than any test takes. */
+const waitFor = (options: object = {}): Promise<Lease> =>
+  locks.acquire('a', { waitTime: 60_000, ...options });
+
+/** Long before a renewal, at a third of the lease of 30 s, would tell. */
+const SOON = 5_000;
+
+const lost = ({ signal }: Lease): Promise<boolean> =>
+  Promise.race([
+    new Promise<boolean>((resolve) => {
+      const tell = () => {
+        resolve(true);
+      };
+      if (signal.aborted) tell();
+      else signal.addEventListener('abort', tell);
+    }),
+    sleep(SOON, false, { ref: false }),
+  ]);
+
+beforeEach(() => {
+  store = new ScriptedStore();
+  [locks, other] = [new LockService({ store }), new LockService({ store })];
+});
+
+afterEach(async () => {
+  for (const service of [locks, other]) await service.onApplicationShutdown();
+});
+
+describe('a hold that was taken away soon after its grant', () => {
+  beforeEach(() => {
+    // Only the line hears, so that it has to find out by itself.
+    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+  });
+
+  it('is found although the message could be that of the release before it', async () => {
+    const before = await other.acquire('a');
+    const [first, second] = [waitFor(), waitFor()];
+    await sleep(20);
+    await before.release();
+    const lease = await first;
+    await store.forceRelease('a');
+    const present = await other.acquire('a');
+    expect(await lost(lease)).toBe(true);
+    // Its callers wait as all others do.
+    expect(await Promise.race([second, sleep(300, 'waiting')])).toBe('waiting');
+    expect(present.held).toBe(true);
+    await lease.release();
+    await present.release();
+    expect((await second).owner).not.toBe(lease.owner);
+  });
+
+  it('is found although nobody could hear the message', async () => {
+    const lease = await locks.acquire('a');
+    await store.forceRelease('a');
+    await other.acquire('a');
+    const waiting = waitFor();
+    expect(await lost(lease)).toBe(true);
+    expect(await Promise.race([waiting, sleep(300, 'waiting')])).toBe('waiting');
+    await lease.release();
+    await other.forceRelease('a');
+    await waiting;
+  });
+
+  it('is found by a second question where the first one was answered before', async () => {
+    const lease = await locks.acquire('a');
+    const waiting = waitFor();
+    await sleep(150);
+    // Answered by the store, and not yet heard here.
+    let answer: () => void = () => undefined;
+    const { renew } = store;
+    store.renew = (requests) => {
+      const replies = renew.call(store, requests);
+      return replies.map(async (reply) => {
+        const state = await reply;
+        await new Promise<void>((resolve) => (answer = resolve));
+        return state;
+      });
+    };
+    const asking = locks.tryAcquire('a');
+    await sleep(20);
+    store.renew = renew;
+    await store.forceRelease('a');
+    await other.acquire('a');
+    await sleep(20);
+    answer();
+    expect(await lost(lease)).toBe(true);
+    expect(await asking).toBeNull();
+    await other.forceRelease('a');
+    await waiting;
+  });
+
+  it('costs a row of short hand-offs no question', async () => {
+    const before = await other.acquire('a');
+    const done = Promise.all(
+      Array.from({ length: 15 }, () => locks.using('a', { waitTime: 60_000 }, () => 1)),
+    );
+    await sleep(20);
+    await before.release();
+    await done;
+    expect(store.calls.renew).toBe(0);
+  });
+});
+
+describe('a hand-off', () => {
+  it('lets nobody in on what the store said long ago, though no message tells that it has changed', async () => {
+    store.subscribe = () => Promise.resolve({ active: true, close: () => undefined });
+    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    const lease = await locks.acquire('a');
+    const waiting = waitFor({ waitTime: 20_000 });
+    // The one look at a hold for which messages have just been asked for is over.
+    await sleep(200);
+    await store.forceRelease('a');
+    const present = await other.acquire('a');
+    await sleep(HANDOFF_TIME);
+    await lease.release();
+    expect(await Promise.race([waiting, sleep(300, 'waiting')])).toBe('waiting');
+    expect(present.held).toBe(true);
+    waiting.catch(() => undefined);
+  });
+
+  it('leaves a lock to other processes after a time, however few callers it went to', async () => {
+    const lease = await locks.acquire('a');
+    const waiting = waitFor();
+    await sleep(HANDOFF_TIME);
+    await lease.release();
+    expect((await waiting).owner).not.toBe(lease.owner);
+  });
+
+  it.each([
+    ['a longer lease than its successor asks for', (lease: Lease) => lease.extend(600_000)],
+    [
+      'one that may be longer, because the answer was lost',
+      async (lease: Lease) => {
+        store.onRenew = () => Promise.reject(new LockUnavailableError('a', { cause: new Error('lost') }));
+        await lease.extend(600_000).catch(() => undefined);
+        store.onRenew = () => undefined;
+      },
+    ],
+  ])('does not pass on %s', async (_, extend) => {
+    const lease = await locks.acquire('a');
+    const waiting = waitFor();
+    await extend(lease);
+    await lease.release();
+    const next = await waiting;
+    expect(next.owner).not.toBe(lease.owner);
+    expect(next.remainingTime()).toBeLessThanOrEqual(30_000);
+    expect(await locks.getLock('a').remainingTime()).toBeLessThanOrEqual(30_000);
+  });
+
+  it('passes on a lease that was extended by no more than that', async () => {
+    const lease = await locks.acquire('a');
+    const waiting = waitFor();
+    await lease.extend(30_000);
+    await lease.release();
+    expect((await waiting).owner).toBe(lease.owner);
+  });
+});
+
+it('a grant with an older token than the hold that it takes the place of is given back', async () => {
+  store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+  const believed = await locks.acquire('a');
+  await other.forceRelease('a');
+  // The store has lost its tokens, and its clock was set back.
+  const { acquireAll } = store;
+  store.acquireAll = async (request) => {
+    store.acquireAll = acquireAll;
+    const reply = await acquireAll.call(store, request);
+    return reply.granted ? { ...reply, fencingTokens: request.names.map(() => 1) } : reply;
+  };
+  const refused = await locks.tryAcquire(['a', 'b']).catch((error: unknown) => error);
+  expect(refused).not.toMatchObject({ held: true });
+  // Its owner does not know of it, so nobody else would release it.
+  expect(await lost(believed)).toBe(true);
+  expect(await other.tryAcquire(['a', 'b'])).toMatchObject({ held: true });
+});

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
+import type { LockModuleOptions } from '../../lib/index.js';
+import { Troupe } from '../quorum/troupe.js';
+import { until } from './until.js';
+
+describe('A process that loses a lock while its own callers wait for it', () => {
+  let troupe: Troupe;
+
+  beforeEach(async () => {
+    troupe = await Troupe.of(3);
+  });
+
+  afterEach(() => troupe.end());
+
+  const topologies: [string, () => Partial<LockModuleOptions>][] = [
+    ['a single server', () => ({ connection: troupe.node(0).url })],
+    ['three nodes', () => ({ nodes: troupe.urls })],
+  ];
+  const cases = topologies.flatMap(([where, options]) =>
+    ['forced release', 'deleted key'].map((way) => [where, way, options] as const),
+  );
+
+  it.each(cases)('lets none of them in while another has it: %s, %s', async (_, way, options) => {
+    const [service, other] = [troupe.service(options()), troupe.service(options())];
+    const granted: number[] = [];
+    let holds = true;
+    service.events$.subscribe(({ type }) => type === 'acquired' && granted.push(performance.now()));
+    const caller = async () => {
+      const lease = await service.acquire('a', { waitTime: 60_000 });
+      if (holds) await sleep(HANDOFF_TIME * 0.6);
+      await lease.release();
+    };
+    // A process that has heard messages for a while does not look at its holds when they begin to come.
+    await service.using('b', () => sleep(1.5 * HANDOFF_TIME));
+    granted.length = 0;
+    const callers = Array.from({ length: 8 }, caller);
+    await until(() => granted.length > 0);
+    if (way === 'forced release') {
+      await other.forceRelease('a');
+    } else {
+      // After the look at a hold for which messages have just been asked for.
+      await sleep(0.2 * HANDOFF_TIME);
+      await Promise.all(troupe.nodes.map((node) => node.client().del('lock:a')));
+    }
+    const present = await other.acquire('a', { waitTime: 60_000 });
+    const since = performance.now();
+    await sleep(3.5 * HANDOFF_TIME);
+    expect(present.held).toBe(true);
+    // A deleted key sends no message: what the store has said counts for so long.
+    expect(granted.filter((at) => at > since + HANDOFF_TIME)).toEqual([]);
+    holds = false;
+    await present.release();
+    await Promise.all(callers);
+    expect(granted).toHaveLength(8);
+  });
+});
