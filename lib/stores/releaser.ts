@@ -93,7 +93,8 @@ export class Releaser {
     } catch (error) {
       // Something else stands under the name: a lock of another kind, or what is no lock.
       if (isLockKindMismatchError(error)) return 'taken';
-      futile = !isLockUnavailableError(error) || error.permanent;
+      // Nor is a permanent error the end: a password, a right or the database may be given back before the lease is over.
+      futile = !isLockUnavailableError(error);
       onFailure?.(error as LockError);
     }
     const arrived = answer !== undefined && !insist;

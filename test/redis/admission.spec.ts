@@ -229,3 +229,20 @@ it('A cluster refuses just as clearly, and is shared just as well', async () => 
     await Promise.all(waiting.map((each) => each.then((got) => got.release())));
   }
 });
+
+it('what is released while the password is refused is free once it is mended, not at the end of the lease', async () => {
+  const locks = cast.service({ connection: urlOf({}), leaseTime: 300_000 });
+  const leases = [await locks.acquire('plain'), await locks.getFairLock('fair').acquire()];
+  const waiting = locks.getFairLock('fair').acquire({ waitTime: 60_000 });
+  await until(async () => (await locks.inspect('fair'))?.queue.length === 1);
+
+  const admin = server.client();
+  await admin.config('SET', 'requirepass', PASSWORD);
+  for (const type of ['normal', 'pubsub']) await admin.call('CLIENT', 'KILL', 'SKIPME', 'yes', 'TYPE', type);
+  await until(async () => (await locks.health()).status === 'down');
+  await Promise.all(leases.map((lease) => lease.release()));
+  await waiting.catch(() => undefined);
+  await admin.config('SET', 'requirepass', '');
+  await until(async () => (await locks.inspect('plain').catch(() => undefined)) === null);
+  await until(async () => (await locks.inspect('fair')) === null);
+});

@@ -9,16 +9,18 @@ const MINUTE = 60_000;
 
 let sent: number;
 let reachable: boolean;
+let permanent: boolean;
 let releaser: Releaser;
 
 beforeEach(() => {
   jest.useFakeTimers();
   sent = 0;
   reachable = false;
+  permanent = false;
   releaser = new Releaser({
     release: (): Promise<ReleaseReply> => {
       sent++;
-      const error = new LockUnavailableError('a', { effect: 'refused' });
+      const error = new LockUnavailableError('a', { effect: 'refused', permanent });
       return reachable ? Promise.resolve('deleted') : Promise.reject(error);
     },
   });
@@ -46,6 +48,18 @@ it('a hold is given up until its lease is over, a place until it has gone by its
   const [all] = [sent];
   await jest.advanceTimersByTimeAsync(HOUR);
   expect(sent).toBe(all);
+});
+
+it('what only somebody can mend is tried again as well: it may be mended before the lease is over', async () => {
+  permanent = true;
+  await releaser.release(REQUEST, performance.now() + 9_000);
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(sent).toBe(3);
+  reachable = true;
+  releaser.hurry();
+  expect(sent).toBe(4);
+  await jest.advanceTimersByTimeAsync(HOUR);
+  expect(sent).toBe(4);
 });
 
 it('an answer ends it, and for one that may be overtaken the end of the lease does', async () => {
