@@ -148,6 +148,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    *
    * Everything that the callback starts counts as this one owner. A server or a consumer of messages that is started in
    * it would handle all requests as one owner.
+   *
+   * A lock is re-entered as soon as the scope holds it. Branches that ask for it at the same time, before the scope holds
+   * it, wait for each other like two owners, so a lock that several branches need is acquired before they start.
    */
   runInScope<T>(callback: () => T): T {
     return runInScope(Scope.apart(currentScope()), callback);

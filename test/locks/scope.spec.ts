@@ -301,6 +301,17 @@ describe('runInScope', () => {
     }
   });
 
+  it('has two owners in branches that ask before it holds the lock, and one in those that ask after that', async () => {
+    await locks.runInScope(async () => {
+      const ask = () => locks.acquire('a', { waitTime: 50 });
+      const [first, second] = await Promise.allSettled([ask(), ask()]);
+      expect(first.status).toBe('fulfilled');
+      expect(second).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_TIMEOUT' } });
+      await Promise.all([ask(), ask()]);
+      expect(locks.getLock('a').holdCount()).toBe(3);
+    });
+  });
+
   it('counts the permits of a semaphore', async () => {
     const semaphore = locks.getSemaphore('a', 3);
     await locks.runInScope(async () => {
