@@ -298,3 +298,15 @@ export const isLockKindMismatchError = guard('LOCK_KIND_MISMATCH');
 export const isLockConfigError = guard('LOCK_CONFIG');
 /** True for a {@link LockClosedError}, whichever copy of this package has thrown it. */
 export const isLockClosedError = guard('LOCK_CLOSED');
+
+/** What a store has under a name, which may be something else than a lock. */
+export type Found<A> = A | LockKindMismatchError;
+
+/**
+ * For a `catch`. Something else under the name is an answer: the owner does not hold the lock. No second try would find it
+ * again, and what is in its place may be taken away at any time.
+ */
+export function asAnswer(error: unknown): LockKindMismatchError {
+  if (isLockKindMismatchError(error)) return error;
+  throw error;
+}

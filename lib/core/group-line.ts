@@ -8,6 +8,11 @@ import { type LineContext, type LineStore, WaitingLine } from './waiting-line.js
 
 /** After so many refusals in a row others have come first too often, and what is in the way is reserved. */
 const PATIENCE = 10;
+/**
+ * And after so many ms of that it is given up to take them in one step, if `PATIENCE` is over. A lock that is held for
+ * long, and not by one after the other, refuses a waiter no more than a few times.
+ */
+const LONGEST_REFUSAL = 500;
 
 /**
  * Those of one process who want the same several plain locks of one place, all or none. They stand in a line as for
@@ -15,6 +20,9 @@ const PATIENCE = 10;
  * nothing, and it is never granted a part, so that no two of them can block each other. After PATIENCE refusals it has the
  * names reserved that are in its way, as Turn says: of the groups in each other's way, the one that has been refused for
  * longest gets what it wants one by one, whatever the others want. A name that is free is not kept from them.
+ *
+ * Reservations keep nothing from requests for a single lock, and names that are all in steady use by these are hardly ever
+ * free at once. A group that has been refused for LONGEST_REFUSAL is told so, as `passedBy`; see Rounds.
  */
 export class GroupLine implements LineStore {
   private readonly line: WaitingLine;
@@ -28,6 +36,7 @@ export class GroupLine implements LineStore {
   private refusals = 0;
   private refusedSince = 0;
   private reserves = false;
+  private reservesSince = 0;
   private fencingTokens: readonly number[] = [];
 
   constructor(
@@ -81,6 +90,7 @@ export class GroupLine implements LineStore {
   async acquire({ owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
     const { names, asker, ear } = this;
     if (this.refusals === 0) this.refusedSince = now();
+    if (this.refusals >= PATIENCE && !this.reserves) this.reservesSince = now();
     this.reserves = this.refusals >= PATIENCE;
     const turn = { asker, refusedFor: this.reserves ? now() - this.refusedSince : undefined };
     ear?.asking();
@@ -94,6 +104,9 @@ export class GroupLine implements LineStore {
       }
       this.refusals++;
       this.inTheWay = [reply.name, ...(reply.others ?? [])];
+      if (this.reserves && now() - this.reservesSince >= LONGEST_REFUSAL) {
+        this.line.refuseAll({ busy: true, holder: reply.holder, passedBy: true });
+      }
       // The line believes that no release escapes it. One that may have done so is looked for soon.
       if (ear === undefined || ear.refused(this.inTheWay)) return reply;
       return { ...reply, retryAfter: Math.min(reply.retryAfter, POLL) };

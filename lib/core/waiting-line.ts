@@ -153,6 +153,11 @@ export class WaitingLine implements TenureKeeper, Line {
     }
   }
 
+  /** Gives all who stand here the same answer. */
+  refuseAll(answer: Busy): void {
+    for (const waiter of this.waiters ?? []) waiter.refuse(answer);
+  }
+
   private handOff(tenure: Tenure): boolean {
     const { head } = this;
     if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;

@@ -1,5 +1,4 @@
-import { isLockUnavailableError } from '../lock.errors.js';
-import { asAnswer, type Found } from '../stores/kind-mismatch.js';
+import { isLockUnavailableError, asAnswer, type Found } from '../lock.errors.js';
 import type { HoldState, LockStore, RenewRequest } from '../stores/lock-store.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';

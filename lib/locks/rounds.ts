@@ -6,6 +6,9 @@ import { type Unit, unitsOf } from './unit.js';
 const PATIENCE = 2;
 /** How long the first round in order may wait while it holds something, ms: at least, and at most. */
 const SHORTEST_HOLD = 100;
+/** The same where the members were passed by together, which says nothing of the wait for each: at least, and for each. */
+const SHORTEST_HOLD_APART = 1_000;
+const SHORTEST_HOLD_EACH = 10;
 const LONGEST_FIRST_HOLD = 2_000;
 
 /** One attempt at all members. */
@@ -32,19 +35,24 @@ export interface Refusal {
  * next. So a multi-lock that waits for one long hold keeps no other name busy. But two fair locks with steady queues are
  * never free in that moment: each alone is granted in 32 ms, both together never.
  *
- * After PATIENCE such rounds the members are taken in order, each waited for while those before it are held. All processes
- * use the same order, by name, so multi-locks cannot wait for each other in a circle: each holds only members that come
- * before the one it waits for. A caller that holds single locks by hand and waits for another, out of this order, can close
- * a circle with it, and so can one name on two services. Therefore a round in order is given up, with all that it
- * holds, `hold` ms after its first member was granted: twice the longest wait that was seen for a member, doubled each time,
- * so that it is long enough in the end for a queue of any length. The member that was in the way then is waited for first,
- * while nothing is held: one that stays busy costs the others `hold`, and not the whole wait.
+ * Plain locks that can be taken in one step wait together in a line of their own, which says when requests for single ones
+ * have passed it by for too long: as many names as are in steady use are hardly ever free in one moment.
+ *
+ * After PATIENCE such rounds, or where a line says so, the members are taken in order, each waited for while those before
+ * it are held. All processes use the same order, by name, so multi-locks cannot wait for each other in a circle: each holds
+ * only members that come before the one it waits for. A caller that holds single locks by hand and waits for another, out
+ * of this order, can close a circle with it, and so can one name on two services. Therefore a round in order is given up,
+ * with all that it holds, `hold` ms after its first member was granted: twice the longest wait that was seen for a member,
+ * doubled each time, so that it is long enough in the end for a queue of any length. The member that was in the way then is
+ * waited for first, while nothing is held: one that stays busy costs the others `hold`, and not the whole wait.
  */
 export class Rounds {
   private round: Round;
   /** In a row, of rounds without holding. */
   private refusals = 0;
   private longestWait = 0;
+  /** What can be taken in one step has been passed by, and is taken one by one. */
+  private apart = false;
   /** How many rounds in order have been given up. */
   private givenUp = 0;
 
@@ -67,14 +75,18 @@ export class Rounds {
 
   next({ by, answer, waited }: Refusal): Round {
     const { units, hold } = this.round;
+    const passedBy = !(answer instanceof Error) && answer.passedBy === true;
+    this.apart ||= passedBy;
     // An error says nothing of who holds what.
     if (!(answer instanceof Error)) {
       this.refusals = hold > 0 ? 0 : this.refusals + 1;
       if (hold > 0) this.givenUp++;
-      else this.longestWait = Math.max(this.longestWait, waited);
+      // The wait for many at once says nothing of the wait for one.
+      else if (!passedBy) this.longestWait = Math.max(this.longestWait, waited);
     }
-    if (this.refusals >= PATIENCE) {
-      this.round = { units: unitsOf(this.members, { inOrder: true }), hold: this.holdTime() };
+    if (passedBy || this.refusals >= PATIENCE) {
+      const { apart } = this;
+      this.round = { units: unitsOf(this.members, { inOrder: true, apart }), hold: this.holdTime() };
     } else {
       // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
       const isFirst = ({ place }: Unit) => Number(place === by.place);
@@ -84,7 +96,9 @@ export class Rounds {
   }
 
   private holdTime(): number {
-    const first = Math.min(Math.max(2 * this.longestWait, SHORTEST_HOLD), LONGEST_FIRST_HOLD);
+    const ofAll = Math.max(SHORTEST_HOLD_APART, SHORTEST_HOLD_EACH * this.members.length);
+    const shortest = this.apart ? ofAll : SHORTEST_HOLD;
+    const first = Math.min(Math.max(2 * this.longestWait, shortest), LONGEST_FIRST_HOLD);
     // Two that are in each other's way do not give up at the same moment.
     const spread = 0.75 + Math.random() / 2;
     return Math.min(first * 2 ** this.givenUp * spread, this.mostHold);

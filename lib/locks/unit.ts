@@ -18,8 +18,13 @@ export interface Unit {
 /**
  * What one step can take.
  * @param inOrder only neighbours are taken together, so that the units keep the members' order; else as many as possible
+ * @param apart none are taken together
  */
-export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Unit[] {
+export function unitsOf(
+  members: readonly ScopedLock[],
+  { inOrder = false, apart = false } = {},
+): readonly Unit[] {
+  if (apart) return members.map(alone);
   const groups = new Map<string, PlainLock[]>();
   const units: Unit[] = [];
   for (const member of members) {

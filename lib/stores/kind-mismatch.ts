@@ -1,4 +1,4 @@
-import { isLockKindMismatchError, LockKindMismatchError } from '../lock.errors.js';
+import { LockKindMismatchError } from '../lock.errors.js';
 
 interface Kind {
   readonly kind: string;
@@ -15,15 +15,3 @@ export const kindMismatch = (name: string, expected: Kind, found: Kind): LockKin
   new LockKindMismatchError(name, { expected: titleOf(expected), found: titleOf(found) });
 
 export const PLAIN: Kind = { kind: 'lock', capacity: 1 };
-
-/** What a store has under a name, which may be something else than a lock. */
-export type Found<A> = A | LockKindMismatchError;
-
-/**
- * For a `catch`. Something else under the name is an answer: the owner does not hold the lock. No second try would find it
- * again, and what is in its place may be taken away at any time.
- */
-export function asAnswer(error: unknown): LockKindMismatchError {
-  if (isLockKindMismatchError(error)) return error;
-  throw error;
-}

@@ -68,6 +68,17 @@ describe('the rounds of a multi-lock', () => {
     expect(unitsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
   });
 
+  it('take plain locks one by one, in order and holding, when single requests have passed them by for too long', () => {
+    const members = membersOf(...['1', '2', '3'].map((name) => locks.getLock(name)));
+    const rounds = roundsOf(members);
+    expect(rounds.current.units).toHaveLength(1);
+    const answer = { ...busy, passedBy: true };
+    const { units, hold } = rounds.next({ by: rounds.current.units[0]!, answer, waited: 60_000 });
+    expect(units.map(({ place }) => place)).toEqual(members.map(({ place }) => place));
+    expect(hold).toBeGreaterThanOrEqual(750);
+    expect(hold).toBeLessThanOrEqual(1_250);
+  });
+
   it('keep the sides of a read-write lock together, the write side first', () => {
     const { read, write } = locks.getReadWriteLock('doc');
     const rounds = roundsOf(membersOf(a, write, read));

@@ -1,5 +1,4 @@
-import { isLockKindMismatchError, type LockKindMismatchError } from '../../lock.errors.js';
-import type { Found } from '../kind-mismatch.js';
+import { isLockKindMismatchError, type LockKindMismatchError, type Found } from '../../lock.errors.js';
 import type { Answer } from './ballot.js';
 
 /** Why a majority does not hold a lock, by the answer that says most: something else, another owner, nobody. */

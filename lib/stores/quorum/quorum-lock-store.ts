@@ -1,4 +1,4 @@
-import { LockConfigError, type NodeOutcome } from '../../lock.errors.js';
+import { LockConfigError, type NodeOutcome, asAnswer, type Found } from '../../lock.errors.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -17,7 +17,6 @@ import type {
   StoreHealth,
   Subscription,
 } from '../lock-store.js';
-import { asAnswer, type Found } from '../kind-mismatch.js';
 import { Releaser } from '../releaser.js';
 import { Acquisition, type AcquisitionContext, marginOf, noMajority } from './acquisition.js';
 import { type Answer, decide, tally } from './ballot.js';
