@@ -2,7 +2,7 @@ import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
 import { isLockKindMismatchError, isLockUnavailableError, type LockError } from '../lock.errors.js';
 import { now } from '../lock.clock.js';
 
-/** First pause before a release is repeated, ms; doubled each time, up to a minute. */
+/** First pause before a release is repeated, ms; doubled each time, up to a minute, or half of what is left. */
 const FIRST_RETRY = 250;
 const LONGEST_PAUSE = 60_000;
 
@@ -83,13 +83,14 @@ export class Releaser {
   private async send(
     request: ReleaseRequest,
     until: number,
-    pause: number,
+    doubled: number,
     { onFailure, insist = false, placeUntil = until }: ReleaseOptions,
+    first = now(),
   ): Promise<ReleaseReply | undefined> {
     let answer: ReleaseReply | undefined;
     let futile = false;
     try {
-      answer = await this.store.release(request);
+      answer = await this.store.release(asOf(request, first));
     } catch (error) {
       // Something else stands under the name: a lock of another kind, or what is no lock.
       if (isLockKindMismatchError(error)) return 'taken';
@@ -100,6 +101,8 @@ export class Releaser {
     const arrived = answer !== undefined && !insist;
     const unansweredUntil = insist ? Infinity : Math.max(until, placeUntil);
     const end = answer === undefined ? unansweredUntil : until;
+    // What is mended, or arrives, late in the lease is no reason to leave the lock until its end.
+    const pause = Math.min(doubled, Math.max((end - now()) / 2, FIRST_RETRY));
     const next = now() + pause;
     if (arrived || futile || this.closed || next >= end) {
       this.forget(request);
@@ -108,7 +111,7 @@ export class Releaser {
     const send = () => {
       clearTimeout(timer);
       this.retries.delete(request);
-      void this.send(request, until, Math.min(pause * 2, LONGEST_PAUSE), { insist, placeUntil });
+      void this.send(request, until, Math.min(doubled * 2, LONGEST_PAUSE), { insist, placeUntil }, first);
     };
     const timer = setTimeout(send, pause);
     this.retries.set(request, { timer, send });
@@ -134,4 +137,12 @@ export class Releaser {
     this.retries.delete(request);
     this.overdue.delete(request);
   }
+}
+
+/** The time for which nobody else gets the lock counts from the first time that the release was sent. */
+function asOf(request: ReleaseRequest, first: number): ReleaseRequest {
+  const { keepFor } = request;
+  if (keepFor === undefined) return request;
+  const left = Math.ceil(keepFor - (now() - first));
+  return { ...request, keepFor: left > 0 ? left : undefined };
 }

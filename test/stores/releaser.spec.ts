@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../lib/index.js';
 import { Releaser } from '../../lib/stores/releaser.js';
-import type { ReleaseReply } from '../../lib/stores/lock-store.js';
+import type { ReleaseReply, ReleaseRequest } from '../../lib/stores/lock-store.js';
 
 const REQUEST = { name: 'a', owner: 'b:1' };
 const HOUR = 3_600_000;
@@ -10,6 +10,7 @@ const MINUTE = 60_000;
 let sent: number;
 let reachable: boolean;
 let permanent: boolean;
+let last: ReleaseRequest | undefined;
 let releaser: Releaser;
 
 beforeEach(() => {
@@ -18,8 +19,9 @@ beforeEach(() => {
   reachable = false;
   permanent = false;
   releaser = new Releaser({
-    release: (): Promise<ReleaseReply> => {
+    release: (request): Promise<ReleaseReply> => {
       sent++;
+      last = request;
       const error = new LockUnavailableError('a', { effect: 'refused', permanent });
       return reachable ? Promise.resolve('deleted') : Promise.reject(error);
     },
@@ -34,7 +36,7 @@ afterEach(async () => {
 it('a hold is given up until its lease is over, a place until it has gone by itself, and not often', async () => {
   await releaser.release(REQUEST, performance.now() + 900);
   await jest.advanceTimersByTimeAsync(MINUTE);
-  expect(sent).toBe(3);
+  expect(sent).toBe(4);
 
   sent = 0;
   const from = performance.now();
@@ -68,15 +70,15 @@ it('an answer ends it, and for one that may be overtaken the end of the lease do
   expect(sent).toBe(1);
   reachable = true;
   await jest.advanceTimersByTimeAsync(HOUR);
-  expect(sent).toBe(4);
+  expect(sent).toBe(6);
 
   reachable = false;
   await releaser.release(REQUEST, performance.now() + 2_000, { placeUntil: performance.now() + HOUR });
   reachable = true;
   await jest.advanceTimersByTimeAsync(250);
-  expect(sent).toBe(6);
+  expect(sent).toBe(8);
   await jest.advanceTimersByTimeAsync(HOUR);
-  expect(sent).toBe(6);
+  expect(sent).toBe(8);
 });
 
 it('what waits to be repeated is sent at once when the store is there again', async () => {
@@ -116,4 +118,28 @@ it('of those that wait beyond the end of the lease only the last ten thousand ar
   timers.mockRestore();
   await releaser.close();
   expect(jest.getTimerCount()).toBe(0);
+});
+
+it.each([5_000, 16_500, 25_000])(
+  'what can be sent %d ms into a lease of 30 s is sent before its end',
+  async (after) => {
+    const until = performance.now() + 30_000;
+    const first = releaser.release(REQUEST, until);
+    await jest.advanceTimersByTimeAsync(after);
+    await first;
+    reachable = true;
+    const before = sent;
+    await jest.advanceTimersByTimeAsync((30_000 - after) / 2 + 500);
+    expect(sent).toBe(before + 1);
+  },
+);
+
+it('the time for which nobody gets the lock counts from the first release, not from the one that arrives', async () => {
+  const until = performance.now() + 30_000;
+  await releaser.release({ ...REQUEST, keepFor: 1_000 }, until);
+  expect(last?.keepFor).toBe(1_000);
+  await jest.advanceTimersByTimeAsync(750);
+  expect(last?.keepFor).toBe(250);
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(last?.keepFor).toBeUndefined();
 });
