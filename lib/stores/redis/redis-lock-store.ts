@@ -156,7 +156,7 @@ export class RedisLockStore implements LockStore {
       ),
     );
     if ('kind' in answer) throw kindMismatch(name, { kind, capacity }, answer);
-    this.clocks.of(answer.node).learn(answer.date, sentAt);
+    this.clocks.of(answer.node).learn(answer.date, sentAt, now());
     return answer.reply;
   }
 

@@ -7,10 +7,14 @@ export class ServerClock {
   private offset = Infinity;
   private measuredAt = -Infinity;
 
-  /** Learns from a reply. The tightest bound counts, for a minute: clocks drift. */
-  learn(serverTime: number, sentAt: number): void {
+  /**
+   * Learns from a reply. The tightest bound counts, for a minute: clocks drift. One that no reply can have, because the date
+   * is further ahead of the moment in which it came, is not true any more: the server's clock has been set forward.
+   */
+  learn(serverTime: number, sentAt: number, receivedAt: number): void {
     const offset = serverTime + 1 - sentAt;
-    if (offset > this.offset && sentAt - this.measuredAt < 60_000) return;
+    const isTrue = serverTime - receivedAt <= this.offset;
+    if (isTrue && offset > this.offset && sentAt - this.measuredAt < 60_000) return;
     this.offset = offset;
     this.measuredAt = sentAt;
   }
