@@ -64,6 +64,26 @@ describe('63: dead waiters side by side cost a claim each, however long the leas
     60_000,
   );
 
+  it('one process that stopped with places on both sides of a living one', async () => {
+    const [holding, living] = [stage.service(), stage.service()];
+    const hung = await stage.worker();
+    const stand = async (place: number) => {
+      take(hung, 'mixed', FAIR, PATIENT).catch(() => undefined);
+      await queued(holding, 'mixed', place);
+    };
+    const holder = await lockOf(holding, 'mixed', FAIR).acquire();
+    for (const place of [1, 2, 3]) await stand(place);
+    const waiting = lockOf(living, 'mixed', FAIR).acquire(PATIENT);
+    await queued(holding, 'mixed', 4);
+    await stand(5);
+    await sleep(CLAIM + 100);
+    hung.freeze();
+    await holder.release();
+    const [lease, took] = await timed(waiting);
+    await lease.release();
+    expect(took).toBeLessThan(3 * CLAIM * 1.5 + SLOW_MACHINE);
+  });
+
   describe('on a cluster', () => {
     let cluster: RedisCluster;
     beforeAll(async () => {

@@ -185,12 +185,15 @@ export class MemoryQueue {
 
   /** The head may be as dead as the owner of the claim in its way: some of those further back look, too. */
   private tellFurther(left: number, head: string): void {
-    const last = this.waiting.length - 1;
-    const told = new Set([clientOf(head)]);
-    for (let rank = 1; rank <= last; rank = rank === last ? Infinity : Math.min(2 * rank + 1, last)) {
-      const owner = this.waiting[rank]?.owner ?? '';
-      if (told.has(clientOf(owner))) continue;
-      told.add(clientOf(owner));
+    const seen = new Set([clientOf(head)]);
+    const firstWaiters: [rank: number, owner: string][] = [];
+    for (const [rank, { owner }] of this.waiting.entries()) {
+      if (!seen.has(clientOf(owner))) firstWaiters.push([rank, owner]);
+      seen.add(clientOf(owner));
+    }
+    const last = firstWaiters.length - 1;
+    for (let at = 0; at <= last; at = at === last ? Infinity : Math.min(2 * at + 1, last)) {
+      const [rank, owner] = firstWaiters[at] ?? [0, head];
       this.around.tell(owner, { type: 'next', owner, within: lookAfter(left, rank) });
     }
   }

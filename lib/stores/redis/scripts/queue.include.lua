@@ -137,20 +137,27 @@ local function look_after(left, rank)
 end
 
 -- A claim is in the way, and its owner may be dead. The head behind it may be dead too, and nobody would look when the claim
--- is over. So the waiters at the ranks 1, 3, 7, ... and the last one are told when to look, once per process. Where the
--- first living waiter is at rank r, and those behind it live, one is told at rank 2r at most, or it is the last. A look
--- grants the next claim and tells anew, so d dead waiters in a row cost d claims.
+-- is over. Places die with their process, which may have many. So of the processes behind the head's, in the order of their
+-- first waiters, the 1st, 2nd, 4th, 8th, ... and the last are told when to look. Where the first living one is the p-th, and
+-- those behind it live, one is told among the first 2p, or it is the last. A look grants the next claim and tells anew, so d
+-- dead waiters in a row cost d claims.
 local function tell_further(left, head, channel)
   local process = '^(.*):'
-  local waiters, rank, told = redis.call('ZCARD', KEYS[2]), 1, { [string.match(head, process)] = true }
-  while rank < waiters do
-    local owner = string.match(redis.call('ZRANGE', KEYS[2], rank, rank)[1], '^%S (%S+)')
+  local seen, first_waiters = { [string.match(head, process)] = true }, {}
+  -- Those further back look by themselves.
+  for rank, entry in ipairs(redis.call('ZRANGE', KEYS[2], 1, 256)) do
+    local owner = string.match(entry, '^%S (%S+)')
     local whose = string.match(owner, process)
-    if not told[whose] then
-      told[whose] = true
-      tell(owner, 'next ' .. owner .. ' ' .. digits(look_after(left, rank)), channel)
+    if not seen[whose] then
+      seen[whose] = true
+      table.insert(first_waiters, { owner, rank })
     end
-    rank = rank == waiters - 1 and waiters or math.min(2 * rank + 1, waiters - 1)
+  end
+  local at, last = 1, #first_waiters
+  while at <= last do
+    local owner, rank = unpack(first_waiters[at])
+    tell(owner, 'next ' .. owner .. ' ' .. digits(look_after(left, rank)), channel)
+    at = at == last and last + 1 or math.min(2 * at, last)
   end
 end
 
