@@ -24,7 +24,7 @@ const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 export default {
   // Real servers and real processes: few files at a time keep the timings of a small machine apart, but most of them
   // wait most of the time.
-  maxWorkers: 4,
+  maxWorkers: 5,
   testTimeout: 30_000,
   globalSetup: '<rootDir>/test/support/provide-redis.mjs',
   projects: [
