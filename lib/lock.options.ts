@@ -7,7 +7,8 @@ import type { LockStore } from './stores/lock-store.js';
  * - a URL: `redis://` or, with TLS, `rediss://`; user name and password percent-encoded, the path a database, and behind `?`
  *   any of `connectTimeout`, `connectionName`, `db`, `family`, `keepAlive`, `keyPrefix`, `noDelay`, `password`, `protocol`,
  *   `username`. Anything else is LockConfigError
- * - ioredis options, Sentinel included
+ * - ioredis options, Sentinel included. LockConfigError: texts where numbers belong (`port`, `db`, times), URLs as `host`,
+ *   `path` or `name`, `tls` that is no object, `monitor`
  * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole. What a URL among the nodes says beside host
  *   and port holds for all nodes, unless `redisOptions` says otherwise
  * - a client of your own, which is used as it is and never closed; messages get a duplicate of it

@@ -9,7 +9,7 @@ import {
 } from './lock.options.js';
 import type { LockStore } from './stores/lock-store.js';
 import { assertPrefix } from './stores/prefix.js';
-import { assertClientTimes } from './stores/redis/client-times.js';
+import { assertClientOptions, isClient } from './stores/redis/client-options.js';
 import { clusterNodes } from './stores/redis/cluster-nodes.js';
 import { urlOptions } from './stores/redis/connection-url.js';
 
@@ -143,6 +143,7 @@ function assertReplication({ replication, connection }: LockModuleOptions): void
       'goes with connection: nothing else has replicas that could be asked',
     );
   }
+  assertKnownOptions(replication, ['replicas', 'timeout'], 'replication');
   const { replicas, timeout } = replication;
   if (!Number.isSafeInteger(replicas) || replicas < 1) {
     throw new LockConfigError('replication.replicas', 'must be a whole number from 1 on', {
@@ -204,23 +205,15 @@ function assertConnection(option: string, connection: unknown): void {
     const rule = 'must be a URL, ioredis options, { cluster } or an ioredis client';
     throw new LockConfigError(option, rule, { value: connection });
   }
-  if ('url' in connection && connection.url !== undefined) {
-    throw new LockConfigError(`${option}.url`, 'is no option of ioredis; give the URL itself, as a text');
-  }
   const { status, mode, manuallyClosing, cluster } = connection as Partial<
     Record<'status' | 'mode' | 'manuallyClosing' | 'cluster', unknown>
   >;
-  // A client has a `cluster` of its own: the command.
-  if (
-    cluster !== undefined &&
-    typeof cluster !== 'function' &&
-    (!Array.isArray(cluster) || cluster.length === 0)
-  ) {
-    throw new LockConfigError(`${option}.cluster`, 'must be an array with at least one node');
+  // The options of a client that there is already are the application's own business.
+  if (!isClient(connection)) {
+    if ('cluster' in connection) assertKnownOptions(connection, ['cluster', 'options'], option);
+    assertClientOptions(option, connection);
+    if (Array.isArray(cluster)) clusterNodes(`${option}.cluster`, cluster);
   }
-  if (Array.isArray(cluster)) clusterNodes(`${option}.cluster`, cluster);
-  // The times of a client that there is already are the application's own business.
-  if (status === undefined) assertClientTimes(option, connection);
   // The latter is ioredis's own mark on a client that has been told to close, and has not got there yet.
   if (status === 'end' || manuallyClosing === true) {
     const cure = 'pass one that is open and stays so, a URL or options';

@@ -6,6 +6,7 @@ import { MemoryLockStore } from './memory/memory-lock-store.js';
 import { assertPrefix } from './prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/client-settings.js';
+import { isClient } from './redis/client-options.js';
 import { clusterNodes } from './redis/cluster-nodes.js';
 import {
   clusterClient,
@@ -138,10 +139,6 @@ function clientOf(connection: ConnectionOption, leaseTime: number): GivenClient 
   }
   return { client: commandClient(connection, leaseTime), owned: true };
 }
-
-/** By shape, because the application's ioredis may be another copy than ours. */
-const isClient = (connection: object): connection is Redis | Cluster =>
-  'duplicate' in connection && typeof connection.duplicate === 'function';
 
 const nameOf = (connection: ConnectionOption): string =>
   typeof connection === 'object' && 'cluster' in connection && !isClient(connection)

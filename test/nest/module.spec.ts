@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { inspect } from 'node:util';
 import { Inject, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
@@ -298,11 +299,92 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['an empty name', { store: 'memory', name: '' }, /name.*""/],
     ['isGlobal that is no boolean', { store: 'memory', isGlobal: 'yes' }, /isGlobal.*"yes"/],
     ['an option that does not exist', { store: 'memory', maxHoldTme: 5 }, /maxHoldTme/],
+    [
+      'a misspelt option of replication',
+      { connection: 'redis://a', replication: { replicas: 1, tiemout: 5 } },
+      /^tiemout: is not an option of replication, did you mean timeout\?/,
+    ],
+    [
+      'a misspelt option of a cluster',
+      { connection: { cluster: [1], optoins: {} } },
+      /^optoins: is not an option of connection, did you mean options\?/,
+    ],
+    [
+      'nodes of a cluster beside options of ioredis',
+      { connection: { cluster: [1], host: 'a' } },
+      /^host: is not an option of connection/,
+    ],
+    [
+      'a cluster that is not there',
+      { connection: { cluster: undefined } },
+      /^connection\.cluster: must be an array/,
+    ],
+    [
+      'options of a cluster that are none',
+      { connection: { cluster: [1], options: 'x' } },
+      /options: must be an object/,
+    ],
   ])('%s', async (_, options, message) => {
     expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(LockConfigError);
     expect(() => LockModule.forRoot(options as LockModuleOptions)).toThrow(message);
     const later = LockModule.forRootAsync({ useFactory: () => options as LockModuleOptions });
     await expect(Test.createTestingModule({ imports: [later] }).compile()).rejects.toThrow(LockConfigError);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['db', { db: NaN }, /db: must be a whole number from 0 to 2147483647 \(found: NaN\)$/],
+    ['db', { db: 'foo' }, /db: must be a whole number .*"foo"/],
+    ['db', { db: '1' }, /db: must be .* and no text: convert it, as by Number\(…\) \(found: "1"\)$/],
+    ['db', { db: 1.5 }, /db: .*1\.5/],
+    ['db', { db: -1 }, /db: .*-1/],
+    ['port', { port: NaN }, /port: must be a whole number from 1 to 65535 \(found: NaN\)$/],
+    ['port', { port: '6379' }, /port: .* convert it.*"6379"/],
+    ['port', { port: 0 }, /port: .*0\)$/],
+    ['port', { port: 65_536 }, /port: .*65536\)$/],
+    [
+      'connectTimeout',
+      { connectTimeout: '500' },
+      /connectTimeout: must be a whole number of ms .* convert it/,
+    ],
+    ['connectTimeout', { connectTimeout: -1 }, /connectTimeout: .*-1/],
+    ['connectTimeout', { connectTimeout: null }, /connectTimeout: .*null/],
+    ['commandTimeout', { commandTimeout: true }, /commandTimeout: .*true/],
+    ['keepAlive', { keepAlive: '100' }, /keepAlive: .* convert it/],
+    ['tls', { tls: true }, /tls: must be an object of TLS options.*true/],
+    ['monitor', { monitor: true }, /monitor: a client that monitors takes no commands.*true/],
+    ['host', { host: 1 }, /host: must be a text and no URL.*1/],
+    ['sentinels[0].port', { name: 'm', sentinels: [{ port: '26379' }] }, /port: .* convert it/],
+    ['sentinels[0]', { name: 'm', sentinels: ['a'] }, /must be an object of ioredis options.*"a"/],
+    ['sentinels', { name: 'm', sentinels: [] }, /at least one \{ host, port \}/],
+    ['cluster[0]', { cluster: [0] }, /cluster\[0\]: must be a whole number from 1 to 65535.*0/],
+    ['cluster[1]', { cluster: [1, '70000'] }, /cluster\[1\]: .*70000/],
+    ['cluster[0].port', { cluster: [{ port: '6379' }] }, /port: .* convert it/],
+    ['options.slotsRefreshTimeout', { cluster: [1], options: { slotsRefreshTimeout: '500' } }, /convert it/],
+    ['options.redisOptions.tls', { cluster: [1], options: { redisOptions: { tls: true } } }, /tls: must be/],
+    ['options.redisOptions', { cluster: [1], options: { redisOptions: 1 } }, /must be an object of ioredis/],
+  ])('of ioredis, wherever a client is made of them: %s in %j', (option, connection, rule) => {
+    const places = 'cluster' in connection ? [] : [{ nodes: ['redis://a', connection, 'redis://b'] }];
+    for (const options of [{ connection }, ...places]) {
+      const path = 'nodes' in options ? 'nodes[1]' : 'connection';
+      const boot = () => LockModule.forRoot(options);
+      expect(boot).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', option: `${path}.${option}` }));
+      expect(boot).toThrow(rule);
+    }
+  });
+
+  it.each<object>([
+    { ...new Redis({ lazyConnect: true }).options },
+    { host: '::1', db: 0, connectTimeout: 0, keepAlive: 0, noDelay: false, monitor: false, tls: undefined },
+    { path: '/run/user@1000/redis.sock', tls: {}, unheardOf: 'user@x' },
+    { sentinels: [{ host: 'a', port: 26_379 }, {}], name: 'm', sentinelRetryStrategy: null },
+    { cluster: [{ host: 'a' }, '7000', 7_001], options: { retryDelayOnFailover: 0, unheardOf: true } },
+  ])('but what is right, and what ioredis alone knows, is passed on: %j', (connection) => {
+    expect(() => LockModule.forRoot({ connection })).not.toThrow();
+  });
+
+  it('but the options of a client of the application are its own', () => {
+    const connection = new Redis({ lazyConnect: true, port: NaN, connectTimeout: -1 });
+    expect(() => LockModule.forRoot({ connection })).not.toThrow();
   });
 
   it.each<[string, unknown]>([
@@ -313,6 +395,23 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['leaseTime', { connection: 'redis://a', leaseTime: 'redis://:secret@a' }],
     ['name', { connection: 'redis://a', name: { toString: () => 'redis://:secret@a' } }],
     ['a connection that only looks like a URL', { connection: 'secret:@host' }],
+    ['host', { connection: { host: 'redis://:secret@a:6379' } }],
+    ['host, without a scheme', { connection: { host: 'secret@a' } }],
+    ['path', { connection: { path: 'redis://:secret@a:6379' } }],
+    ['path, without a scheme', { connection: { path: ':secret@a:6379' } }],
+    ['port', { connection: { port: ':secret@a:6379' } }],
+    ['db', { connection: { db: 'redis://:secret@a' } }],
+    ['tls', { connection: { tls: 'rediss://:secret@a' } }],
+    ['connectTimeout', { connection: { connectTimeout: 'redis://:secret@a' } }],
+    ['host of a node', { nodes: ['redis://a', { host: 'redis://:secret@a' }, 'redis://b'] }],
+    ['host of a sentinel', { connection: { name: 'm', sentinels: [{ host: 'redis://:secret@a' }] } }],
+    ['a sentinel', { connection: { name: 'm', sentinels: ['redis://:secret@a'] } }],
+    ['sentinels', { connection: { name: 'm', sentinels: 'redis://:secret@a' } }],
+    ['name of a master', { connection: { name: 'redis://:secret@a', sentinels: [{ port: 1 }] } }],
+    ['host of a cluster', { connection: { cluster: [{ host: 'redis://:secret@a' }] } }],
+    ['url of a cluster', { connection: { cluster: [{ url: 'redis://:secret@a' }] } }],
+    ['options of a cluster', { connection: { cluster: [1], options: 'redis://:secret@a' } }],
+    ['a misspelt option of a cluster', { connection: { cluster: [1], 'redis://:secret@a': 1 } }],
     ['the options themselves', 'redis://:secret@a:6379'],
     ['the name of an option', { 'redis://:secret@a:6379': 1 }],
   ])('never repeats an address that stands in the wrong place: %s (pitfall 62)', (_, options) => {

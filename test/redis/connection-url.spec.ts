@@ -51,6 +51,8 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     ['?connectTimeout=0', /connectTimeout in the URL/],
     ['?connectTimeout=3000000000', /connectTimeout in the URL/],
     ['?noDelay=1', /noDelay in the URL must be true or false/],
+    ['?noDelay=toString', /noDelay in the URL must be true or false/],
+    ['?noDelay=__proto__', /noDelay in the URL must be true or false/],
     ['?keyPrefix=', /keyPrefix in the URL must be a text/],
     ['?protocol=4', /protocol in the URL must be 2 or 3/],
     ['?username=twice', /username in the URL stands there twice/],

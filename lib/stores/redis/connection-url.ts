@@ -16,7 +16,11 @@ const oneOf =
   (...values: readonly number[]): Convert =>
   (text) =>
     values.find((value) => String(value) === text);
-const flag: Convert = (text) => ({ true: true, false: false })[text];
+const flag: Convert = (text) =>
+  new Map([
+    ['true', true],
+    ['false', false],
+  ]).get(text);
 const text: Convert = (value) => (value === '' ? undefined : value);
 
 /** What may stand behind the `?`: the option of ioredis by its own name, what it must be, and how it is read. */

@@ -1,0 +1,117 @@
+import type { Cluster, Redis } from 'ioredis';
+import { LockConfigError } from '../../lock.errors.js';
+
+/** The longest delay of Node's timers, ms, one that is longer fires at once; and the greatest number of a database. */
+const MOST = 2_147_483_647;
+
+/** `connectTimeout`, `slotsRefreshInterval`, `retryDelayOnFailover`, `keepAlive`… */
+const TIME = /Timeout|Interval|(?<!^no)Delay|Time$|^keepAlive$/;
+
+type Check = (option: string, value: unknown) => void;
+
+const whole =
+  (what: string, least: number, most: number): Check =>
+  (option, value) => {
+    if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
+    // ioredis converts some texts and not others; of what is no number it makes NaN, and goes on.
+    const cure = typeof value === 'string' ? ' and no text: convert it, as by Number(…)' : '';
+    const rule = `must be a whole number${what} from ${String(least)} to ${String(most)}${cure}`;
+    throw new LockConfigError(option, rule, { value });
+  };
+
+const time = whole(' of ms', 0, MOST);
+const port = whole('', 1, 65_535);
+
+/** These are repeated in logs, events and health reports, where a URL would show its password. */
+const place =
+  (address: RegExp): Check =>
+  (option, value) => {
+    if (value === null || (typeof value === 'string' && !address.test(value))) return;
+    const rule = 'must be a text and no URL; give the URL itself in place of the options';
+    throw new LockConfigError(option, rule, { value });
+  };
+
+const host = place(/:\/\/|@/);
+
+const CHECKS = new Map<string, Check>([
+  ['db', whole('', 0, MOST)],
+  ['port', port],
+  ['host', host],
+  ['name', host],
+  // The socket of a user's own service lies in /run/user@1000.service or the like.
+  ['path', place(/:\/\/|^(?!\/[^/]).*@/)],
+  ['tls', tls],
+  ['sentinelTLS', tls],
+  ['monitor', noMonitor],
+  ['sentinels', sentinels],
+  ['redisOptions', assertClientOptions],
+  ['url', noUrl],
+]);
+
+/** By shape, because the application's ioredis may be another copy than ours. */
+export const isClient = (connection: object): connection is Redis | Cluster =>
+  'duplicate' in connection && typeof connection.duplicate === 'function';
+
+/**
+ * Checks what would end the process, never connect or show a password among options that are passed on to ioredis, those of
+ * sentinels, of a cluster and of its nodes included. Other options are left to ioredis.
+ * @throws LockConfigError
+ */
+export function assertClientOptions(option: string, options: unknown): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new LockConfigError(option, 'must be an object of ioredis options', { value: options });
+  }
+  if ('cluster' in options) {
+    assertCluster(option, options);
+    return;
+  }
+  for (const [name, value] of Object.entries(options) as [string, unknown][]) {
+    if (value === undefined) continue;
+    const check = CHECKS.get(name) ?? (TIME.test(name) ? time : undefined);
+    check?.(`${option}.${name}`, value);
+  }
+}
+
+function assertCluster(option: string, connection: { cluster: unknown; options?: unknown }): void {
+  nodes(`${option}.cluster`, connection.cluster);
+  if (connection.options !== undefined) assertClientOptions(`${option}.options`, connection.options);
+}
+
+function tls(option: string, value: unknown): void {
+  if (typeof value !== 'object') {
+    const rule = 'must be an object of TLS options, such as {}; without TLS it is left out';
+    throw new LockConfigError(option, rule, { value });
+  }
+}
+
+function noMonitor(option: string, value: unknown): void {
+  if (value === null || value === false) return;
+  throw new LockConfigError(option, 'a client that monitors takes no commands, so none can lock', { value });
+}
+
+function noUrl(option: string): void {
+  throw new LockConfigError(option, 'is no option of ioredis; give the URL itself, as a text');
+}
+
+function sentinels(option: string, value: unknown): void {
+  if (value === null) return;
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new LockConfigError(option, 'must be an array with at least one { host, port }', { value });
+  }
+  value.forEach((sentinel: unknown, index) => {
+    assertClientOptions(`${option}[${String(index)}]`, sentinel);
+  });
+}
+
+function nodes(option: string, value: unknown): void {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new LockConfigError(option, 'must be an array with at least one node');
+  }
+  value.forEach((node: unknown, index) => {
+    const path = `${option}[${String(index)}]`;
+    if (typeof node === 'object' && node !== null) assertClientOptions(path, node);
+    // A text of digits is a port, any other one a URL, which is checked where it is read.
+    else if (typeof node === 'number') port(path, node);
+    else if (typeof node === 'string' && /^\d+$/.test(node)) port(path, Number(node));
+  });
+}
