@@ -1,27 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import {
-  LockKindMismatchError,
-  LockLostError,
-  type LockModuleOptions,
-  type LockService,
-} from '../../lib/index.js';
+import { LockKindMismatchError, LockLostError, type LockService } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
 import type { LockStore, QueueTerms } from '../../lib/stores/lock-store.js';
-import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
+import { lockOf } from '../queue/kinds.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
-import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
+import { type Place, placesOf } from './foreign.js';
 
 const LEASE = 3_000;
-const KINDS: [string, Kind][] = [
-  ['plain', PLAIN],
-  ['fair', FAIR],
-  ['write', WRITE],
-  ['read', READ],
-  ['semaphore', semaphore(2)],
-];
 const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
 
 /** What an application, or another kind of lock of another library, keeps in a hash. */
@@ -35,48 +23,15 @@ const HASHES: [string, Record<string, string>][] = [
   ['a count of nothing', { 'user:7': '0' }],
   ['a count below nothing', { 'user:7': '-1' }],
   ['a count that is not whole', { 'user:7': '1.5' }],
+  ['an owner and a count, and no end', { 'product:12': '2' }],
   ['two fields that look like owners', { 'user:7': '1', 'user:8': '2' }],
   ['a read-write lock of Redisson', { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' }],
 ];
 
-interface Place {
-  readonly options: LockModuleOptions;
-  /** One of its servers' clients each, all of which get the hash. */
-  readonly clients: readonly (Redis | Cluster)[];
-  readonly kinds: typeof KINDS;
-}
-
 const cast = new Cast();
 afterAll(() => cast.end());
 
-const PLACES: [string, () => Promise<Place>][] = [
-  [
-    'a single server',
-    async () => {
-      const server = await cast.server();
-      return { options: { connection: server.url }, clients: [server.client()], kinds: KINDS };
-    },
-  ],
-  [
-    'a cluster',
-    async () => {
-      const cluster = await RedisCluster.start();
-      cast.add(() => cluster.stop());
-      const options = { connection: { cluster: cluster.addresses } };
-      return { options, clients: [cluster.client()], kinds: KINDS };
-    },
-  ],
-  [
-    'a quorum',
-    async () => {
-      const servers = await Promise.all([cast.server(), cast.server(), cast.server()]);
-      const options = { nodes: servers.map(({ url }) => url) };
-      return { options, clients: servers.map((server) => server.client()), kinds: KINDS.slice(0, 1) };
-    },
-  ],
-];
-
-describe.each(PLACES)('A hash of the application on %s', (_, open) => {
+describe.each(placesOf(cast))('A hash of the application on %s', (_, open) => {
   let place: Place;
   let locks: LockService;
   let store: LockStore;
@@ -209,6 +164,7 @@ describe.each(PLACES)('A hash of the application on %s', (_, open) => {
     'is not what %s holds: that is a lock, which Redisson counts up',
     async (owner) => {
       await put('theirs', { [owner]: '2' });
+      for (const client of place.clients) await client.pexpire('theirs', 60_000);
       expect(await locks.tryAcquire('theirs')).toBeNull();
       expect(await locks.tryAcquire(['theirs', 'beside'])).toBeNull();
       expect(await locks.inspect('theirs')).toMatchObject({ holders: [{ owner }] });

@@ -297,6 +297,7 @@ describe('When the name belongs to something else', () => {
 
   it('a kind that the store names cannot forge a line of a log, nor end the quotation', async () => {
     await redis.zadd('lock:forged', Date.now() + 60_000, 'xother:1');
+    await redis.pexpire('lock:forged', 60_000);
     await redis.set(fenceOf('lock:forged'), '1 other:1 fair\u001b[2J"\u0007\u2028 1');
     const attempts = [() => locks.acquire('forged'), () => locks.getFairLock('forged').acquire()];
     for (const attempt of attempts) {

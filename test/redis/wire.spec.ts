@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { LockTimeoutError, type LockService } from '../../lib/index.js';
+import { LockKindMismatchError, type LockService } from '../../lib/index.js';
 import { slotOf } from '../../lib/stores/redis/slots.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
@@ -184,19 +183,12 @@ describe('On the wire', () => {
     });
   });
 
-  it('a lock without a TTL is busy, never acquired', async () => {
+  it('what has no TTL is no lock of Redisson, and stays', async () => {
     await redis.hset('endless', JAVA, 1);
-    expect(await locks.tryAcquire('endless')).toBeNull();
-    const impatient = locks.acquire('endless', { waitTime: 700 });
-    await expect(impatient).rejects.toThrow(LockTimeoutError);
+    await expect(locks.tryAcquire('endless')).rejects.toThrow(LockKindMismatchError);
+    await expect(locks.acquire('endless', { waitTime: 700 })).rejects.toThrow(LockKindMismatchError);
     expect(await redis.hgetall('endless')).toEqual({ [JAVA]: '1' });
     expect(await redis.pttl('endless')).toBe(-1);
-
-    const waiting = locks.acquire('endless', { waitTime: Infinity });
-    await localWaiter('endless');
-    expect(await Promise.race([waiting, sleep(300, 'busy')])).toBe('busy');
-    await redis.multi().del('endless').publish('redisson_lock__channel:{endless}', '0').exec();
-    await (await waiting).release();
   });
 });
 

@@ -341,12 +341,12 @@ export class RedisLockStore implements LockStore {
       if (!('queued' in reply)) return reply;
       const name = names[reply.queued] ?? '';
       const { lock, queue, fence } = this.keys(name);
-      const retired = await this.connection.run(
-        scripts.retire,
-        [lock, queue, fence],
-        this.queueArguments(),
-        acquisition,
-      );
+      const command = [scripts.retire, [lock, queue, fence], this.queueArguments(), acquisition] as const;
+      const retired = await this.connection.run(...command).catch((error: unknown) => {
+        // Of several names, this is the one that is no lock.
+        const reason = translate(error, name);
+        throw isLockKindMismatchError(reason) ? reason : error;
+      });
       const { inUse, ...kind } = retireReply(retired);
       if (inUse || tries === 0) throw kindMismatch(name, PLAIN, kind);
     }

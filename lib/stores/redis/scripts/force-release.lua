@@ -19,6 +19,7 @@ local function tell_lost(owner)
 end
 
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
+  local member
 -- @include queue
 
   if foreign then return foreign end

@@ -19,7 +19,7 @@ if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-  if members[1] and not string.find(members[1], '^[xs]%S+:%d+$') then
+  if members[1] and not (may_be_holders(KEYS[1], members[1]) and names_kind(redis.call('GET', KEYS[2]))) then
     return no_lock()
   end
   for i = 1, #members, 2 do
@@ -31,9 +31,9 @@ if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
   end
   queue = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
 else
-  local owner = holder_of(KEYS[1])
+  local owner, left = holder_of(KEYS[1])
   if owner == false then return no_lock() end
-  if owner then holders = { owner, redis.call('PTTL', KEYS[1]) } end
+  if owner then holders = { owner, left } end
 end
 if #holders == 0 and #queue == 0 then return false end
 local listeners = redis.call('PUBSUB', ARGV[1], ARGV[2])[2]

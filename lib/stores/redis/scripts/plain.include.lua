@@ -19,9 +19,8 @@ local function in_the_way(lock, owner)
   end
   -- A key of any other type is an error here.
   if redis.call('HEXISTS', lock, owner) == 1 then return nil, true end
-  local holder = holder_of(lock, fields)
+  local holder, left = holder_of(lock, fields)
   if not holder then return FOREIGN end
-  local left = redis.call('PTTL', lock)
   return left, holder
 end
 

@@ -17,18 +17,19 @@
 -- Returns { 1, server ms, server, token } when it holds the lock now, { 0, server ms, server, ms until it should look
 -- again, arrival, holder } when it does not, or { -1, kind, capacity } when the name is in use as another kind.
 
--- @include queue
 -- @include hash
+
+local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local beside, channel, stay = ARGV[8], ARGV[9], ARGV[10]
+local member, entry = mode .. owner, table.concat({ mode, owner, ARGV[5] }, ' ')
+
+-- @include queue
 
 if foreign then
   -- A plain lock is another kind.
   if redis.call('TYPE', KEYS[1]).ok == 'hash' and holder_of(KEYS[1]) then return { -1, 'lock', 1 } end
   return foreign
 end
-local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local beside, channel, stay = ARGV[8], ARGV[9], ARGV[10]
-local member, entry = mode .. owner, table.concat({ mode, owner, ARGV[5] }, ' ')
-
 read_fence()
 if used and (used ~= kind or places ~= capacity) and in_use() then
   -- Perhaps by the dead only.

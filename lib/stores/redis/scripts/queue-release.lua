@@ -13,9 +13,12 @@
 --
 -- Returns 1, or when the owner did not hold it: -1 where it could not enter beside the present holders, else 0.
 
--- @include queue
+-- @include hash
 
 local member = ARGV[2] .. ARGV[1]
+
+-- @include queue
+
 local function leave_queue()
   local place = ARGV[2] .. ' ' .. ARGV[1] .. ' '
   if ARGV[6] ~= '0' then return redis.call('ZREM', KEYS[2], place .. ARGV[6]) end

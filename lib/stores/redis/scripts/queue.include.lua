@@ -1,5 +1,5 @@
 -- What the queue's scripts share: a lock with holders that have a deadline each, a capacity, and waiters in the order
--- of their arrival. Expects KEYS; leaves the server's time in `now`, and the number of those whose hold is not over in
+-- of their arrival. Expects KEYS, hash.include.lua, and in `member` the hold of the owner who asks, nil where none does; leaves the server's time in `now`, and the number of those whose hold is not over in
 -- `holders`. A hand-over is as long as its script, so what is known already is not asked for again.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
@@ -23,8 +23,20 @@ local first, ends, second = unpack(first_holders)
 if first_holders.err and not string.find(first_holders.err, 'WRONGTYPE', 1, true) then redis.call('ZRANGE', KEYS[1], 0, 1) end
 -- An error where the key is somebody else's, which is left as it is; nil where it is a lock's.
 local foreign
-if first_holders.err or first and not string.find(first, '^[xs]%S+:%d+$') then
-  foreign = redis.error_reply('WRONGTYPE Operation against a key that holds no lock')
+-- Asked for only where there is a holder; kept, so that it is not asked for again.
+local fence
+local function is_lock()
+  -- Nobody else has written it.
+  if first == member then return true end
+  if may_be_holders(KEYS[1], first) then
+    fence = redis.call('GET', KEYS[3])
+    if names_kind(fence) then return true end
+  end
+  -- A fence may have been evicted. Who holds the lock gets it all the same, and writes it anew.
+  return member and redis.call('ZSCORE', KEYS[1], member)
+end
+if first_holders.err or first and not is_lock() then
+  foreign = no_lock()
 elseif first and tonumber(ends) <= now then
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
   first, ends, second = unpack(redis.call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES'))
@@ -34,7 +46,7 @@ local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first
 -- The last token and whose it is, and what the lock is in use as.
 local last, last_owner, used, places
 local function read_fence()
-  local token, owner, kind, capacity = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
+  local token, owner, kind, capacity = string.match(fence or redis.call('GET', KEYS[3]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
   last, last_owner, used, places = tonumber(token or 0), owner, kind ~= '' and kind or nil, tonumber(capacity)
 end
 

@@ -31,7 +31,7 @@ local function renew_queued(key, owner, lease)
     end
   end
   local first = redis.call('ZRANGE', key, 0, 0)[1]
-  if first and not string.find(first, '^[xs]%S+:%d+$') then return -2 end
+  if first and not may_be_holders(key, first) then return -2 end
   -- An exclusive holder is certainly another; a shared one may have been there before.
   for _, member in ipairs(redis.call('ZRANGE', key, now + 1, '+inf', 'BYSCORE')) do
     if string.sub(member, 1, 1) == 'x' then return -1 end

@@ -7,6 +7,10 @@
 --
 -- Returns { 1 when it is in use, else 0, kind, capacity }.
 
+-- @include hash
+
+local member
+
 -- @include queue
 
 if foreign then return foreign end
