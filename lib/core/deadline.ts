@@ -22,10 +22,6 @@ export const deadlineOf = (sentAt: number, leaseTime: number): number =>
 export const leaseWithin = (leaseTime: number, left: number): number =>
   Math.min(leaseTime, Math.max(1, Math.ceil((left + 2) / 0.99)));
 
-/**
- * A timer for a moment of the monotonic clock, however far. It may fire early where that is too far for one timer. What
- * serves a lease is unref'd by who sets it: a lease that somebody forgot is no reason for a process, such as that of a
- * failed test, not to end. Who waits is one.
- */
+/** A timer for a moment of the monotonic clock, however far. It may fire early where that is too far for one timer. */
 export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
   setTimeout(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));

@@ -83,7 +83,7 @@ export class HoldWatch {
     this.timer = timerAt(now() + time, () => {
       this.timer = undefined;
       this.round();
-    }).unref();
+    });
   }
 
   private round(): void {

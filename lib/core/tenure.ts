@@ -177,6 +177,6 @@ export class Tenure {
   private armLossTimer(): NodeJS.Timeout {
     return timerAt(this.endsAt, () => {
       if (this.held) this.lossTimer = this.armLossTimer();
-    }).unref();
+    });
   }
 }

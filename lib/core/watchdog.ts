@@ -110,7 +110,7 @@ export class Watchdog {
     this.timer = timerAt(moment, () => {
       this.wakesAt = Infinity;
       this.renewDue();
-    }).unref();
+    });
   }
 
   private sleep(): void {

@@ -60,19 +60,6 @@ describe('The process exits by itself', () => {
     expect(output).toBe('LOCK_TIMEOUT');
   });
 
-  it('with a memory store, while leases are held that a failed test forgot', async () => {
-    const output = await runProgram(`
-      const locks = new LockService({ store: 'memory' });
-      const kinds = [locks.getLock('a'), locks.getFairLock('b'), locks.getReadWriteLock('c').write];
-      for (const lock of kinds) await lock.acquire();
-      await locks.acquire('fixed', { leaseTime: 60_000 });
-      await locks.acquire(['d', 'e']);
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
-      console.log('the end');
-    `);
-    expect(output).toBe('the end');
-  });
-
   it.each([
     ['and a lock is held', `await locks.acquire('held');`, 'held'],
     ['and somebody waits', `await locks.inspect('other');`, 'other'],

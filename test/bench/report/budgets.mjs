@@ -25,7 +25,8 @@ const budgets = (r, machine) => {
     exact('4 × 8, plain: commands per acquisition', r.most('4x8', 'ours', 'commands'), atMost(1)),
     exact('4 × 8, fair: commands per acquisition', commandsOfFair('4x8'), atMost(2.1)),
     exact('32 × 1, fair: commands per acquisition', commandsOfFair('32x1'), atMost(2.1)),
-    exact('10,000 held leases: commands per 10 s', r.median('held', 'ours', 'commands10s'), atMost(100)),
+    // One for a hundred, and the PINGs of the connection for messages.
+    exact('10,000 held leases: commands per 10 s', r.median('held', 'ours', 'commands10s'), atMost(102)),
     exact('times that two were in at once, this package', violations(r), atMost(0)),
 
     exact('the same without a lock', r.median('control', 'none', 'violations'), atLeast(1)),

@@ -1,6 +1,7 @@
 -- What the queue's scripts share: a lock with holders that have a deadline each, a capacity, and waiters in the order
--- of their arrival. Expects KEYS, hash.include.lua, and in `member` the hold of the owner who asks, nil where none does; leaves the server's time in `now`, and the number of those whose hold is not over in
--- `holders`. A hand-over is as long as its script, so what is known already is not asked for again.
+-- of their arrival. Expects KEYS, hash.include.lua, and in `member` the hold of the owner who asks, nil where none does.
+-- Leaves the server's time in `now`, and the number of those whose hold is not over in `holders`. A hand-over is as long as
+-- its script, so what is known already is not asked for again.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
 -- KEYS[2]  the queue: a sorted set of waiters, "<x or s> <owner> <lease in ms>", by arrival in microseconds
