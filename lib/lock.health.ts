@@ -3,11 +3,12 @@ import type { HealthStatus, NodeHealth, StoreWarning } from './stores/lock-store
 /** How a LockService is doing. */
 export interface LockHealth {
   /**
-   * - `up`: a lock can be taken now, and nothing is missing.
-   * - `degraded`: locks are kept, but something is missing: one node of several, room in Redis for new locks, or the
-   *   messages that wake those who wait (they poll instead).
-   * - `down`: no lock can be taken or renewed, because the store does not answer or refuses, most nodes of a quorum are
-   *   gone, or renewals do not come through; or the service is shutting down.
+   * - `up`: locks of all kinds can be taken and kept now, and nothing is missing.
+   * - `degraded`: locks are kept, but something is missing: a minority of the nodes of a quorum, room in Redis for new locks,
+   *   the messages that wake those who wait (they poll instead), or a right that most locks do without. On a cluster
+   *   also a part of the masters: `nodes` says which, and only their own locks can neither be taken nor kept.
+   * - `down`: no lock can be taken or renewed, because the store does not answer or refuses what locks of some kind need, most
+   *   nodes of a quorum are gone, or renewals do not come through; or the service is shutting down.
    */
   readonly status: HealthStatus;
   /** Each server on its own: one, the masters of a cluster, or the nodes of a quorum. */

@@ -291,8 +291,8 @@ export type HealthDepth = 'look' | 'try';
 /** How a store is doing: all of its nodes together. */
 export interface StoreHealth {
   /**
-   * `up`: every node does its part. `degraded`: locks are given out and kept, but something is missing (a node of
-   * several, messages, room for new locks). `down`: no lock can be taken or renewed.
+   * `up`: every node does its part. `degraded`: something is missing (a node of several, messages, room for new locks), and
+   * the other nodes give out and keep locks. `down`: no lock can be taken or renewed.
    */
   readonly status: HealthStatus;
   readonly nodes: readonly NodeHealth[];

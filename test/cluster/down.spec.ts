@@ -11,6 +11,46 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
+it('Health is degraded while a part of the masters is away, whose locks are refused, and down without their majority', async () => {
+  cluster = await RedisCluster.start();
+  const locks = cast.service({
+    connection: { cluster: cluster.addresses },
+    leaseTime: 6_000,
+    waitTime: 1_000,
+  });
+  expect(await locks.health()).toMatchObject({ status: 'up' });
+  const masters = await cluster.masters();
+  const [first, second, last] = masters;
+  const nameAt = async (master: unknown): Promise<string> => {
+    for (let n = 0; ; n++) {
+      const name = `name-${String(n)}`;
+      if ((await cluster!.masterOf(await cluster!.slotOf(`lock:${name}`))) === master) return name;
+    }
+  };
+  const [lost, kept] = [await nameAt(first), await nameAt(last)];
+  for (const server of cluster.servers) if (!masters.includes(server)) await server.kill();
+
+  await first!.kill();
+  await until(async () => (await last!.client().cluster('INFO')).includes('cluster_slots_fail:546'));
+  const away = [{ node: `127.0.0.1:${String(first!.port)}`, status: 'down' }];
+  const down = async () => {
+    const { status, nodes } = await locks.health();
+    return {
+      status,
+      nodes: nodes.filter((node) => node.status === 'down').map(({ node }) => ({ node, status: 'down' })),
+    };
+  };
+  await until(async () => (await down()).status === 'degraded');
+  expect(await down()).toEqual({ status: 'degraded', nodes: away });
+  await (await locks.acquire(kept)).release();
+  await expect(locks.acquire(lost)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
+
+  await second!.kill();
+  await until(async () => (await down()).status === 'down');
+  await expect(locks.acquire(kept)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
+  await cluster.stop();
+}, 90_000);
+
 it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is held is lost at its deadline', async () => {
   // Without one part of the slots the others are not served either: what Redis does by default.
   cluster = await RedisCluster.start({ args: () => ['--cluster-require-full-coverage', 'yes'] });

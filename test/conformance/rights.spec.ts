@@ -127,6 +127,18 @@ describe('Without publish', () => {
   });
 });
 
+it('Without subscribe, health knows so from the first wait on', async () => {
+  await take('subscribe');
+  const [one, two] = [service(), service()];
+  expect(await two.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: undefined }] });
+  const lease = await one.acquire('name');
+  const waiting = two.acquire('name', { waitTime: 20_000 });
+  await until(async () => (await two.health()).status === 'degraded');
+  expect(await two.health()).toMatchObject({ nodes: [{ subscriber: false }] });
+  await lease.release();
+  await (await waiting).release();
+});
+
 it('Without ping, messages come through all the same, and health says so', async () => {
   await take('ping');
   const [one, two] = [service(), service()];

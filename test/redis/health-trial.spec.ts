@@ -1,6 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { COMMAND } from '../../lib/stores/redis/command-refused.js';
+import * as scripts from '../../lib/stores/redis/scripts.generated.js';
 import { isLockUnavailableError, type LockModuleOptions, type LockService } from '../../lib/index.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
@@ -117,6 +119,43 @@ describe('Health is down where', () => {
     expect(await locks.health()).toMatchObject({ status: 'down' });
     replica.thaw();
     await until(async () => (await locks.health()).status === 'up');
+  });
+});
+
+describe('Every command of every script is tried', () => {
+  const sources = Object.values(scripts).join('\n');
+  const commands = [...new Set([...sources.matchAll(new RegExp(COMMAND, 'g'))].map(([, name = '']) => name))];
+  /** Most locks do without these. */
+  const SPARED = ['DEL', 'MGET', 'PUBLISH', 'PUBSUB'];
+
+  it.each(commands.filter((command) => command !== 'CLUSTER'))(
+    '%s: health says what is missing',
+    async (command) => {
+      server = await cast.server();
+      const locks = service();
+      await forbid(`-${command}`);
+      const status = SPARED.includes(command) ? 'degraded' : 'down';
+      const lacking = {
+        status,
+        nodes: [{ status, error: expect.stringMatching(new RegExp(`\\b${command}\\b`)) }],
+      };
+      expect(await locks.health()).toMatchObject(lacking);
+      // The same before the next and after it: nothing of a trial that was broken off is in the way.
+      expect(await locks.health()).toMatchObject(lacking);
+      await forbid(`+${command}`);
+      expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ error: undefined }] });
+    },
+  );
+
+  it('CLUSTER MYID: the same on a cluster', async () => {
+    const cluster = await RedisCluster.start();
+    cast.add(() => cluster.stop());
+    const locks = cast.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 });
+    expect(await locks.health()).toMatchObject({ status: 'up' });
+    for (const node of cluster.servers)
+      await node.client().call('ACL', 'SETUSER', 'default', '-cluster|myid');
+    const { status, nodes } = await locks.health();
+    expect([status, nodes[0]?.error]).toEqual(['down', expect.stringMatching(/CLUSTER/)]);
   });
 });
 

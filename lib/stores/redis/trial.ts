@@ -2,7 +2,8 @@ import { RESERVED, type HealthStatus } from '../lock-store.js';
 import type { RedisConnection } from './connection.js';
 import type { Deployment } from './deployment.js';
 import type { LockKeys } from './keys.js';
-import { reasonOf, replyCode } from './redis-errors.js';
+import { QUEUE_CHANNEL } from './queue-protocol.js';
+import { reasonOf, replyCode, UnexpectedReply } from './redis-errors.js';
 import type { Replication } from './replication.js';
 import * as scripts from './script.js';
 
@@ -26,8 +27,8 @@ interface TrialContext {
 }
 
 /**
- * Finds out whether a lock can be taken now by taking one: a user that may not run scripts, a command that the provider
- * has renamed, a disk that is full or replicas that are missing leave a server that answers PING and INFO as ever.
+ * Finds out whether a lock can be taken and kept now by taking one: a user that may not run scripts, a command that the
+ * provider has renamed, a disk that is full or replicas that are missing leave a server that answers PING and INFO as ever.
  */
 export class Trial {
   private readonly names = new WeakMap<RedisConnection, string>();
@@ -43,13 +44,14 @@ export class Trial {
       // A master without slots has no locks.
       if (name === undefined) return UP;
       const its = keys(name);
-      const [command, channel] = publishing(its);
-      const args = ['trial', LEASE, command, channel, replication === undefined ? 0 : 1];
-      const told = await connection.run(scripts.trial, [its.lock, its.fence], args);
+      const [publish, channel] = publishing(its);
+      const place = connection.isCluster ? 'cluster' : '';
+      const confirmed = replication === undefined ? 0 : 1;
+      const args = ['trial', LEASE, publish, channel, confirmed, `${QUEUE_CHANNEL}trial`, place];
+      const lacks = await connection.run(scripts.trial, [its.lock, its.fence, its.queue], args);
       await replication?.confirm(node);
-      if (typeof told !== 'string' || told === '1') return UP;
-      const lack = `its releases cannot be told, so those who wait poll: ${command}: ${told}`;
-      return { status: 'degraded', error: lack };
+      if (!Array.isArray(lacks)) throw new UnexpectedReply(lacks);
+      return lacks.length > 0 ? lacking(lacks.map(String)) : UP;
     } catch (error) {
       if (replyCode(error) === 'OOM') return FULL;
       return { status: 'down', error: reasonOf(error) };
@@ -68,6 +70,18 @@ export class Trial {
     this.names.set(node, name);
     return name;
   }
+}
+
+/** @param lacks commands, each followed by the error with which it is refused */
+function lacking(lacks: readonly string[]): Finding {
+  const each = lacks.flatMap((command, at) => (at % 2 === 0 ? [`${command}: ${lacks[at + 1] ?? ''}`] : []));
+  // Of the two kinds of channels mostly for one and the same reason.
+  const told = [...new Set(each)].join('; ');
+  const mute = lacks.some((command) => /^S?PUBLISH$/.test(command));
+  const error = mute
+    ? `its releases cannot be told, so those who wait poll: ${told}`
+    : `part of what can be done with locks is refused: ${told}`;
+  return { status: 'degraded', error };
 }
 
 const UP: Finding = { status: 'up', error: undefined };

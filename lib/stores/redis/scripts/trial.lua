@@ -1,24 +1,60 @@
--- Takes a plain lock that no caller wants and gives it up again, in one step: what would refuse an acquisition refuses this.
+-- Tries what locks of all kinds need, in one step that leaves nothing behind: what would refuse to acquire, renew or release
+-- one refuses this.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
+-- KEYS[3]  the queue
 -- ARGV[1]  owner
 -- ARGV[2]  lease, ms
 -- ARGV[3]  PUBLISH, or SPUBLISH
--- ARGV[4]  channel
+-- ARGV[4]  channel of the lock
 -- ARGV[5]  1 to let replicas have it, for a WAIT that follows
+-- ARGV[6]  channel of a waiting process
+-- ARGV[7]  'cluster' on a cluster
 --
--- Returns 1, or the error with which the message of a release is refused.
+-- Returns the commands that are refused and that most locks do without, each followed by its error.
 
 -- @include plain
 
 -- What is gone again when the script ends is nothing for replicas and for the append-only file.
 if ARGV[5] ~= '1' and redis.set_repl then pcall(redis.set_repl, redis.REPL_NONE) end
-if not in_the_way(KEYS[1], ARGV[1]) then
-  enter(KEYS[1], KEYS[2], ARGV[1], ARGV[2], 0, 0)
-  redis.call('HDEL', KEYS[1], ARGV[1])
-  -- Where the user may not, it ends with the lease: no acquisition needs that right.
-  redis.pcall('DEL', KEYS[2])
+
+-- Each at a key that is not there, where it does nothing: who may not send it is refused all the same. What needs room comes
+-- first: after a first write, a server that is out of memory refuses nothing more.
+local lock, fence, queue, owner = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+redis.call('ZADD', queue, 'XX', 1, owner)
+redis.call('PEXPIREAT', queue, 1)
+redis.call('PEXPIRE', queue, 1)
+redis.call('ZRANGE', queue, 0, 0)
+redis.call('ZRANK', queue, owner)
+redis.call('ZSCORE', queue, owner)
+redis.call('ZCARD', queue)
+redis.call('ZREM', queue, owner)
+redis.call('ZREMRANGEBYSCORE', queue, '-inf', 0)
+redis.call('EXISTS', queue)
+redis.call('TYPE', lock)
+redis.call('PTTL', lock)
+redis.call('HEXISTS', lock, owner)
+redis.call('HGETALL', lock)
+redis.call('HDEL', lock, owner)
+redis.call('GET', fence)
+if ARGV[7] == 'cluster' then redis.call('CLUSTER', 'MYID') end
+
+local lacks = {}
+local function note(command, reply)
+  if type(reply) == 'table' and reply.err then
+    table.insert(lacks, command)
+    table.insert(lacks, reply.err)
+  end
 end
-local told = redis.pcall(ARGV[3], ARGV[4], '')
-return type(told) == 'table' and told.err or 1
+if not in_the_way(lock, owner) then
+  enter(lock, fence, owner, ARGV[2], 0, 0)
+  redis.call('HDEL', lock, owner)
+  -- Where the user may not, it ends with the lease.
+  note('DEL', redis.pcall('DEL', fence))
+end
+note(ARGV[3], redis.pcall(ARGV[3], ARGV[4], ''))
+note('PUBLISH', redis.pcall('PUBLISH', ARGV[6], ''))
+note('PUBSUB', redis.pcall('PUBSUB', 'NUMSUB', ARGV[6]))
+note('MGET', redis.pcall('MGET', fence))
+return lacks
