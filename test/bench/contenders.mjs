@@ -62,5 +62,7 @@ export const contended = [
   'no-handoff',
   ...PEERS.flatMap((id) => (`${id}-10ms` in contenders ? [id, `${id}-10ms`] : [id])),
 ];
+/** What others have made, in whichever form. */
+export const isPeer = (id) => contended.includes(id) && contenderOf(id).module !== 'ours';
 /** Peers of the budget for waiters, in all their forms. */
 export const waitingPeers = contended.filter((id) => /^(redlock|redis-semaphore|simple)/.test(id));

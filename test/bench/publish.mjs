@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { chart } from './report/chart.mjs';
+import { failuresOf } from './report/failures.mjs';
 import { benchmarksPage, fill, values } from './report/pages.mjs';
 
 const root = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -17,6 +18,8 @@ async function write(path, markdown) {
 const [file = root('test/bench/results/latest.json')] = process.argv.slice(2);
 const record = JSON.parse(readFileSync(file, 'utf8'));
 if (record.quick) throw new Error('Pages are made from a full run: npm run bench');
+const failures = failuresOf(record);
+if (failures.length > 0) throw new Error(`Scenarios have ended in an error:\n${failures.join('\n')}`);
 const known = values(record);
 
 mkdirSync(root('docs'), { recursive: true });

@@ -33,6 +33,7 @@ async function perform(stage, scenario, { quick, bar }) {
   const { id, title, figures, growth = false, contenders } = scenario;
   const samples = Object.fromEntries(contenders.map((contender) => [contender, []]));
   const out = {};
+  const failed = {};
   for (let round = 0; round < scenario.rounds; round++) {
     const turn = round % contenders.length;
     for (const contender of [...contenders.slice(turn), ...contenders.slice(0, turn)]) {
@@ -47,11 +48,11 @@ async function perform(stage, scenario, { quick, bar }) {
         // One stall shows what there is to show; more would only take time.
         if (sample.unserved > 0) out[contender] = 'stalls';
       } catch (error) {
-        out[contender] = error.message.split('\n')[0];
+        out[contender] = failed[contender] = error.message.split('\n')[0];
       }
     }
   }
-  return { title, figures, growth, samples, out };
+  return { title, figures, growth, samples, out, failed };
 }
 
 function progressBar(chosen, silent) {

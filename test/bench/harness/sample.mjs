@@ -10,7 +10,6 @@ export function sampleOf({ acts, counts, steps }, { counted = true } = {}) {
     acts.map((act) => Math.max(...act.map((p) => p.ended)) - Math.min(...act.map((p) => p.began))),
   );
   const acquisitions = waits.length;
-  const served = parts.flatMap((part) => part.served ?? []);
   return {
     acquisitions,
     throughput: (acquisitions / time) * 1000,
@@ -24,6 +23,19 @@ export function sampleOf({ acts, counts, steps }, { counted = true } = {}) {
     violations: counted ? acquisitions - steps : undefined,
     gaveUp: total('gaveUp'),
     unserved: total('unserved'),
-    ...(served.length > 0 && { leastServed: Math.min(...served), mostServed: Math.max(...served) }),
+    ...sharesOf(parts.flatMap(({ served }) => (served === undefined ? [] : [served]))),
+  };
+}
+
+/** How often each was served, by process and by caller. @param served of each process, its callers */
+function sharesOf(served) {
+  if (served.length === 0) return {};
+  const processes = served.map(sum);
+  const share = (counts) => Math.min(...counts) / Math.max(...counts);
+  return {
+    leastServed: Math.min(...processes),
+    mostServed: Math.max(...processes),
+    processShare: share(processes),
+    callerShare: share(served.flat()),
   };
 }

@@ -1,3 +1,4 @@
+import { failuresOf } from './failures.mjs';
 import { Ratios } from './ratios.mjs';
 
 const atMost = (limit) => ({ limit, sign: '≤', holds: (value) => value <= limit });
@@ -9,9 +10,9 @@ const atLeast = (limit) => ({ limit, sign: '≥', holds: (value) => value >= lim
  */
 const budgets = (r, machine) => {
   /** One process's first wait subscribes, once. */
-  const commandsOfFair = (scenario) => {
-    const sample = r.samples(scenario, 'fair')[0];
-    return sample && r.most(scenario, 'fair', 'commands') - sample.subscribes / sample.acquisitions;
+  const commandsOf = (scenario, contender) => {
+    const sample = r.samples(scenario, contender)[0];
+    return sample && r.most(scenario, contender, 'commands') - sample.subscribes / sample.acquisitions;
   };
   return [
     exact(
@@ -23,12 +24,13 @@ const budgets = (r, machine) => {
     exact('re-entry: commands', r.most('re-entry', 'ours', 'commands'), atMost(0)),
     exact('100 waiters: commands per acquisition', r.most('crowd', 'ours', 'commands'), atMost(1)),
     exact('4 × 8, plain: commands per acquisition', r.most('4x8', 'ours', 'commands'), atMost(1)),
-    exact('4 × 8, fair: commands per acquisition', commandsOfFair('4x8'), atMost(2.1)),
-    exact('32 × 1, fair: commands per acquisition', commandsOfFair('32x1'), atMost(2.1)),
+    exact('4 × 8, fair: commands per acquisition', commandsOf('4x8', 'fair'), atMost(2.1)),
+    exact('32 × 1, fair: commands per acquisition', commandsOf('32x1', 'fair'), atMost(2.1)),
     // One for a hundred, and the PINGs of the connection for messages.
     exact('10,000 held leases: commands per 10 s', r.median('held', 'ours', 'commands10s'), atMost(102)),
     exact('times that two were in at once, this package', violations(r), atMost(0)),
 
+    exact('scenarios that ended in an error', failuresOf({ results: r.results }).length, atMost(0)),
     exact('the same without a lock', r.median('control', 'none', 'violations'), atLeast(1)),
 
     timed(
@@ -63,6 +65,33 @@ const budgets = (r, machine) => {
     ),
     timed('4 × 8, fair: least served below most served', r.gap('loop-4x8', 'fair'), atMost(0.05)),
     timed('32 × 1, fair: least served below most served', r.gap('loop-32x1', 'fair'), atMost(0.05)),
+    ...LINES.flatMap(({ scenario, title, overPeer }) => [
+      timed(
+        `${title}: least served process beside the most served`,
+        r.median(scenario, 'ours', 'processShare'),
+        atLeast(0.8),
+      ),
+      timed(
+        `${title}: p99 beside the best peer's`,
+        beside(r.median(scenario, 'ours', 'p99'), r.leastOfPeers(scenario, 'p99')),
+        atMost(1),
+      ),
+      ...(overPeer === undefined
+        ? []
+        : [
+            timed(
+              `${title}: throughput beside redis-semaphore`,
+              r.ratio(scenario, 'ours', 'redis-semaphore'),
+              atLeast(overPeer),
+            ),
+          ]),
+    ]),
+    timed(
+      '32 × 1, again and again: throughput beside the fair lock',
+      r.ratio('loop-32x1', 'ours', 'fair'),
+      atLeast(0.9),
+    ),
+    timed('32 × 1, again and again: commands per acquisition', commandsOf('loop-32x1', 'ours'), atMost(2.1)),
     timed(
       'hand-over, fair: p50 in PINGs',
       r.median('hand-over', 'fair', 'pings'),
@@ -105,6 +134,14 @@ const budgets = (r, machine) => {
   ];
 };
 
+/** The plain lock, wanted again and again by callers of several processes: it serves processes evenly, and batches their callers. */
+const LINES = [
+  { scenario: 'loop-16x2-2ms', title: '16 × 2, again and again, for 2 ms' },
+  { scenario: 'loop-16x2', title: '16 × 2, again and again', overPeer: 2.5 },
+  { scenario: 'loop-8x4', title: '8 × 4, again and again', overPeer: 2 },
+  { scenario: 'loop-4x8', title: '4 × 8, again and again', overPeer: 1.8 },
+];
+
 /**
  * Those that have been measured, each with whether it is met.
  * @param complete everything was to be measured: an asserted one that is missing has failed
@@ -118,6 +155,8 @@ const exact = (title, value, limit) => ({ title, value, asserted: true, ...limit
 const timed = (title, value, limit, least) => ({ title, value, asserted: false, ...limit, least });
 /** What the same takes without this package: no work of ours can go below it. */
 const floor = (what, value) => value && { what, value };
+
+const beside = (value, other) => (other === undefined || value === undefined ? undefined : value / other);
 
 function violations(r) {
   const counts = Object.keys(r.results).flatMap((scenario) =>

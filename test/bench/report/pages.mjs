@@ -1,4 +1,5 @@
 import { contenderOf } from '../contenders.mjs';
+import { loopScenarios } from '../scenarios/loops.mjs';
 import { check } from './budgets.mjs';
 import { number } from './figures.mjs';
 import { Ratios } from './ratios.mjs';
@@ -32,7 +33,8 @@ export function benchmarksPage(record) {
       'Each is used as its README says, and where it polls once more with a poll of 10 ms. Commands, and µs of CPU of ' +
       'the clients and the server, are per acquisition with its release; commands that scripts run are not counted.',
     'Violations are steps lost by a counter that nothing guards but the lock. *Gave up* are those whose library stopped ' +
-      'trying; *unserved* are those who still waited after 10 s.',
+      'trying; *unserved* are those who still waited after 10 s. *Least* and *most served* are the processes, then the ' +
+      'callers, that had the fewest and the most turns of the same time.',
     `Versions: ${libraries.map(([name, version]) => `${name} ${version}`).join(', ')}.`,
     '![Acquisitions per second](benchmark.svg)',
     ...shown.flatMap((result) => [`## ${result.title}`, markdown(rowsOf(result))]),
@@ -116,6 +118,26 @@ export function values(record) {
         some(s.at('leases', step, 'ours', 'traffic') / 1000),
         ...row('leases', step, ['serverCpu', 'clientCpu'], 'ours'),
       ]),
+    ]),
+    linesTable: markdown([
+      [
+        'processes × callers',
+        'lock',
+        'per s',
+        'commands',
+        'p99 ms',
+        'longest ms',
+        'least / most served process',
+      ],
+      ...loopScenarios.flatMap(({ id, shape }) =>
+        ['ours', 'fair', 'redis-semaphore'].map((contender) => [
+          shape,
+          contenderOf(contender).title,
+          ...['throughput', 'commands', 'p99', 'max', 'processShare'].map((figure) =>
+            some(r.median(id, contender, figure)),
+          ),
+        ]),
+      ),
     ]),
     plainSlope: some(s.plainCommandsPerProcess),
     plainFleet: some(s.plainCommandsOfFleet),

@@ -1,4 +1,4 @@
-import { waitingPeers } from '../contenders.mjs';
+import { isPeer, waitingPeers } from '../contenders.mjs';
 import { median } from './statistics.mjs';
 
 /** Medians and ratios of what was measured; undefined where it was not. Ratios are of one round, then the median. */
@@ -36,10 +36,18 @@ export class Ratios {
     return best === 0 || mine === undefined ? undefined : mine / best;
   }
 
-  /** How much less often the least served waiter was served than the most served one. */
+  /** The least of a figure among the peers of a scenario that were served at all. */
+  leastOfPeers(scenario, figure) {
+    const { samples = {} } = this.results[scenario] ?? {};
+    const values = Object.keys(samples)
+      .filter((contender) => isPeer(contender) && this.median(scenario, contender, 'throughput') > 0)
+      .map((contender) => this.median(scenario, contender, figure));
+    return values.length === 0 ? undefined : Math.min(...values);
+  }
+
+  /** How much less often the least served caller was served than the most served one. */
   gap(scenario, contender) {
-    const samples = this.samples(scenario, contender);
-    const gaps = samples.map(({ leastServed, mostServed }) => 1 - leastServed / mostServed);
-    return samples.length === 0 ? undefined : median(gaps);
+    const share = this.median(scenario, contender, 'callerShare');
+    return share === undefined ? undefined : 1 - share;
   }
 }

@@ -4,7 +4,7 @@ import { growths } from './growth.mjs';
 import { handOver } from './hand-over.mjs';
 import { held } from './held.mjs';
 import { decorator, reEntry } from './local.mjs';
-import { loop32x1, loop4x8 } from './loops.mjs';
+import { loopScenarios } from './loops.mjs';
 import { leaseMemory, waiterMemory } from './memory.mjs';
 import { parallelScenario, uncontendedScenario } from './sequences.mjs';
 import { multis, redlocks } from './several.mjs';
@@ -18,8 +18,7 @@ export const scenarios = [
   fleet32x1,
   hold2ms,
   control,
-  loop4x8,
-  loop32x1,
+  ...loopScenarios,
   handOver,
   ...multis,
   ...redlocks,
