@@ -9,6 +9,7 @@ export default tseslint.config(
       'test/types/',
       'test/nest-11/',
       'test/package/*/',
+      'test/jvm/target/',
     ],
   },
   {

@@ -33,7 +33,7 @@ export default {
       displayName: 'nest-12',
       roots: ['<rootDir>/test', '<rootDir>/sample-app'],
       testMatch: ['**/*.spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/package/'],
+      testPathIgnorePatterns: ['<rootDir>/test/package/', '<rootDir>/test/jvm/'],
       moduleNameMapper: sourceNames,
     },
     {
@@ -45,6 +45,15 @@ export default {
         ...sourceNames,
         '^@nestjs/([^/]+)(.*)$': '<rootDir>/test/nest-11/node_modules/@nestjs/$1$2',
       },
+    },
+    {
+      ...common,
+      displayName: 'jvm',
+      roots: ['<rootDir>/test/jvm'],
+      testMatch: ['**/*.spec.ts'],
+      moduleNameMapper: sourceNames,
+      // Runs only where one of these is to be run.
+      globalSetup: '<rootDir>/test/jvm/build.mjs',
     },
   ],
 };

@@ -1,6 +1,7 @@
 // One process that takes locks with the built package, at the word of its parent; see worker.ts.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 
 /** ms on a clock that all processes of this machine share, and that nobody sets. */
 const now = () => Number(process.hrtime.bigint()) / 1e6;
@@ -78,6 +79,26 @@ const methods = {
       }
     }
     return records;
+  },
+  /** Callers that come back at once, for `time` ms. Each counts up by reading and writing: two at a time lose a count. */
+  countUp: async (name, counter, time, callers) => {
+    const redis = new Redis(url);
+    const end = now() + time;
+    const caller = async () => {
+      const turns = [];
+      for (let asked = now(); asked < end; asked = now()) {
+        const lease = await acquire(name);
+        const granted = now();
+        await redis.set(counter, Number(await redis.get(counter)) + 1);
+        const released = now();
+        await lease.release();
+        turns.push([asked, granted, released]);
+      }
+      return turns;
+    };
+    const turns = await Promise.all(Array.from({ length: callers }, caller));
+    await redis.quit();
+    return turns;
   },
   /** Where a preload has made the wall clock adjustable. */
   stepClock: (ms) => globalThis.stepClock(ms),

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { LockLostError, type LockService } from '../../lib/index.js';
+import { now } from '../scenarios/history.js';
+import { until } from '../scenarios/until.js';
+import { describeOnJvm } from './describe-jvm.js';
+import type { Jvm } from './jvm.js';
+import { Stage } from './stage.js';
+
+/** ms */
+const LEASE = 30_000;
+const SOON = LEASE / 6;
+
+describeOnJvm('Redisson on a JVM and this package: a lock is taken away from the other', () => {
+  const stage = new Stage();
+  let jvm: Jvm;
+  let locks: LockService;
+
+  beforeAll(async () => {
+    const { url } = await stage.open();
+    jvm = await stage.jvm();
+    locks = stage.service({ connection: url, keyPrefix: '', leaseTime: LEASE, waitTime: LEASE });
+  });
+
+  afterAll(() => stage.end());
+
+  it('forceUnlock frees a lock of this package, and wakes those who wait on either side', async () => {
+    const java = jvm.thread('main');
+    await locks.acquire('forced there');
+    const thread = jvm.thread('waits').lock('forced there');
+    await stage.listeners('forced there');
+    const forced = now();
+    expect(await java.forceUnlock('forced there')).toBe(true);
+    expect((await thread) - forced).toBeLessThan(SOON);
+    expect(await java.forceUnlock('forced there')).toBe(true);
+    expect(await java.forceUnlock('forced there')).toBe(false);
+
+    await locks.acquire('forced there');
+    const waiter = stage.service({ connection: (await stage.open()).url, keyPrefix: '', waitTime: LEASE });
+    const lease = waiter.acquire('forced there');
+    await stage.listeners('forced there');
+    const again = now();
+    expect(await java.forceUnlock('forced there')).toBe(true);
+    await (await lease).release();
+    expect(now() - again).toBeLessThan(SOON);
+  });
+
+  it.each([
+    ['renewed', true],
+    ['fixed', false],
+  ])('the holder of a %s lease learns of a forceUnlock within a third of it', async (title, renew) => {
+    const leaseTime = 6_000;
+    const lease = await locks.acquire(`told: ${title}`, { leaseTime, renew });
+    const forced = now();
+    expect(await jvm.thread('main').forceUnlock(`told: ${title}`)).toBe(true);
+    await until(() => lease.signal.aborted);
+    // A third, and as much again for a busy machine; the lease itself would have gone on.
+    expect(now() - forced).toBeLessThan((2 * leaseTime) / 3);
+    expect(lease.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lease.signal.reason).not.toMatchObject({ reason: 'expired' });
+    expect(lease.held).toBe(false);
+  });
+
+  it('a release after a forceUnlock takes nothing from the thread that has the lock now', async () => {
+    const java = jvm.thread('main');
+    const lease = await locks.acquire('taken over');
+    await java.forceUnlock('taken over');
+    await java.lock('taken over');
+    await lease.release();
+    expect(await java.isHeld('taken over')).toBe(true);
+    await java.unlock('taken over');
+  });
+
+  it('forceRelease takes a lock from a thread, which cannot unlock it any more, and wakes those who wait', async () => {
+    const java = jvm.thread('main');
+    await java.lock('forced here');
+    const thread = jvm.thread('waits').lock('forced here');
+    await stage.listeners('forced here');
+    const forced = now();
+    expect(await locks.forceRelease('forced here')).toBe(true);
+    expect((await thread) - forced).toBeLessThan(SOON);
+    expect(await java.isHeld('forced here')).toBe(false);
+    await expect(java.unlock('forced here')).rejects.toThrow('IllegalMonitorStateException');
+    expect(await jvm.thread('waits').isHeld('forced here')).toBe(true);
+    await jvm.thread('waits').unlock('forced here');
+  });
+});
