@@ -1,4 +1,5 @@
-// Compiles the worker with Maven, once for each state of its sources: before the `jvm` project of Jest, or by hand.
+// Compiles the worker with Maven, once for each state of its sources: before the `jvm` project of Jest, for the benchmark,
+// or by hand.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,8 +11,8 @@ const STAMP = join(DIRECTORY, 'target', 'sources.sha256');
 /** ms. Maven itself waits for a registry that does not answer for half an hour. */
 const PATIENCE = 240_000;
 
-/** @returns why these tests cannot run on this machine; an empty text where they can */
-function build() {
+/** @returns why the worker cannot run on this machine; an empty text where it can */
+export function build() {
   const missing = ['java', 'mvn'].filter((program) => !runs(program));
   if (missing.length > 0) return `no ${missing.join(' and ')} on this machine`;
   const sources = hashOfSources();
