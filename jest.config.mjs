@@ -26,7 +26,7 @@ export default {
   // wait most of the time.
   maxWorkers: 5,
   testTimeout: 30_000,
-  globalSetup: '<rootDir>/test/support/provide-redis.mjs',
+  globalSetup: '<rootDir>/test/support/before-all.mjs',
   projects: [
     {
       ...common,

@@ -12,7 +12,8 @@ export async function runProgram(
   source: string,
   { env = {}, patience = 15_000 }: { env?: Record<string, string>; patience?: number } = {},
 ): Promise<string> {
-  const imports = `import 'reflect-metadata'; import { LockService } from 'nestjs-distributed-lock';`;
+  const from = process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock';
+  const imports = `import 'reflect-metadata'; import { LockService } from '${from}';`;
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '--eval', `${imports}\n${source}`],

@@ -6,7 +6,9 @@ import { Redis } from 'ioredis';
 /** ms on a clock that all processes of this machine share, and that nobody sets. */
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
-const [{ url, options, build = 'nestjs-distributed-lock' }] = await new Promise((resolve) =>
+const PACKAGE = process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock';
+
+const [{ url, options, build = PACKAGE }] = await new Promise((resolve) =>
   process.once('message', (...given) => resolve(given)),
 );
 const { LockService } = await import(build);

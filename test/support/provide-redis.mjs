@@ -7,10 +7,10 @@ const INSTALL = {
 };
 
 /**
- * Runs once before all test files. Many of them need a Redis process that they can kill, so where there is no program
- * and the package manager may be asked, one is installed. If that fails, the tests say what they lack.
+ * Many test files need a Redis process that they can kill, so where there is no program and the package manager may be
+ * asked, one is installed. If that fails, the tests say what they lack.
  */
-export default function provideRedis() {
+export function provideRedis() {
   const { REDIS_URL, LOCK_TEST_REDIS } = process.env;
   if (REDIS_URL !== undefined || LOCK_TEST_REDIS === 'container') return;
   if (process.getuid?.() !== 0 || isOnPath('redis-server') || isOnPath('valkey-server')) return;

@@ -1,0 +1,8 @@
+import { bundlePackage } from './bundle-package.mjs';
+import { provideRedis } from './provide-redis.mjs';
+
+/** Runs once before all test files. */
+export default async function beforeAllFiles() {
+  provideRedis();
+  await bundlePackage();
+}
