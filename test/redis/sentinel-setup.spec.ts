@@ -6,6 +6,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { isLockUnavailableError, type LockEvent, type RedisConnection } from '../../lib/index.js';
 import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
 import { runProgram } from '../scenarios/program.js';
 import { SentinelDeployment } from '../support/sentinel.js';
 import { LogLines } from './log-lines.js';
@@ -107,6 +108,101 @@ describe.each(WAYS)('Sentinel by %s', (way, connect) => {
       if (way === 'options') expect(logs.lines[0]).not.toContain('Connection is closed');
     },
   );
+});
+
+const PASSWORD = 'pass-4711-word';
+
+/** Lets new connections to the sentinels in without a password, or refuses them. */
+async function sentinelsAsk(password: string | undefined, ports = deployment.ports): Promise<void> {
+  for (const port of ports) {
+    const sentinel = new Redis({ port, password: PASSWORD, protocol: 2, lazyConnect: true });
+    sentinel.on('error', () => undefined);
+    // Where `default` needs none, a password is no hindrance.
+    await sentinel.acl(
+      'SETUSER',
+      'default',
+      ...(password === undefined ? ['nopass'] : ['resetpass', `>${password}`]),
+    );
+    sentinel.disconnect();
+  }
+}
+
+const REFUSED: [string, RegExp, RedisOptions, spoil: () => Promise<unknown>, mend: () => Promise<unknown>][] =
+  [
+    [
+      'the sentinels ask for a password',
+      /^Redis does not let this client in: .*sentinel.* NOAUTH/,
+      {},
+      () => sentinelsAsk(PASSWORD),
+      () => sentinelsAsk(undefined),
+    ],
+    [
+      'the sentinels refuse the password',
+      /^Redis does not let this client in: .*sentinel.* WRONGPASS/,
+      { sentinelUsername: 'nobody', sentinelPassword: PASSWORD },
+      async () => undefined,
+      async () => undefined,
+    ],
+    [
+      'the master asks for a password',
+      /^Redis does not let this client in: NOAUTH/,
+      {},
+      async () => (await deployment.master()).client().config('SET', 'requirepass', PASSWORD),
+      async () => (await deployment.master()).client().config('SET', 'requirepass', ''),
+    ],
+    [
+      'the master refuses the password',
+      /^Redis does not let this client in: WRONGPASS/,
+      { username: 'nobody', password: PASSWORD },
+      async () => undefined,
+      async () => undefined,
+    ],
+  ];
+
+describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
+  it.each(REFUSED)(
+    '%s: a lock is refused at once and for good',
+    async (_case, reason, options, spoil, mend) => {
+      await spoil();
+      try {
+        const locks = cast.service({
+          connection: connect({ ...deployment.connection, ...options }),
+          leaseTime: 6_000,
+        });
+        const asked = performance.now();
+        const error: unknown = await locks
+          .acquire('key', { waitTime: 20_000 })
+          .catch((thrown: unknown) => thrown);
+        expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true, effect: 'refused' });
+        expect(performance.now() - asked).toBeLessThan(15_000);
+        expect((error as Error).cause).toMatchObject({ message: expect.stringMatching(reason) });
+        await mend();
+        if (Object.keys(options).length > 0) return;
+        await until(async () => (await locks.health()).status === 'up');
+        await (await locks.acquire('key')).release();
+      } finally {
+        await mend();
+      }
+    },
+  );
+
+  it('one sentinel that asks for a password, beside dead ones that may come back, is waited for', async () => {
+    const [first = 0] = deployment.ports;
+    await sentinelsAsk(PASSWORD, [first]);
+    try {
+      const sentinels = [
+        { host: '127.0.0.1', port: first },
+        { host: '127.0.0.1', port: await deadPort() },
+      ];
+      const locks = cast.service({ connection: connect({ name: 'locks', sentinels }), leaseTime: 6_000 });
+      const error: unknown = await locks
+        .acquire('key', { waitTime: 1_500 })
+        .catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
+    } finally {
+      await sentinelsAsk(undefined, [first]);
+    }
+  });
 });
 
 describe('One dead sentinel among live ones', () => {

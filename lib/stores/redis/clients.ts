@@ -68,6 +68,8 @@ export function clusterClient(
     clusterRetryStrategy: retryStrategy,
     // A node that is lost is found again, or replaced, by looking at the slots.
     clusterNodeRetryStrategy: null,
+    // CLUSTER INFO is no question of locks: a cluster that is down says so to each command.
+    enableReadyCheck: false,
     enableOfflineQueue: false,
     lazyConnect: true,
   });

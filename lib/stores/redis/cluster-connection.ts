@@ -6,7 +6,7 @@ import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import { RedisConnection } from './connection.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
-import { isPermanent, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
+import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
 import { codeOf } from './replies.js';
 import type { Script } from './script.js';
 import { slotOf } from './slots.js';
@@ -51,6 +51,9 @@ export class ClusterConnection implements Deployment {
     });
     this.state = state;
     const listeners = {
+      connect: () => {
+        if (client.options.enableReadyCheck === true) this.lookAtReadyCheck();
+      },
       ready: () => {
         state.settle();
         state.set(true);
@@ -251,6 +254,13 @@ export class ClusterConnection implements Deployment {
 
   private masters(): Set<string> {
     return new Set(this.client.slots.flatMap(([master]) => master ?? []));
+  }
+
+  /** A client of the application's, which asks the same before it becomes ready, and does not tell of a refusal. */
+  private lookAtReadyCheck(): void {
+    within(this.commandTimeout, () => this.client.cluster('INFO')).catch((error: unknown) => {
+      if (isWithheld(error) && this.client.status !== 'ready') this.state.failed(error);
+    });
   }
 
   /** The client takes the place of a key in when it is redirected itself. */

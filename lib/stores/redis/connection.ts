@@ -5,9 +5,10 @@ import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
 import { withCommand } from './command-refused.js';
-import { lacksEvalsha, NotConnected, replyCode, TakenBack } from './redis-errors.js';
+import { isWithheld, lacksEvalsha, NotConnected, replyCode, TakenBack } from './redis-errors.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
+import { SentinelRound } from './sentinel-round.js';
 
 /** How a cluster sends a command to one of its nodes. */
 interface Sending {
@@ -27,9 +28,6 @@ const PIECE = 16;
 
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
-
-/** How ioredis tells that a sentinel is well, and does not watch such a master. */
-const UNKNOWN_MASTER = /invalid reply: null|No such master with that name/;
 
 /** In these a client has nothing to wait for. */
 const SETTLED = new Set(['ready', 'end']);
@@ -57,8 +55,7 @@ export class RedisConnection implements Deployment {
   private gathered = 0;
   private revival: NodeJS.Timeout | undefined;
   private readonly database: SelectedDatabase;
-  /** What the last sentinel has answered that could not name the master. */
-  private sentinelError: unknown;
+  private readonly sentinels = new SentinelRound();
   private readonly stopListening: () => void;
 
   constructor(
@@ -72,6 +69,7 @@ export class RedisConnection implements Deployment {
     this.database = new SelectedDatabase(client, commandTimeout);
     const listeners = {
       ready: () => {
+        this.sentinels.succeeded();
         state.settle();
         this.select().catch(() => undefined); // the next command asks again
       },
@@ -91,13 +89,14 @@ export class RedisConnection implements Deployment {
         this.revive();
       },
       error: (error: unknown) => {
+        if (owned && this.goesOnWithoutInfo(error)) return;
         if (client.status !== 'ready' && !this.database.isOwnBusiness(error))
           state.failed(this.reasonOf(error));
         // While a client asks the sentinels in turn, round after round, no connection of it is ever closed.
         if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
       },
       sentinelError: (error: unknown) => {
-        this.sentinelError = error;
+        this.sentinels.heard(error);
       },
     };
     this.stopListening = listen(client, listeners, owned);
@@ -248,13 +247,22 @@ export class RedisConnection implements Deployment {
     if (!this.database.certain) await within(Math.max(1, until - performance.now()), () => this.select());
   }
 
-  /** The error after a round of all sentinels does not say why. */
   private reasonOf(error: unknown): unknown {
-    const { sentinelError: told } = this;
-    this.sentinelError = undefined;
-    if (this.client.status !== 'connecting' || !(told instanceof Error)) return error;
-    if (!UNKNOWN_MASTER.test(told.message)) return told;
-    return new Error('no sentinel knows a master of this name', { cause: told });
+    if (this.client.status === 'connecting') return this.sentinels.failed() ?? error;
+    this.sentinels.succeeded();
+    return error;
+  }
+
+  /**
+   * ioredis asks for INFO before it becomes ready, and without the command it would never be. The next connection does not
+   * ask. Where the user may not send it, ioredis goes on by itself.
+   */
+  private goesOnWithoutInfo(error: unknown): boolean {
+    const { client } = this;
+    const asked = (error as { command?: { name?: unknown } }).command?.name === 'info';
+    if (client.status === 'ready' || !asked || !isWithheld(error)) return false;
+    client.options.enableReadyCheck = false;
+    return true;
   }
 
   /** To be on the wrong database is no better than to be nowhere. */

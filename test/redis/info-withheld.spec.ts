@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
+import type { LockService, RedisConnection } from '../../lib/index.js';
+import { Cast } from '../scenarios/cast.js';
+import { until } from '../scenarios/until.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+
+const cast = new Cast();
+
+beforeEach(() => {
+  // ioredis says that it goes on without.
+  jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await cast.end();
+});
+
+/** From one service to another, with a message, and then what health knows. */
+async function used(one: LockService, two: LockService): Promise<void> {
+  for (const lockOf of [
+    (locks: LockService) => locks.getLock('plain'),
+    (locks: LockService) => locks.getFairLock('fair'),
+  ]) {
+    const lease = await lockOf(one).acquire();
+    const waiting = lockOf(two).acquire();
+    await until(async () => {
+      const state = await one.inspect(lease.name);
+      return (state?.waiters.processes ?? 0) + (state?.queue.length ?? 0) > 0;
+    });
+    await lease.release();
+    await (await waiting).release();
+  }
+  const { status, nodes } = await two.health();
+  expect(status).toBe('up');
+  for (const node of nodes)
+    expect(node).toMatchObject({ role: undefined, version: undefined, error: undefined });
+}
+
+const WITHOUT_INFO: [string, string[], string | undefined][] = [
+  ['forbidden', [], '-info'],
+  ['renamed away', ['--rename-command', 'INFO', 'hidden-info'], undefined],
+];
+
+describe.each(WITHOUT_INFO)('Where INFO is %s', (_, args, rule) => {
+  it('locks work, and health knows less', async () => {
+    const server = await cast.server({ args });
+    if (rule !== undefined) await server.client().acl('SETUSER', 'default', rule);
+    const [one, two] = [0, 1].map(() => cast.service({ connection: server.url, leaseTime: 6_000 }));
+    await used(one!, two!);
+  });
+});
+
+/** What an acquisition is refused with: at once, and for good. */
+async function refusal(connection: RedisConnection): Promise<string> {
+  const locks = cast.service({ connection, leaseTime: 6_000 });
+  const asked = performance.now();
+  const error: unknown = await locks.acquire('key', { waitTime: 20_000 }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true });
+  expect(performance.now() - asked).toBeLessThan(15_000);
+  return ((error as Error).cause as Error).message;
+}
+
+/** The client of an application: for TypeScript the versions are classes of their own. */
+function ownClient(made: object): Redis & Cluster {
+  const own = made as Redis & Cluster;
+  own.on('error', () => undefined);
+  cast.add(() => {
+    own.disconnect();
+  });
+  return own;
+}
+
+it('A client of the application that insists on INFO is refused at once, by the name of the command', async () => {
+  const server = await cast.server({ args: ['--rename-command', 'INFO', 'hidden-info'] });
+  for (const Client of [Redis, Redis5 as unknown as typeof Redis]) {
+    expect(await refusal(ownClient(new Client(server.url)))).toMatch(/unknown command 'info'/i);
+    const ready = [0, 1].map(() => {
+      const connection = ownClient(new Client(server.url, { enableReadyCheck: false }));
+      return cast.service({ connection, leaseTime: 6_000 });
+    });
+    await used(ready[0]!, ready[1]!);
+  }
+});
+
+it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client that insists on them is refused by name', async () => {
+  const cluster = await RedisCluster.start();
+  cast.add(() => cluster.stop());
+  for (const server of cluster.servers)
+    await server.client().acl('SETUSER', 'default', '-info', '-cluster|info');
+  const [one, two] = [0, 1].map(() =>
+    cast.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 }),
+  );
+  await used(one!, two!);
+
+  for (const Client of [Cluster, Cluster5]) {
+    const insisting = ownClient(new Client(cluster.addresses));
+    expect(await refusal(insisting)).toMatch(/NOPERM.*cluster\|info/);
+    const connection = ownClient(new Client(cluster.addresses, { enableReadyCheck: false }));
+    await (await cast.service({ connection, leaseTime: 6_000 }).acquire('key')).release();
+    for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '+cluster|info');
+    const locks = cast.service({ connection: insisting, leaseTime: 6_000 });
+    await until(async () => (await locks.health()).status === 'up');
+    await (await locks.acquire('key')).release();
+    for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '-cluster|info');
+  }
+});
