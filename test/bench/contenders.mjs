@@ -41,9 +41,13 @@ const contenders = {
     options: { pollingInterval: POLL },
   },
   'node-redisson': { title: 'node-redisson', module: 'node-redisson' },
+  // The original, each process a JVM of its own; they take long to start, and much to tell apart from what they differ by.
+  redisson: { title: 'Redisson', runtime: 'jvm', rounds: 1, options: { kind: 'plain' } },
+  'redisson-fair': { title: 'Redisson, fair lock', runtime: 'jvm', rounds: 1, options: { kind: 'fair' } },
+  'redisson-spin': { title: 'Redisson, spin lock', runtime: 'jvm', rounds: 1, options: { kind: 'spin' } },
 };
 
-export const contenderOf = (id) => ({ id, options: {}, ...contenders[id] });
+export const contenderOf = (id) => ({ id, runtime: 'node', options: {}, ...contenders[id] });
 
 /** Those whose README tells how to wait, in their default form. */
 const PEERS = [
@@ -62,7 +66,9 @@ export const contended = [
   'no-handoff',
   ...PEERS.flatMap((id) => (`${id}-10ms` in contenders ? [id, `${id}-10ms`] : [id])),
 ];
+export const redissons = ['redisson', 'redisson-fair', 'redisson-spin'];
 /** What others have made, in whichever form. */
-export const isPeer = (id) => contended.includes(id) && contenderOf(id).module !== 'ours';
+export const isPeer = (id) =>
+  redissons.includes(id) || (contended.includes(id) && contenderOf(id).module !== 'ours');
 /** Peers of the budget for waiters, in all their forms. */
 export const waitingPeers = contended.filter((id) => /^(redlock|redis-semaphore|simple)/.test(id));

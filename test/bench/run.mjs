@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress';
+import { build } from '../jvm/build.mjs';
 import { contenderOf } from './contenders.mjs';
 import { Stage } from './harness/stage.mjs';
 import { scenarios } from './scenarios/index.mjs';
@@ -17,10 +18,12 @@ export async function run({ quick, only, rounds = quick ? 1 : undefined, silent 
       ({ id, contenders }) => contenders.length > 0 && (only?.some((part) => id.startsWith(part)) ?? true),
     );
   const bar = progressBar(chosen, silent);
+  const missing = missingIn(chosen.flatMap(({ contenders }) => contenders));
   const stage = await Stage.open();
   const results = {};
   try {
-    for (const scenario of chosen) results[scenario.id] = await perform(stage, scenario, { quick, bar });
+    for (const scenario of chosen)
+      results[scenario.id] = await perform(stage, scenario, { quick, bar, missing });
   } finally {
     bar.stop();
     await stage.close();
@@ -28,19 +31,32 @@ export async function run({ quick, only, rounds = quick ? 1 : undefined, silent 
   return results;
 }
 
+/** Why contenders of a runtime are left out on this machine. */
+function missingIn(contenders) {
+  if (!contenders.some((contender) => contenderOf(contender).runtime === 'jvm')) return {};
+  const reason = build();
+  return reason === '' ? {} : { jvm: `left out: ${reason}` };
+}
+
 /** Contenders in turn, each round beginning with another one. */
-async function perform(stage, scenario, { quick, bar }) {
+async function perform(stage, scenario, { quick, bar, missing }) {
   const { id, title, figures, growth = false, contenders } = scenario;
   const samples = Object.fromEntries(contenders.map((contender) => [contender, []]));
-  const out = {};
+  const out = Object.fromEntries(
+    contenders.flatMap((contender) => {
+      const reason = missing[contenderOf(contender).runtime];
+      return reason === undefined ? [] : [[contender, reason]];
+    }),
+  );
   const failed = {};
   for (let round = 0; round < scenario.rounds; round++) {
     const turn = round % contenders.length;
     for (const contender of [...contenders.slice(turn), ...contenders.slice(0, turn)]) {
       bar.increment(1, { at: `${id}: ${contenderOf(contender).title}` });
-      if (contender in out) continue;
+      const { module, rounds = Infinity } = contenderOf(contender);
+      if (contender in out || round >= rounds) continue;
       try {
-        if (scenario.renews || contenderOf(contender).module === 'ours') await stage.rehearse(contender);
+        if (scenario.renews || module === 'ours') await stage.rehearse(contender);
         const sample = await stage.perform(contender, scenario.stage, (cast) =>
           scenario.measure(cast, { quick }),
         );

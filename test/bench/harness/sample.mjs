@@ -20,7 +20,7 @@ export function sampleOf({ acts, counts, steps }, { counted = true } = {}) {
     subscribes: counts.calls.subscribe ?? 0,
     clientCpu: (total('cpu') * 1000) / acquisitions,
     serverCpu: (counts.serverCpu * 1000) / acquisitions,
-    violations: counted ? acquisitions - steps : undefined,
+    violations: counted && parts.every((part) => part.counted ?? true) ? acquisitions - steps : undefined,
     gaveUp: total('gaveUp'),
     unserved: total('unserved'),
     ...sharesOf(parts.flatMap(({ served }) => (served === undefined ? [] : [served]))),

@@ -5,12 +5,14 @@ import { contenderOf } from '../contenders.mjs';
 import { Counter } from './counter.mjs';
 import { Counts } from './counts.mjs';
 import { Fleet } from './fleet.mjs';
+import { JvmWorker } from './jvm-worker.mjs';
+import { NodeWorker } from './node-worker.mjs';
 import { Server } from './server.mjs';
 import { Wire } from './wire.mjs';
 
 /** Where contenders perform one after another: the same servers, the same processes. */
 export class Stage {
-  fleet = new Fleet();
+  fleets = { node: new Fleet(NodeWorker), jvm: new Fleet(JvmWorker) };
   servers = [];
   wires = new Map();
   rehearsed = new Set();
@@ -27,24 +29,25 @@ export class Stage {
 
   /** One contender in so many processes, from its connection to its end. */
   async perform(id, { processes = 1, nodes = 1, ttl = 10_000, fresh = false } = {}, act) {
-    const { module, options } = contenderOf(id);
-    if (fresh) await this.fleet.stop();
+    const { module, runtime, options } = contenderOf(id);
+    const fleet = this.fleets[runtime];
+    if (fresh) await fleet.stop();
     const servers = await this.serversFor(nodes);
-    const crew = this.fleet.crew(processes);
+    const crew = fleet.crew(processes);
     await Promise.all(servers.map(({ control }) => control.flushall()));
     const urls = servers.map(({ url }) => url);
     const open = { module, options: { urls, ttl, ...options }, counterFile: this.counterFile };
     let over = true;
     try {
       await Promise.all(crew.map((worker) => worker.call('open', open)));
-      const cast = new Cast(this, crew, servers, this.wireOf(id));
+      const cast = new Cast(this, fleet, crew, servers, this.wireOf(id));
       const sample = await act(cast);
       over = fresh || sample.unserved > 0;
       if (!over) await Promise.all(crew.map((worker) => worker.call('close')));
       return sample;
     } finally {
       // Whoever still waits or holds would go on under the next contender.
-      if (over) await this.fleet.stop();
+      if (over) await fleet.stop();
     }
   }
 
@@ -61,7 +64,7 @@ export class Stage {
   }
 
   async close() {
-    await this.fleet.stop();
+    await Promise.all(Object.values(this.fleets).map((fleet) => fleet.stop()));
     await Promise.all(this.servers.map((server) => server.stop()));
     this.counter.close();
     await rm(this.directory, { recursive: true });
@@ -79,8 +82,9 @@ export class Stage {
 }
 
 class Cast {
-  constructor(stage, crew, servers, wire) {
+  constructor(stage, fleet, crew, servers, wire) {
     this.stage = stage;
+    this.fleet = fleet;
     this.crew = crew;
     this.servers = servers;
     this.wire = wire;
@@ -89,7 +93,7 @@ class Cast {
 
   /** What every process came back with. */
   async play(work, params) {
-    return await this.stage.fleet.play(this.crew, work, params);
+    return await this.fleet.play(this.crew, work, params);
   }
 
   /** Scripts loaded, code compiled, subscriptions standing; and it shows which commands are sent. */

@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 /** `+1795192936.746327 [0 lua] "SET" …` or `[0 127.0.0.1:35716]` */
 const LINE = /^\+[\d.]+ \[\d+ (\S+)\] "([^"]*)"/;
 const MARK = 'echo';
-/** What clients send now and then to keep their connections. */
-const UPKEEP = new Set(['ping', 'hello', 'client', 'subscribe', 'unsubscribe', 'auth', 'select']);
+/** What clients send now and then to keep their connections and their scripts. */
+const UPKEEP = new Set(['ping', 'hello', 'client', 'subscribe', 'unsubscribe', 'auth', 'select', 'script']);
 
 /** Which commands a contender sends, and which its scripts run, as MONITOR sees it. */
 export class Wire {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
@@ -16,5 +16,22 @@ export function machine() {
       `This package runs on ioredis ${ours}, its peers on ${dependencies.ioredis}: make them the same`,
     );
   }
-  return { cores: availableParallelism(), redis, node: process.versions.node, libraries: dependencies };
+  return {
+    cores: availableParallelism(),
+    redis,
+    node: process.versions.node,
+    java: java(),
+    libraries: { ...dependencies, Redisson: redisson() },
+  };
 }
+
+/** undefined where there is none, and Redisson was not measured */
+function java() {
+  const { stderr } = spawnSync('java', ['-version'], { encoding: 'utf8' });
+  return /"([\d._]+)"/.exec(stderr ?? '')?.[1];
+}
+
+const redisson = () =>
+  /<artifactId>redisson<\/artifactId>\s*<version>([^<]+)</.exec(
+    readFileSync(new URL('../../jvm/pom.xml', import.meta.url), 'utf8'),
+  )?.[1];

@@ -13,8 +13,11 @@ const rounded = (value) =>
   number(value, Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : Math.abs(value) >= 10 ? 1 : 2);
 const times = (value) => `${some(value)} ×`;
 
-const machineOf = ({ machine: { cores, redis, node } }) =>
-  `${cores} cores, Redis ${redis}, Node ${node.split('.')[0]}`;
+const machineOf = ({ machine: { cores, redis, node, java } }) =>
+  [
+    `${cores} cores, Redis ${redis}, Node ${node.split('.')[0]}`,
+    ...(java ? [`Java ${java.split('.')[0]}`] : []),
+  ].join(', ');
 const roundsOf = ({ results }) =>
   Math.max(
     ...Object.values(results).flatMap(({ samples }) => Object.values(samples).map(({ length }) => length)),
@@ -35,6 +38,8 @@ export function benchmarksPage(record) {
     'Violations are steps lost by a counter that nothing guards but the lock. *Gave up* are those whose library stopped ' +
       'trying; *unserved* are those who still waited after 10 s. *Least* and *most served* are the processes, then the ' +
       'callers, that had the fewest and the most turns of the same time.',
+    'Redisson is the one for Java, on JVMs that have run warm, one connection pool in each; it counts nothing, so that its ' +
+      'violations are not known.',
     `Versions: ${libraries.map(([name, version]) => `${name} ${version}`).join(', ')}.`,
     '![Acquisitions per second](benchmark.svg)',
     ...shown.flatMap((result) => [`## ${result.title}`, markdown(rowsOf(result))]),
@@ -130,7 +135,7 @@ export function values(record) {
         'least / most served process',
       ],
       ...loopScenarios.flatMap(({ id, shape }) =>
-        ['ours', 'fair', 'redis-semaphore'].map((contender) => [
+        ['ours', 'fair', 'redis-semaphore', 'redisson'].map((contender) => [
           shape,
           contenderOf(contender).title,
           ...['throughput', 'commands', 'p99', 'max', 'processShare'].map((figure) =>

@@ -4,13 +4,13 @@ import { summary } from './statistics.mjs';
 
 /** Everything that was measured, for the terminal. */
 export function tables({ machine, results }, checks) {
-  const { cores, redis, node } = machine;
+  const { cores, redis, node, java = 'none' } = machine;
   const parts = Object.values(results)
     .filter(({ growth }) => !growth)
     .map((result) => `${result.title}\n${plain(rowsOf(result))}`);
   const growths = Object.values(results).filter(({ growth }) => growth).length;
   return [
-    `${cores} cores, Redis ${redis}, Node ${node}. Medians, and least–most of the rounds.`,
+    `${cores} cores, Redis ${redis}, Node ${node}, Java ${java}. Medians, and least–most of the rounds.`,
     ...parts,
     ...(growths > 0 ? [`How cost grows: ${growths} steps, see the JSON.`] : []),
     plain([

@@ -1,7 +1,8 @@
+import { redissons } from '../contenders.mjs';
 import { sampleOf } from '../harness/sample.mjs';
 
 /** Compared in every shape; a library that polls does so every 10 ms. */
-const CONTENDERS = ['ours', 'fair', 'redis-semaphore', 'redlock-10ms'];
+const CONTENDERS = ['ours', 'fair', 'redis-semaphore', 'redlock-10ms', ...redissons];
 /** Compared in two shapes only: each contender takes three seconds a round. */
 const OTHERS = ['no-handoff', 'redlock-universal-lean-10ms', 'simple-redis-mutex-10ms'];
 
