@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { now } from '../scenarios/history.js';
 import type { RedisServer } from '../support/redis-server.js';
+import type { Worker } from '../support/worker.js';
 import { describeOnJvm } from './describe-jvm.js';
 import { Stage } from './stage.js';
 
@@ -8,13 +10,22 @@ import { Stage } from './stage.js';
 const LEASE = 2_400;
 /** How long after its end a waiter of a busy machine may take to notice, ms. */
 const LATE = 5_000;
+/** What a waiter that was granted the lock has of it before its process has said a word, ms. */
+const CLAIM = 1_000;
 
-describeOnJvm('Redisson on a JVM and this package: a holder of one crashes', () => {
+interface Held {
+  granted: number;
+  released: number;
+}
+
+describeOnJvm('Redisson on a JVM and this package: a process of one crashes', () => {
   const stage = new Stage();
   let server: RedisServer;
+  let nodes: Worker[];
 
   beforeAll(async () => {
     server = await stage.open();
+    nodes = await Promise.all(Array.from({ length: 3 }, () => stage.node()));
   });
 
   afterAll(() => stage.end());
@@ -25,10 +36,10 @@ describeOnJvm('Redisson on a JVM and this package: a holder of one crashes', () 
     return asked + (await server.client().pttl(name)) - 1;
   }
 
-  it('a JVM: a Node process gets the lock after the lease, and not before', async () => {
-    const [jvm, node] = await Promise.all([stage.jvm(LEASE), stage.node()]);
+  it('a JVM that holds: a Node process gets the lock after the lease, and not before', async () => {
+    const jvm = await stage.jvm(LEASE);
     await jvm.thread('main').lock('crashed jvm');
-    const waiter = node.call<{ granted: number }>('holdFor', 'crashed jvm', {}, 0);
+    const waiter = nodes[0]!.call<Held>('holdFor', 'crashed jvm', {}, 0);
     await stage.listeners('crashed jvm');
     const end = await endOf('crashed jvm');
     await jvm.kill();
@@ -38,26 +49,10 @@ describeOnJvm('Redisson on a JVM and this package: a holder of one crashes', () 
     expect(granted).toBeLessThan(latest);
   });
 
-  it('a Node process: a thread gets the lock after the lease, and not before', async () => {
-    const [jvm, node] = await Promise.all([stage.jvm(LEASE), stage.node({ leaseTime: LEASE })]);
-    await node.call('acquire', 'crashed node');
-    const waiter = jvm.thread('main').lock('crashed node');
-    await stage.listeners('crashed node');
-    const end = await endOf('crashed node');
-    await node.kill();
-    const latest = now() + LEASE + LATE;
-    const granted = await waiter;
-    expect(granted).toBeGreaterThanOrEqual(end);
-    expect(granted).toBeLessThan(latest);
-  });
-
-  it('a JVM with four Node processes in line: one after another they get the lock after the lease', async () => {
+  it('a JVM that holds, with three Node processes in line: one after another they get the lock after the lease', async () => {
     const jvm = await stage.jvm(LEASE);
-    const nodes = await Promise.all(Array.from({ length: 4 }, () => stage.node()));
     await jvm.thread('main').lock('crashed before a line');
-    const line = nodes.map((node) =>
-      node.call<{ granted: number; released: number }>('holdFor', 'crashed before a line', {}, 20),
-    );
+    const line = nodes.map((node) => node.call<Held>('holdFor', 'crashed before a line', {}, 20));
     await stage.listeners('crashed before a line', nodes.length);
     const end = await endOf('crashed before a line');
     await jvm.kill();
@@ -72,14 +67,51 @@ describeOnJvm('Redisson on a JVM and this package: a holder of one crashes', () 
   });
 
   it('a JVM that waits: its place, if it had one, keeps nobody away', async () => {
-    const [jvm, holder, next] = await Promise.all([stage.jvm(LEASE), stage.node(), stage.node()]);
-    const { id } = await holder.call<{ id: number }>('acquire', 'crashed waiter');
+    const jvm = await stage.jvm(LEASE);
+    const { id } = await nodes[0]!.call<{ id: number }>('acquire', 'crashed waiter');
     const crashed = expect(jvm.thread('main').lock('crashed waiter')).rejects.toThrow('has ended');
     await stage.listeners('crashed waiter');
-    const waiter = next.call<{ granted: number }>('holdFor', 'crashed waiter', {}, 0);
+    const waiter = nodes[1]!.call<Held>('holdFor', 'crashed waiter', {}, 0);
     await Promise.all([crashed, jvm.kill()]);
     const released = now();
-    await holder.call('release', id);
+    await nodes[0]!.call('release', id);
     expect((await waiter).granted - released).toBeLessThan(LATE);
+  });
+
+  it('a Node process that holds: a thread gets the lock after the lease, and not before', async () => {
+    const [jvm, node] = await Promise.all([stage.jvm(), stage.node({ leaseTime: LEASE })]);
+    await node.call('acquire', 'crashed node');
+    const waiter = jvm.thread('main').lock('crashed node');
+    await stage.listeners('crashed node');
+    const end = await endOf('crashed node');
+    await node.kill();
+    const latest = now() + LEASE + LATE;
+    const granted = await waiter;
+    expect(granted).toBeGreaterThanOrEqual(end);
+    expect(granted).toBeLessThan(latest);
+  });
+
+  it.each([
+    ['has crashed', async (node: Worker) => node.kill()],
+    [
+      'is stopped',
+      async (node: Worker) => {
+        node.freeze();
+      },
+    ],
+  ])('a Node process that waits %s: a thread gets the lock soon after the release', async (state, strike) => {
+    const name = `waiter ${state}`;
+    const [jvm, waiter] = await Promise.all([stage.jvm(), stage.node()]);
+    const { id } = await nodes[0]!.call<{ id: number }>('acquire', name);
+    void waiter.call('acquire', name);
+    const thread = jvm.thread('main').lock(name);
+    await stage.listeners(name);
+    await sleep(2 * CLAIM);
+    await strike(waiter);
+    const released = now();
+    await nodes[0]!.call('release', id);
+    const granted = await thread;
+    await waiter.kill();
+    expect(granted - released).toBeLessThan(CLAIM + LATE);
   });
 });

@@ -36,7 +36,7 @@ describeOnJvm('Redisson on JVMs and Node processes in one loop', () => {
 
   afterAll(() => stage.end());
 
-  /** All at once; what each process got. Fails where two have had the lock at the same time. */
+  /** All at once; what each process got. Fails where two had the lock at the same time, or lost a count. */
   async function loop({
     name,
     jvms,
@@ -53,6 +53,7 @@ describeOnJvm('Redisson on JVMs and Node processes in one loop', () => {
     expect(Number(await server.client().get(counter))).toBe(turnsOf(processes).length);
     expect(await server.client().exists(name)).toBe(0);
     const shares = sharesOf(processes);
+    // By `JVM_REPORT=1 npm test -- test/jvm/loop`.
     if (process.env.JVM_REPORT !== undefined) console.table(shares.map((share) => ({ name, ...share })));
     return [shares.slice(0, jvms.length), shares.slice(jvms.length)];
   }
@@ -69,9 +70,8 @@ describeOnJvm('Redisson on JVMs and Node processes in one loop', () => {
     }
   });
 
-  it('four callers in each Node process: no lost count, and every process is served', async () => {
-    const shares = await loop({ name: 'crowded', jvms, threads: 2, callers: 4, time: 3 * SECOND });
-    for (const { turns } of shares.flat()) expect(turns).toBeGreaterThan(0);
+  it('four callers in each Node process: no lost count', async () => {
+    await loop({ name: 'crowded', jvms, threads: 2, callers: 4, time: 2 * SECOND });
   });
 
   it('a thread waits for a bounded time while four Node processes with four callers each go on', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -25,7 +26,7 @@ export class Stage extends Cast {
     return await this.worker({ url, service: { keyPrefix: '', waitTime: 20_000, ...service } });
   }
 
-  /** Waits until so many clients listen for the release of a lock, which is when a waiter has come to rest. */
+  /** Waits until so many clients listen for the release of a lock, and have come to rest. */
   async listeners(name: string, count = 1): Promise<void> {
     const client = (await this.open()).client();
     const channel = `redisson_lock__channel:${name.includes('{') ? name : `{${name}}`}`;
@@ -33,5 +34,7 @@ export class Stage extends Cast {
       const heard = [await client.pubsub('NUMSUB', channel), await client.pubsub('SHARDNUMSUB', channel)];
       return heard.reduce((sum, [, listening]) => sum + Number(listening), 0) >= count;
     }, 60_000);
+    // Who listens tries once more at first: what it is granted then, no message has told.
+    await sleep(300);
   }
 }
