@@ -69,9 +69,12 @@ export class JvmWorker {
   }
 
   async stop() {
-    if (this.ended || this.child === undefined) return;
-    const exit = once(this.child, 'exit');
-    this.child.kill('SIGKILL');
+    const { child, ended } = this;
+    // One that has not begun to start yet does not.
+    this.ended = true;
+    if (ended || child === undefined) return;
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL');
     await exit;
   }
 
@@ -83,6 +86,7 @@ export class JvmWorker {
   }
 
   async start(url, watchdog) {
+    if (this.ended) throw new Error('The JVM is not wanted any more');
     const child = spawn('java', [...FLAGS, '-cp', CLASSES.join(':'), 'locks.Worker', url, String(watchdog)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -93,9 +97,11 @@ export class JvmWorker {
       this.ended = true;
       this.calls.end('The JVM has ended');
     });
+    // Its exit says that it has ended.
+    child.stdin.on('error', () => undefined);
     const lines = createInterface({ input: child.stdout });
-    const ready = once(lines, 'line');
-    await Promise.race([ready, once(child, 'exit')]);
+    await Promise.race([once(lines, 'line'), once(child, 'exit')]);
+    if (this.ended) throw new Error(`The JVM did not start: exit code ${child.exitCode}`);
     lines.on('line', (line) => this.settle(line));
     for (const kind of KINDS) await this.ask('loop', kind, `warm-up:${child.pid}`, 2, 0, WARM_UP);
   }

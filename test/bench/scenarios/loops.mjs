@@ -8,7 +8,8 @@ const OTHERS = ['no-handoff', 'redlock-universal-lean-10ms', 'simple-redis-mutex
 
 const loops = (waiters, hold) =>
   async function measure(cast, { quick }) {
-    await cast.warmUp('loop', { name: 'warm', waiters, hold, time: 100 });
+    // Held for a while, so that all of them have waited.
+    await cast.warmUp('loop', { name: 'warm', waiters, hold: 2, time: 200 });
     const performance = await cast.measure(async () => [
       await cast.play('loop', { name: 'loop', waiters, hold, time: quick ? 1_000 : 3_000 }),
     ]);
