@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Electorate } from '../../lib/stores/quorum/electorate.js';
+import type { Member } from '../../lib/stores/quorum/member.js';
 import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
@@ -111,6 +112,43 @@ describe('a new quorum', () => {
     expect(looks).toBeGreaterThan(1);
   });
 
+  it('has no founder that has restarted since it was noted, while another process founds the quorum', async () => {
+    const members = scriptedMembers(3);
+    const [first, ...others] = members as [ScriptedMember, ...ScriptedMember[]];
+    // For one process the connection is lost without its knowledge.
+    let isConnected = true;
+    const { node, store, epoch, isDown } = first;
+    const seen: Member = {
+      ...{ node, store, epoch, isDown },
+      outage: (name) => first.outage(name),
+      identify: () => (isConnected ? first.identify() : Promise.reject(new Error('lost'))),
+      note: (text) => first.note(text),
+    };
+    const electorate = new Electorate([seen, ...others], LEASE);
+    // Its notes to the others arrive late, when the first has restarted.
+    const deliveries = others.map((member) => {
+      const note = member.note.bind(member);
+      const delivery = new Promise<() => void>((isSent) => {
+        member.note = async (text) => {
+          await new Promise<void>((resolve) => {
+            isSent(resolve);
+          });
+          return await note(text);
+        };
+      });
+      return { delivery, noteAtOnce: () => (member.note = note) };
+    });
+    const votes = Promise.all(members.map((_, index) => electorate.mayVote(index)));
+    await pass(100);
+    expect(members.map(({ noted }) => noted)).toEqual([first.runId, undefined, undefined]);
+    first.restart();
+    isConnected = false;
+    for (const { noteAtOnce } of deliveries) noteAtOnce();
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual(all(members, true));
+    for (const { delivery } of deliveries) (await delivery)();
+    expect(await settle(votes)).toEqual([false, true, true]);
+  });
+
   it('keeps the founders of the process that was first, where two found it', async () => {
     const members = scriptedMembers(3);
     const second = members[1]!;
@@ -212,6 +250,96 @@ describe('a node that has restarted', () => {
       member.reconnect();
     }
     expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+});
+
+describe('a wall clock', () => {
+  /** For a process that has not known it before, and with no note. */
+  async function restart(member: ScriptedMember, forward: number): Promise<void> {
+    member.restart();
+    await pass(1_000);
+    member.setClock(forward);
+  }
+
+  /** This process's clock alone is off. */
+  function setOwnClock(ms: number, members: readonly ScriptedMember[]): void {
+    jest.setSystemTime(Date.now() + ms);
+    for (const member of members) member.clockOffset -= ms;
+  }
+
+  it('that is set forward makes no node older', async () => {
+    const members = scriptedMembers(3, OLD);
+    await restart(members[0]!, 2 * LEASE);
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(LEASE - 10_000);
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(10_000);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('that is set forward makes no node older where the one of this process is wrong in the same way', async () => {
+    const members = scriptedMembers(5, OLD);
+    await restart(members[0]!, 2 * LEASE);
+    setOwnClock(2 * LEASE, members);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([false, true, true, true, true]);
+  });
+
+  it('that is set forward makes no node older where those of most nodes are', async () => {
+    const members = scriptedMembers(3, OLD);
+    members[1]!.setClock(2 * LEASE);
+    await restart(members[0]!, 2 * LEASE);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([false, true, true]);
+  });
+
+  it('that is set forward makes no node older before the others have told the time', async () => {
+    const members = scriptedMembers(3, OLD);
+    await restart(members[0]!, 2 * LEASE);
+    setOwnClock(2 * LEASE, members);
+    for (const member of members.slice(1)) {
+      const identify = member.identify.bind(member);
+      member.identify = () => new Promise((resolve) => setTimeout(resolve, 500)).then(identify);
+    }
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual([false, true, true]);
+  });
+
+  it('that has always been ahead costs a node at most one lease', async () => {
+    const members = scriptedMembers(3, 10 * LEASE);
+    members[0]!.clockOffset = 10 * LEASE;
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual([false, true, true]);
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('that has always been ahead costs a node at most one lease also where it does not tell which run it is', async () => {
+    const members = scriptedMembers(3, 10 * LEASE);
+    members[0]!.runId = undefined;
+    members[0]!.clockOffset = 100 * LEASE;
+    const electorate = new Electorate(members, LEASE);
+    for (let n = 0; n < 6; n++) {
+      expect(await voters(electorate, members)).toEqual([false, true, true]);
+      await pass(LEASE / 15);
+    }
+    await pass(LEASE / 3);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('of this process that is behind does not make a new quorum of one in service', async () => {
+    const members = scriptedMembers(3, 3 * LEASE);
+    members[0]!.restart();
+    setOwnClock(-10 * LEASE, members);
+    const electorate = new Electorate(members, LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, false));
+    await pass(LEASE);
+    expect(await voters(electorate, members)).toEqual(all(members, true));
+  });
+
+  it('that is set back does not make a new quorum of one in service', async () => {
+    const members = scriptedMembers(3, 3 * LEASE);
+    members[0]!.restart();
+    for (const member of members.slice(1)) member.setClock(-10 * LEASE);
+    expect(await voters(new Electorate(members, LEASE), members)).toEqual(all(members, false));
   });
 });
 

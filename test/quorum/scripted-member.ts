@@ -14,6 +14,8 @@ export class ScriptedMember implements Member {
   runId: string | undefined = `run-${String(++runs)}`;
   noted: string | undefined;
   tellsUptime = true;
+  /** By how much its wall clock is ahead of this process's, ms. */
+  clockOffset = 0;
   private startedAt: number;
 
   constructor(
@@ -35,6 +37,12 @@ export class ScriptedMember implements Member {
     if (this.runId !== undefined) this.runId = `run-${String(++runs)}`;
   }
 
+  /** Its wall clock is set forward, or back, while it runs. */
+  setClock(ms: number): void {
+    this.clockOffset += ms;
+    this.startedAt -= ms;
+  }
+
   /** The connection is lost and comes back; the server has gone on. */
   reconnect(): void {
     this.epoch++;
@@ -43,7 +51,13 @@ export class ScriptedMember implements Member {
   identify(): Promise<Incarnation> {
     if (!this.reachable) return Promise.reject(new Error('out of reach'));
     const uptime = this.tellsUptime ? performance.now() - this.startedAt : undefined;
-    return Promise.resolve({ runId: this.runId, uptime, noted: this.noted });
+    const clock = Date.now() + this.clockOffset - performance.now();
+    return Promise.resolve({
+      runId: this.runId,
+      uptime,
+      clock: { least: clock, most: clock },
+      noted: this.noted,
+    });
   }
 
   note(text: string): Promise<boolean> {

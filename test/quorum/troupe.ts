@@ -10,10 +10,13 @@ export class Troupe extends Cast {
     super();
   }
 
-  static async of(count = 5): Promise<Troupe> {
+  /** @param env of the first server */
+  static async of(count = 5, env: Record<string, string> = {}): Promise<Troupe> {
     const starting: RedisServer[] = [];
     const troupe = new Troupe(starting);
-    const servers = await Promise.all(Array.from({ length: count }, () => troupe.server()));
+    const servers = await Promise.all(
+      Array.from({ length: count }, (_, n) => troupe.server(n === 0 ? { env } : {})),
+    );
     starting.push(...servers);
     return troupe;
   }

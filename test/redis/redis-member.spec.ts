@@ -55,7 +55,7 @@ describe('RedisMember', () => {
   it('knows nothing of a server that withholds INFO', async () => {
     const server = await cast.server();
     await server.client().call('ACL', 'SETUSER', 'default', '-info');
-    expect(await member(server.url).identify()).toEqual({
+    expect(await member(server.url).identify()).toMatchObject({
       runId: undefined,
       uptime: undefined,
       noted: undefined,
@@ -66,8 +66,20 @@ describe('RedisMember', () => {
     const one = member((await cast.server()).url);
     const connection = (one as unknown as { connection: { send: (command: unknown) => Promise<unknown> } })
       .connection;
-    const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, null];
+    const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, null, ['1000', '0']];
     connection.send = () => Promise.resolve(answers.shift());
-    expect(await one.identify()).toEqual({ runId: undefined, uptime: 99_000, noted: undefined });
+    expect(await one.identify()).toMatchObject({ runId: undefined, uptime: 99_000, noted: undefined });
+  });
+
+  it('reads the clock of a server, which is between the two', async () => {
+    const one = member((await cast.server()).url);
+    await one.identify();
+    const before = Date.now() - performance.now();
+    const { clock } = await one.identify();
+    const after = Date.now() - performance.now();
+    // The wall clock of this machine is the server's. It may be adjusted a little meanwhile, and counts whole ms.
+    expect(clock.least).toBeLessThanOrEqual(Math.max(before, after) + 5);
+    expect(clock.most).toBeGreaterThanOrEqual(Math.min(before, after) - 5);
+    expect(clock.most).toBeGreaterThanOrEqual(clock.least);
   });
 });

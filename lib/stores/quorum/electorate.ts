@@ -1,3 +1,4 @@
+import { aheadOf, type ClockReading } from './clocks.js';
 import { type Incarnation, type Member, quorumOf } from './member.js';
 
 /** What is known of a member's server. */
@@ -5,11 +6,24 @@ interface Standing {
   /** The connection over which it was learned. */
   readonly epoch: number;
   readonly runId: string | undefined;
-  /** When every lease that it may have forgotten has ended, on this process's monotonic clock. */
-  readonly votesFrom: number;
+  /** When this process first saw its present run, on the monotonic clock. */
+  readonly seenAt: number;
+  /** When that run began, by the member's word. */
+  readonly startedAt: number;
+  /** At that look, and this process's own one. */
+  readonly clock: ClockReading;
+  readonly ownClock: number;
+  /** The leases beyond the usual that had been asked for by then. */
+  readonly longLeases: LongLeases;
   noted: boolean;
   /** Its present run is its first in this quorum, so that there is nothing it could have forgotten. */
-  founder: boolean;
+  readonly founder: boolean;
+}
+
+/** Since when there are any, and until when. */
+interface LongLeases {
+  since: number;
+  until: number;
 }
 
 /** The note of a member that is no founder: no run has this id. */
@@ -24,7 +38,8 @@ const HEARING = 250;
 
 /**
  * Says whose vote counts. A node that has restarted may have forgotten a lock that is still held, so it votes again only
- * when every lease from before must have ended. Servers tell for how long they run.
+ * when every lease from before must have ended. Servers tell for how long they run, by their wall clocks; the time by which
+ * such a clock is ahead of the others does not count. After a lease it votes in any case: this process has seen that itself.
  *
  * The nodes of a new quorum are young, too, and have nothing to forget. A process founds the quorum when it has looked at
  * every member twice, one round after the other, and each was young and bore no note. It leaves a note with the run id
@@ -37,9 +52,11 @@ const HEARING = 250;
  * the grant, it has seen another run. It did look after the grant in the second round if one member of M restarted before
  * the first one; and if none did, none has forgotten the lock. So every member of M has restarted; the other members are
  * young and bear no note either. All members have started within one lease, then, and no process in service has reached
- * one of them since: that cannot be told from a new quorum. What this leaves out is a member that restarts in
- * the very moment of the founding, between its grant to one process and the end of that process's count of the votes,
- * while another process founds the quorum too.
+ * one of them since: that cannot be told from a new quorum.
+ *
+ * Nor does it meet a lock that is just being granted, for which a member votes as a founder and restarts before the votes
+ * are counted. A founder counts only after a look that began when another member was known to bear a note. The
+ * process that finds the next run of the former looks at the latter after that, and sees the note.
  *
  * So a member that is silent, or has not been started, keeps the quorum from being founded: it might be the one that is old
  * or bears a note. The others vote nevertheless when they are old enough, which takes one lease.
@@ -51,8 +68,8 @@ export class Electorate {
   private founding: Promise<void> | undefined;
   /** Locks have been given out by this quorum before. */
   private inService = false;
-  /** The leases that this process has asked for beyond the usual: since when there are any, and until when. */
-  private readonly longLeases = { since: Infinity, until: -Infinity };
+  /** The leases that this process has asked for beyond the usual. */
+  private readonly longLeases: LongLeases = { since: Infinity, until: -Infinity };
 
   constructor(
     private readonly members: readonly Member[],
@@ -77,18 +94,22 @@ export class Electorate {
     if (this.current(index) === undefined) await this.look(index);
     if (this.current(index) === undefined) return false;
     if (this.quarantineOf(index) === 0) return true;
+    if (this.clocks.length < quorumOf(this.members.length)) {
+      await this.hearing(0);
+      if (this.quarantineOf(index) === 0) return true;
+    }
     if (!this.inService) {
       this.founding ??= this.found().finally(() => {
         this.founding = undefined;
       });
       await this.founding;
     }
+    if (this.quarantineOf(index) === 0) return true;
     for (let looks = 0; looks < LOOKS && performance.now() >= (this.nextLook[index] ?? 0); looks++) {
+      await this.look(index);
       if (this.quarantineOf(index) === 0) return true;
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
-      await this.look(index);
     }
-    if (this.quarantineOf(index) === 0) return true;
     if (performance.now() < (this.nextLook[index] ?? 0)) return false;
     this.nextLook[index] = performance.now() + RECESS;
     await this.admit(index);
@@ -99,7 +120,7 @@ export class Electorate {
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
     if (standing === undefined) return undefined;
-    const quarantine = Math.max(0, standing.votesFrom - performance.now());
+    const quarantine = Math.max(0, this.votesFrom(standing) - performance.now());
     if (quarantine > 0 && !standing.founder) return quarantine;
     this.inService = true;
     return 0;
@@ -124,6 +145,7 @@ export class Electorate {
     const member = this.members[index];
     if (member === undefined) return false;
     const { epoch } = member;
+    const othersNoted = this.standings.some((standing, n) => n !== index && standing?.noted === true);
     let told: Incarnation;
     try {
       told = await member.identify();
@@ -134,12 +156,20 @@ export class Electorate {
     const before = this.standings[index];
     const same = before !== undefined && runId !== undefined && before.runId === runId;
     if (before !== undefined && !same) this.inService = true;
+    // Over one connection it is one run, whatever it is called.
+    const seen = same || (runId === undefined && before?.runId === undefined && before?.epoch === epoch);
+    const birth = seen ? before : this.birthOf(told, before !== undefined);
+    const { seenAt, startedAt, clock, ownClock, longLeases } = birth;
     this.standings[index] = {
       epoch,
       runId,
-      votesFrom: same ? before.votesFrom : this.votesFrom(told, before !== undefined),
+      seenAt,
+      startedAt,
+      clock,
+      ownClock,
+      longLeases,
       noted: noted !== undefined,
-      founder: runId !== undefined && (noted === runId || (same && before.founder)),
+      founder: (runId !== undefined && noted === runId && othersNoted) || (same && before.founder),
     };
     // Another run than the one before founds nothing: there is nothing to wait for.
     if (before !== undefined && !same) await this.admit(index);
@@ -158,55 +188,73 @@ export class Electorate {
     }
   }
 
-  private votesFrom({ runId, uptime }: Incarnation, known: boolean): number {
-    const now = performance.now();
+  private birthOf({ runId, uptime, clock }: Incarnation, known: boolean) {
+    const seenAt = performance.now();
     // Another run than the one before may be old: that of a replica, which has missed the last writes.
     const replaced = known && runId !== undefined;
-    const bornAt = uptime === undefined ? Infinity : replaced ? now : now - uptime;
-    const { since, until } = this.longLeases;
+    const startedAt = uptime === undefined ? Infinity : replaced ? seenAt : seenAt - uptime;
+    return { seenAt, startedAt, clock, ownClock: Date.now() - seenAt, longLeases: { ...this.longLeases } };
+  }
+
+  /** When every lease that the member may have forgotten has ended, on this process's monotonic clock. */
+  private votesFrom({ seenAt, startedAt, clock, ownClock, longLeases }: Standing): number {
+    if (startedAt === Infinity) return Infinity;
+    const ahead = aheadOf(clock, ownClock, this.clocks, this.members.length) ?? Infinity;
+    const bornAt = Math.min(startedAt + ahead, seenAt);
+    const { since, until } = longLeases;
     return Math.max(bornAt + this.leaseTime, bornAt > since ? until : 0);
+  }
+
+  private get clocks(): readonly ClockReading[] {
+    return this.standings.flatMap((standing) => standing?.clock ?? []);
   }
 
   /** Where nothing speaks against it in two rounds, all members become founders. */
   private async found(): Promise<void> {
-    await this.hearing();
+    await this.hearing(HEARING);
     // What was learned before may be out of date: another process may have founded the quorum since, and given out locks.
     if (this.unproven() === undefined) return;
     if (!(await Promise.all(this.members.map((_, index) => this.identify(index)))).every(Boolean)) return;
     const unproven = this.unproven();
     if (unproven === undefined) return;
     await Promise.all(unproven.map((standing, index) => this.enrol(index, standing)));
+    // Another process may have been quicker: what it has noted counts.
+    await Promise.all(this.members.map((_, index) => this.identify(index)));
   }
 
   /** @returns all members, where each is young and bears no note */
   private unproven(): readonly Standing[] | undefined {
     const standings = this.members.flatMap((_, index) => this.current(index) ?? []);
     const proven = this.members.some((_, index) => this.quarantineOf(index) === 0);
-    if (proven || standings.some(({ noted }) => noted)) this.inService = true;
+    if (proven || standings.some((standing) => standing.noted || this.maybeOld(standing)))
+      this.inService = true;
     return this.inService || standings.length < this.members.length ? undefined : standings;
+  }
+
+  /** By its word, which may be wrong. Before its start its clock has been set back, and it may be of any age. */
+  private maybeOld({ startedAt, seenAt }: Standing): boolean {
+    return startedAt !== Infinity && (startedAt > seenAt || startedAt + this.leaseTime <= performance.now());
   }
 
   private async enrol(index: number, standing: Standing): Promise<void> {
     if (standing.runId === undefined) return;
     try {
-      standing.founder = (await this.members[index]?.note(standing.runId, 2 * this.leaseTime)) === true;
+      await this.members[index]?.note(standing.runId, 2 * this.leaseTime);
       standing.noted = true;
     } catch {
       // It stays in quarantine.
     }
-    // Another process has been quicker: what it has noted counts.
-    if (!standing.founder) await this.look(index);
   }
 
-  /** Looks at all, until all have answered, or a majority has and the others had their time. */
-  private hearing(): Promise<void> {
+  /** Looks at all, until all have answered, or a majority has and the others had so many ms. */
+  private hearing(patience: number): Promise<void> {
     return new Promise((resolve) => {
       let answered = 0;
       let timer: NodeJS.Timeout | undefined;
       const looks = this.members.map(async (_, index) => {
         if (this.current(index) === undefined) await this.look(index);
         if (this.current(index) !== undefined && ++answered === quorumOf(this.members.length)) {
-          timer = setTimeout(resolve, HEARING);
+          timer = setTimeout(resolve, patience);
         }
       });
       void Promise.all(looks).then(() => {

@@ -1,4 +1,5 @@
 import type { LockStore } from '../lock-store.js';
+import type { ClockReading } from './clocks.js';
 
 /** One of the independent nodes of a quorum. */
 export interface Member {
@@ -25,8 +26,13 @@ export interface Member {
 export interface Incarnation {
   /** Undefined where the server does not tell. */
   readonly runId: string | undefined;
-  /** ms since its start, and not more than it is. */
+  /**
+   * ms since its start by its wall clock, and not more than these: it is more than its age where the clock has been set
+   * forward since, and less, or negative, where it has been set back. Undefined where the server does not tell.
+   */
   readonly uptime: number | undefined;
+  /** Read after the uptime. */
+  readonly clock: ClockReading;
   /** What was noted on it, if anything. */
   readonly noted: string | undefined;
 }

@@ -3,7 +3,7 @@ import type { Incarnation, Member } from '../quorum/member.js';
 import type { RedisConnection } from './connection.js';
 import { noteKeyOf } from './keys.js';
 import { translate } from './redis-errors.js';
-import { noteReply, setReply } from './replies.js';
+import { noteReply, setReply, timeReply } from './replies.js';
 import { serverInfo } from './server-info.js';
 
 /** A Redis server, or a Sentinel deployment, as one node of a quorum. */
@@ -35,15 +35,19 @@ export class RedisMember implements Member {
   }
 
   async identify(): Promise<Incarnation> {
-    const [{ runId, uptime }, noted] = await Promise.all([
+    const askedAt = performance.now();
+    const [{ runId, uptime }, noted, time] = await Promise.all([
       serverInfo(this.connection),
       this.connection.send((client) => client.get(this.noteKey)),
+      this.connection.send((client) => client.time()),
     ]);
+    const told = timeReply(time);
     return {
       // Behind zeros, some managed services hide it.
       runId: /^0*$/.test(runId ?? '') ? undefined : runId,
       // The server takes the difference of two whole seconds, which may be almost one too many.
-      uptime: uptime === undefined ? undefined : Math.max(0, uptime - 1_000),
+      uptime: uptime === undefined || uptime < 0 ? uptime : Math.max(0, uptime - 1_000),
+      clock: { least: told - performance.now(), most: told - askedAt },
       noted: noteReply(noted) ?? undefined,
     };
   }

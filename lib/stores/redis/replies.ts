@@ -207,6 +207,14 @@ export function noteReply(reply: unknown): string | null {
   return note;
 }
 
+/** What TIME says, ms since 1970. */
+export function timeReply(reply: unknown): number {
+  const [seconds, microseconds] = list(reply, reply, 2).map(Number);
+  const time = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+  if (!(time > 0)) throw new UnexpectedReply(reply);
+  return time;
+}
+
 /** Whether SET NX has set it. */
 export function setReply(reply: unknown): boolean {
   if (reply !== 'OK' && reply !== null) throw new UnexpectedReply(reply);
