@@ -53,7 +53,7 @@ describeOnJvm('Redisson on a JVM and this package: a process of one crashes', ()
     const jvm = await stage.jvm(LEASE);
     await jvm.thread('main').lock('crashed before a line');
     const line = nodes.map((node) => node.call<Held>('holdFor', 'crashed before a line', {}, 20));
-    await stage.listeners('crashed before a line', nodes.length);
+    await stage.listeners('crashed before a line');
     const end = await endOf('crashed before a line');
     await jvm.kill();
     const latest = now() + LEASE + LATE;

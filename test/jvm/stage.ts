@@ -26,15 +26,15 @@ export class Stage extends Cast {
     return await this.worker({ url, service: { keyPrefix: '', waitTime: 20_000, ...service } });
   }
 
-  /** Waits until so many clients listen for the release of a lock, and have come to rest. */
+  /** Waits until so many processes listen for the release of a lock, and until they and others in line have come to rest. */
   async listeners(name: string, count = 1): Promise<void> {
     const client = (await this.open()).client();
     const channel = `redisson_lock__channel:${name.includes('{') ? name : `{${name}}`}`;
     await until(async () => {
       const heard = [await client.pubsub('NUMSUB', channel), await client.pubsub('SHARDNUMSUB', channel)];
       return heard.reduce((sum, [, listening]) => sum + Number(listening), 0) >= count;
-    }, 60_000);
+    }, 30_000);
     // Who listens tries once more at first: what it is granted then, no message has told.
-    await sleep(300);
+    await sleep(500);
   }
 }
