@@ -124,26 +124,29 @@ export function values(record) {
         ...row('leases', step, ['serverCpu', 'clientCpu'], 'ours'),
       ]),
     ]),
-    linesTable: markdown([
+    linesTable: markdown(
       [
-        'processes × callers',
-        'lock',
-        'per s',
-        'commands',
-        'p99 ms',
-        'longest ms',
-        'least / most served process',
+        [
+          'processes × callers',
+          'lock',
+          'per s',
+          'commands',
+          'p99 ms',
+          'longest ms',
+          'least / most served process',
+        ],
+        ...loopScenarios.flatMap(({ id, shape }) =>
+          ['ours', 'fair', 'redis-semaphore', 'redisson'].map((contender) => [
+            shape,
+            contenderOf(contender).title,
+            ...['throughput', 'commands', 'p99', 'max', 'processShare'].map((figure) =>
+              some(r.median(id, contender, figure)),
+            ),
+          ]),
+        ),
       ],
-      ...loopScenarios.flatMap(({ id, shape }) =>
-        ['ours', 'fair', 'redis-semaphore', 'redisson'].map((contender) => [
-          shape,
-          contenderOf(contender).title,
-          ...['throughput', 'commands', 'p99', 'max', 'processShare'].map((figure) =>
-            some(r.median(id, contender, figure)),
-          ),
-        ]),
-      ),
-    ]),
+      { texts: 2 },
+    ),
     plainSlope: some(s.plainCommandsPerProcess),
     plainFleet: some(s.plainCommandsOfFleet),
     fairMessages: some(s.fairMessages),

@@ -49,7 +49,8 @@ export function plain(rows) {
     .join('\n');
 }
 
-export function markdown(rows) {
-  const rule = rows[0].map((_, column) => (column === 0 ? '---' : '--:'));
+/** @param texts how many columns are words, and not numbers */
+export function markdown(rows, { texts = 1 } = {}) {
+  const rule = rows[0].map((_, column) => (column < texts ? '---' : '--:'));
   return [rows[0], rule, ...rows.slice(1)].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
