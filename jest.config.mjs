@@ -27,6 +27,7 @@ export default {
   maxWorkers: 5,
   testTimeout: 30_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   projects: [
     {
       ...common,
@@ -41,6 +42,8 @@ export default {
       displayName: 'nest-11',
       roots: ['<rootDir>/test/nest'],
       testMatch: ['**/*.spec.ts'],
+      // Nothing in it is Nest's.
+      testPathIgnorePatterns: ['<rootDir>/test/nest/key-template'],
       moduleNameMapper: {
         ...sourceNames,
         '^@nestjs/([^/]+)(.*)$': '<rootDir>/test/nest-11/node_modules/@nestjs/$1$2',

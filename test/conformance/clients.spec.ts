@@ -3,6 +3,7 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { createStore } from '../../lib/stores/create-store.js';
 import { describeLockStore } from '../../lib/testing/describe-lock-store.js';
 import { startRedis } from '../support/redis.js';
+import { sideBySide } from './side-by-side.js';
 
 /** Whatever makes commands come late, twice, together, or under another name. */
 const CARELESS: RedisOptions = {
@@ -29,20 +30,22 @@ const CLIENTS: [title: string, make: (url: string) => Redis][] = [
   ['ioredis 6, RESP3 with its replies', (url) => new Redis(url, { replyMapping: 'resp3' })],
 ];
 
-for (const [title, make] of CLIENTS) {
-  describeLockStore(`single Redis server through ${title}`, async () => {
-    const redis = await startRedis();
-    const clients: Redis[] = [];
-    return {
-      open: () => {
-        const client = make(redis.url);
-        clients.push(client);
-        return createStore({ connection: client }, { keyPrefix: 'lock:', leaseTime: 30_000 });
-      },
-      close: async () => {
-        for (const client of clients) client.disconnect();
-        await redis.stop();
-      },
-    };
-  });
-}
+sideBySide(() => {
+  for (const [title, make] of CLIENTS) {
+    describeLockStore(`single Redis server through ${title}`, async () => {
+      const redis = await startRedis();
+      const clients: Redis[] = [];
+      return {
+        open: () => {
+          const client = make(redis.url);
+          clients.push(client);
+          return createStore({ connection: client }, { keyPrefix: 'lock:', leaseTime: 30_000 });
+        },
+        close: async () => {
+          for (const client of clients) client.disconnect();
+          await redis.stop();
+        },
+      };
+    });
+  }
+});

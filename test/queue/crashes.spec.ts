@@ -29,9 +29,8 @@ const AT_ONCE = 900;
 /** Workers that stand in the queue in this order. */
 async function line(service: LockService, name: string, kinds: readonly Kind[]) {
   const waiters: { worker: Worker; lease: Promise<Kept> }[] = [];
-  for (const kind of kinds) {
-    const worker = await stage.worker();
-    waiters.push({ worker, lease: take(worker, name, kind, PATIENT) });
+  for (const [n, worker] of (await Promise.all(kinds.map(() => stage.worker()))).entries()) {
+    waiters.push({ worker, lease: take(worker, name, kinds[n]!, PATIENT) });
     await queued(service, name, waiters.length);
   }
   return waiters;

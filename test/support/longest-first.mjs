@@ -1,0 +1,40 @@
+import { createRequire } from 'node:module';
+
+// Jest's own, which is CommonJS and not a dependency of this package.
+const jest = createRequire(import.meta.url).resolve('jest');
+const { default: Sequencer } = createRequire(createRequire(jest).resolve('@jest/core'))('@jest/test-sequencer');
+
+/** The files that take longest, most of it waiting, the longest first. */
+const LONG = [
+  'queue/crashes',
+  'scenarios/multi-lock',
+  'redis/sentinel',
+  'conformance/acl',
+  'queue/order',
+  'jvm/',
+  'redis/replication',
+  'cluster/failover',
+  'pitfalls/acquiring',
+  'quorum/absence',
+  'pitfalls/holding',
+  'redis/memory-full',
+  'pitfalls/module',
+  'scenarios/crowd',
+  'conformance/',
+  'quorum/chaos',
+  'queue/dead-in-a-row',
+];
+
+/**
+ * Where Jest remembers no earlier run, as in CI, it would start with the longest source text. A file that takes a minute
+ * and comes last has the machine to itself.
+ */
+export default class LongestFirst extends Sequencer {
+  sort(tests) {
+    const rank = ({ path }) => {
+      const place = LONG.findIndex((name) => path.includes(`/test/${name}`));
+      return place === -1 ? LONG.length : place;
+    };
+    return super.sort(tests).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
