@@ -12,8 +12,8 @@ const NODES = 5;
 /** With three of five gone there would be no lock at all. */
 const MAY_BE_GONE = 2;
 
-/** ms for which a fresh hold is looked out for. */
-const LOOKOUT = 5_000;
+/** ms for which a fresh hold is looked out for: longer than any is held. */
+const LOOKOUT = 10_000;
 
 /** What happens to one of the nodes. */
 interface Blow {

@@ -182,9 +182,10 @@ export const broken: readonly Control[] = [
       },
     ],
     faults: [AMNESIA],
-    // The holder must be still there when the others have connected again, and must not have renewed its lease yet.
-    leaseTime: 9_000,
-    habits: { long: 1, shortest: 3_000, longest: 3_500, fixedShare: 0, patient: 1 },
+    // The holder must be still there when the others have connected again, and must not have renewed its lease yet: on a
+    // busy machine that takes them seconds.
+    leaseTime: 24_000,
+    habits: { long: 1, shortest: 7_000, longest: 7_500, fixedShare: 0, patient: 1 },
     // All wait for one lock, which each process gives to another.
     loops: 1,
     locks: [{ name: 'plain', kind: 'lock' }],
