@@ -4,8 +4,23 @@ import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from './subscriber.js';
 
-/** ms between attempts to connect: soon at first, then twice a second, for ever. */
-const retryStrategy = (attempt: number) => Math.min(attempt * 50, 500);
+/** ms after which another attempt to connect begins anew with the shortest pause. */
+const CALM = 1_500;
+
+/**
+ * ms between attempts to connect: soon at first, then twice a second, for ever. ioredis counts the attempts from the last
+ * connection that was ready, and one that is ready may be lost at once, again and again.
+ */
+function patience(): (attempt: number) => number {
+  let attempts = 0;
+  let lastAt = -Infinity;
+  return (attempt) => {
+    const now = performance.now();
+    attempts = now - lastAt < CALM ? Math.max(attempts + 1, attempt) : attempt;
+    lastAt = now;
+    return Math.min(attempts * 50, 500);
+  };
+}
 
 /**
  * What a client needs so that no command waits without a bound: nothing is queued while there is no connection, and
@@ -16,7 +31,7 @@ const bounded = (silence: number) =>
   ({
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    retryStrategy,
+    retryStrategy: patience(),
     socketTimeout: silence,
     // ioredis waits so long for a socket to close, also for one that has closed: at shutdown that is idle time.
     disconnectTimeout: 200,
@@ -65,7 +80,7 @@ export function clusterClient(
       ...bounded(silenceOf(leaseTime)),
       replyMapping: 'legacy',
     },
-    clusterRetryStrategy: retryStrategy,
+    clusterRetryStrategy: patience(),
     // A node that is lost is found again, or replaced, by looking at the slots.
     clusterNodeRetryStrategy: null,
     // CLUSTER INFO is no question of locks: a cluster that is down says so to each command.

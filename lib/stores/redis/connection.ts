@@ -69,6 +69,8 @@ export class RedisConnection implements Deployment {
     this.database = new SelectedDatabase(client, commandTimeout);
     const listeners = {
       ready: () => {
+        // Already given up: ioredis 5.4 becomes ready by the answer to INFO although the password was refused.
+        if (client.stream.writableEnded) return;
         this.sentinels.succeeded();
         state.settle();
         this.select().catch(() => undefined); // the next command asks again

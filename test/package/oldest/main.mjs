@@ -50,6 +50,15 @@ for (const lock of [
 await locks.using(['a', 'b'], () => undefined);
 assert.equal((await locks.health()).status, 'up');
 
+// This ioredis becomes ready with a password that was refused, where the default user needs none.
+const stranger = new LockService({ connection: url.replace('redis://', 'redis://nobody:wrong@') });
+const told = [];
+stranger.events$.subscribe(({ type }) => told.push(type));
+await assert.rejects(stranger.acquire('oldest', { waitTime: 60_000 }), { permanent: true });
+await new Promise((resolve) => setTimeout(resolve, 1_000));
+assert.deepEqual(told, ['disconnected']);
+await stranger.onApplicationShutdown();
+
 await app.close();
 await others.onApplicationShutdown();
 assert.deepEqual(written, []);
