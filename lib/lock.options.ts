@@ -123,8 +123,8 @@ export interface AcquireOptions {
 export interface UsingOptions extends AcquireOptions {
   /**
    * ms from the acquisition for which nobody else gets the lock, even where the callback ends sooner: for jobs that
-   * must not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, else
-   * LockConfigError. @default 0
+   * must not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, or
+   * `maxHoldTime` of the module for one that is renewed, else LockConfigError at the call. @default 0
    */
   minHoldTime?: number | undefined;
 }

@@ -95,13 +95,23 @@ export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: Acq
 }
 
 /**
- * What `using`, a decorator and an interceptor take besides. A fixed lease ends by itself, so it cannot keep a longer
- * `minHoldTime`: a callback that takes longer than the lease would leave the lock free before that time is over.
+ * What `using`, a decorator and an interceptor take besides. A fixed lease ends by itself, and one that is renewed at
+ * `maxHoldTime`, so neither can keep a longer `minHoldTime`: a callback that takes longer than the lease would leave the lock
+ * free before that time is over.
+ * @param maxHoldTime ms; none where the service is not known yet
  */
-export function assertMinHoldTime({ minHoldTime, leaseTime, renew }: UsingOptions): void {
+export function assertMinHoldTime(
+  { minHoldTime, leaseTime, renew }: UsingOptions,
+  maxHoldTime = Infinity,
+): void {
   if (minHoldTime === undefined) return;
   assertTime('minHoldTime', minHoldTime);
-  if (leaseTime === undefined || renew === true || minHoldTime <= leaseTime) return;
+  if (leaseTime === undefined || renew === true) {
+    if (minHoldTime <= maxHoldTime) return;
+    const rule = `must not be longer than maxHoldTime, ${String(maxHoldTime)} ms, at which the lease ends`;
+    throw new LockConfigError('minHoldTime', rule, { value: minHoldTime });
+  }
+  if (minHoldTime <= leaseTime) return;
   throw new LockConfigError(
     'minHoldTime',
     `must not be longer than the fixed lease of ${String(leaseTime)} ms, which ends by itself before it; leave leaseTime ` +

@@ -76,6 +76,14 @@ export const backoff = (failures: number): number =>
 const timersAreFaked = (elapsed: number, delay: number): boolean =>
   elapsed < delay / 2 && 'clock' in setTimeout;
 
+/** Jest's legacy ones, whose setImmediate waits to be called as well, and which leave the clock as it is. */
+const timersAreLegacy = (): boolean => {
+  const { getMockImplementation } = setTimeout as {
+    getMockImplementation?: () => { name: string } | undefined;
+  };
+  return getMockImplementation?.()?.name.includes('_fakeSetTimeout') === true;
+};
+
 const fakedTimers = (): LockConfigError =>
   new LockConfigError('fake timers', 'must replace performance.now() too: locks count time by it');
 
@@ -90,6 +98,12 @@ export class WaitTimer {
    */
   set(moment: number, callback: () => void, fail: (error: Error) => void): void {
     const setAt = now();
+    if (timersAreLegacy()) {
+      queueMicrotask(() => {
+        if (!this.cleared) fail(fakedTimers());
+      });
+      return;
+    }
     this.timer = timerAt(moment, () => {
       // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
       setImmediate(() => {

@@ -24,7 +24,7 @@ export class MultiLock extends ScopedLock {
     locks: readonly Lock[],
     private readonly defaults: { readonly waitTime: number; readonly maxHoldTime: number },
   ) {
-    super(defaults.waitTime);
+    super(defaults);
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new LockConfigError('locks', 'a multi-lock needs at least one lock', { value: locks });
     }

@@ -39,7 +39,7 @@ export abstract class ScopedLock implements Lock {
 
   readonly [BRAND] = true;
 
-  constructor(private readonly defaultWaitTime: number) {}
+  constructor(private readonly settings: { readonly waitTime: number; readonly maxHoldTime: number }) {}
 
   abstract isLocked(): Promise<boolean>;
   abstract remainingTime(): Promise<number>;
@@ -128,11 +128,11 @@ export abstract class ScopedLock implements Lock {
     options: UsingOptions | undefined,
     method: 'acquire' | 'tryAcquire' | 'using',
   ): CheckedOptions {
-    const defaultWaitTime = method === 'tryAcquire' ? 0 : this.defaultWaitTime;
+    const defaultWaitTime = method === 'tryAcquire' ? 0 : this.settings.waitTime;
     if (options === undefined) return { waitTime: defaultWaitTime };
     assertKnownOptions(options, method === 'using' ? USING_OPTIONS : ACQUIRE_OPTIONS, method);
     assertAcquireOptions(options);
-    assertMinHoldTime(options);
+    assertMinHoldTime(options, this.settings.maxHoldTime);
     const { waitTime = defaultWaitTime, leaseTime, renew, signal } = options;
     return { waitTime, leaseTime, renew, signal };
   }

@@ -16,7 +16,7 @@ export abstract class StoreLock extends ScopedLock {
     readonly name: string,
     readonly client: LockClient,
   ) {
-    super(client.options.waitTime);
+    super(client.options);
     assertName(name);
   }
 

@@ -90,6 +90,9 @@ export interface DistributedLockDecorator<Args extends readonly unknown[]> {
  *   - a function of the arguments
  *
  * A value that is missing, empty, no finite number, or an object throws LockKeyError, and the method does not run.
+ *
+ * The caller gets a plain Promise or Observable, so the type refuses subclasses of them. One that adds nothing to Promise
+ * (`class Task<T> extends Promise<T> {}`) is the same type to TypeScript and passes, as does a union with a plain one.
  * @throws LockConfigError where it is applied, when the key or an option is wrong
  */
 export function DistributedLock<Args extends readonly unknown[] = []>(

@@ -40,19 +40,23 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
   const source = `The key template "${template}"`;
   return (values) => {
     let keys = [''];
+    const given: string[] = [];
     for (const part of parts) {
       const texts = typeof part === 'string' ? [part] : resolve(part, values, template);
       assertNumberOfKeys(keys.length * texts.length, source);
+      if (typeof part !== 'string') given.push(...texts);
       keys = keys.flatMap((key) => texts.map((text) => key + text));
     }
     // What stands in the template itself is meant.
-    if (parts.some((part) => typeof part !== 'string')) for (const key of keys) assertSound(key, source);
+    if (given.length > 0) for (const key of keys) assertSound(key, source);
+    // A value by itself is missing whatever it is joined to.
+    for (const text of given) assertSound(text, source);
     return keys;
   };
 }
 
-/** What a missing value looks like in a text, as a word of its own. */
-const MISSING = /(?<![\p{L}\p{N}])(?:undefined|null|NaN)(?![\p{L}\p{N}])|\[object [^\]]{0,64}\]/u;
+/** What a missing value looks like in a text, as a word of its own; not where another word is joined to it, as in `null-island`. */
+const MISSING = /(?<![\p{L}\p{N}])(?:undefined|null|NaN)(?![\p{L}\p{N}]|[-_]\p{L})|\[object [^\]]{0,64}\]/u;
 
 /**
  * Refuses a key in which a value is plainly missing, such as `order:undefined`: everything would share one lock. Its

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Lock } from '../../lib/index.js';
+import type { Lock, UsingOptions } from '../../lib/index.js';
 import { LockService } from '../../lib/index.js';
 import { nearest } from '../../lib/core/nearest.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -83,6 +83,26 @@ describe.each(KINDS)('%s', (_, lockOf) => {
     for (const bad of [null, -1, '5', Infinity])
       await expect(using(bad)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'minHoldTime' });
   });
+});
+
+it('takes no minHoldTime that is longer than maxHoldTime, at which a lease that is renewed ends', async () => {
+  const locks = new LockService({ store: 'memory', maxHoldTime: 500 });
+  for (const lock of [
+    locks.getLock('a'),
+    locks.getFairLock('b'),
+    locks.getMultiLock([locks.getLock('c'), locks.getLock('d')]),
+  ]) {
+    const using = (options: UsingOptions) => lock.using(options, () => undefined);
+    await using({ minHoldTime: 500 });
+    await using({ minHoldTime: 501, leaseTime: 60_000 });
+    for (const options of [{}, { leaseTime: 60_000, renew: true }]) {
+      await expect(
+        lock.using({ ...options, minHoldTime: 501, waitTime: 0 }, () => undefined),
+      ).rejects.toThrow(/minHoldTime: must not be longer than maxHoldTime, 500 ms/);
+    }
+    await lock.forceRelease();
+  }
+  await locks.onApplicationShutdown();
 });
 
 it('names the option that was probably meant', () => {

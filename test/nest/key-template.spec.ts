@@ -152,6 +152,9 @@ describe('a key function', () => {
     'a/NaN/b',
     'x:[object Object]',
     'order_undefined',
+    'order-undefined',
+    'undefined-7',
+    'undefined_undefined',
     'order null',
     'order#NaN@1',
     'x[object Map]',
@@ -159,9 +162,12 @@ describe('a key function', () => {
     expect(() => keysOf(() => result as string)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
   });
 
-  it.each(['order:nullable', 'undefinedness', 'bananaNaNa', 'ünullü'])('may give %j', (key) => {
-    expect(keysOf(() => key)).toEqual([key]);
-  });
+  it.each(['user:null-island', 'null_island:7', 'order:nullable', 'undefinedness', 'bananaNaNa', 'ünullü'])(
+    'may give %j',
+    (key) => {
+      expect(keysOf(() => key)).toEqual([key]);
+    },
+  );
 
   it('must not give more than 1,000 keys', () => {
     const keys = Array.from({ length: 1_001 }, (_, n) => `a${String(n)}`);

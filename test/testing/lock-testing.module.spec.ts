@@ -144,6 +144,24 @@ describe('under fake timers that leave performance.now() as it is', () => {
   });
 });
 
+describe('under the legacy fake timers of Jest', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('a wait says so at once', async () => {
+    const locks = (await boot()).get(LockService);
+    await makeLockBusy(locks.getLock('a'));
+    jest.useFakeTimers({ legacyFakeTimers: true });
+    await expect(locks.acquire('a', { waitTime: 1_000 })).rejects.toThrow(/fake timers.*performance\.now/);
+    jest.useRealTimers();
+    // A spy that calls the real one is none.
+    const spy = jest.spyOn(globalThis, 'setTimeout');
+    await expect(locks.acquire('a', { waitTime: 20 })).rejects.toBeInstanceOf(LockTimeoutError);
+    spy.mockRestore();
+  });
+});
+
 describe('under fake timers', () => {
   let locks: LockService;
   beforeEach(async () => {
