@@ -58,26 +58,37 @@ describeOnJvm('Redisson on JVMs and Node processes in one loop', () => {
     return [shares.slice(0, jvms.length), shares.slice(jvms.length)];
   }
 
-  it('two JVMs of two threads and four Node processes: no lost count, and no side gets less than a quarter', async () => {
-    const jvmsToNodes: number[] = [];
-    // A side that starves does so each time; one that the machine has kept waiting does not.
-    while (!jvmsToNodes.some((ratio) => ratio >= 1 / 4 && ratio <= 4)) {
-      if (jvmsToNodes.length === 3)
-        throw new Error(`Turns of a JVM by those of a process: ${String(jvmsToNodes)}`);
-      const name = `even ${String(jvmsToNodes.length)}`;
-      const [java, node] = await loop({ name, jvms, threads: 2, callers: 1, time: 3 * SECOND });
-      jvmsToNodes.push(mean(java, 'turns') / mean(node, 'turns'));
+  /** A side that starves does so each time; one that the machine has kept waiting does not. */
+  async function holdsInOneOfThree(
+    rule: (run: number) => Promise<[figure: number, holds: boolean]>,
+  ): Promise<void> {
+    const figures: number[] = [];
+    for (let run = 0; run < 3; run++) {
+      const [figure, holds] = await rule(run);
+      if (holds) return;
+      figures.push(figure);
     }
-  });
+    throw new Error(`In none of three runs: ${String(figures)}`);
+  }
+
+  it('two JVMs of two threads and four Node processes: no lost count, and no side gets less than a quarter', () =>
+    holdsInOneOfThree(async (run) => {
+      const crowd = { jvms, threads: 2, callers: 1, time: 3 * SECOND };
+      const [java, node] = await loop({ name: `even ${String(run)}`, ...crowd });
+      const ratio = mean(java, 'turns') / mean(node, 'turns');
+      return [ratio, ratio >= 1 / 4 && ratio <= 4];
+    }));
 
   it('four callers in each Node process: no lost count', async () => {
     await loop({ name: 'crowded', jvms, threads: 2, callers: 4, time: 2 * SECOND });
   });
 
-  it('a thread waits for a bounded time while four Node processes with four callers each go on', async () => {
-    const crowd = { jvms: jvms.slice(0, 1), threads: 1, callers: 4 };
-    // A thread that starves waits for all of the time.
-    const [java] = await loop({ name: 'steady', ...crowd, time: 6 * SECOND });
-    expect(most(java, 'longestWait')).toBeLessThan(5 * SECOND);
-  });
+  it('a thread waits for a bounded time while four Node processes with four callers each go on', () =>
+    holdsInOneOfThree(async (run) => {
+      // A thread that starves waits for all of the time.
+      const crowd = { jvms: jvms.slice(0, 1), threads: 1, callers: 4, time: 6 * SECOND };
+      const [java] = await loop({ name: `steady ${String(run)}`, ...crowd });
+      const wait = most(java, 'longestWait');
+      return [wait, wait < 5 * SECOND];
+    }));
 });
