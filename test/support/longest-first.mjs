@@ -2,25 +2,27 @@ import { createRequire } from 'node:module';
 
 // Jest's own, which is CommonJS and not a dependency of this package.
 const jest = createRequire(import.meta.url).resolve('jest');
-const { default: Sequencer } = createRequire(createRequire(jest).resolve('@jest/core'))('@jest/test-sequencer');
+const { default: Sequencer } = createRequire(createRequire(jest).resolve('@jest/core'))(
+  '@jest/test-sequencer',
+);
 
-/** The files that take longest, most of it waiting, the longest first. */
+/** The files that take longest. Those that compute much stand between those that wait, so that few of them meet. */
 const LONG = [
   'queue/crashes',
-  'scenarios/multi-lock',
   'redis/sentinel',
   'conformance/acl',
-  'queue/order',
-  'jvm/',
   'redis/replication',
+  'scenarios/multi-lock',
   'cluster/failover',
-  'pitfalls/acquiring',
-  'quorum/absence',
+  'conformance/',
+  'queue/order',
   'pitfalls/holding',
   'redis/memory-full',
+  'quorum/absence',
+  'jvm/',
+  'pitfalls/acquiring',
   'pitfalls/module',
   'scenarios/crowd',
-  'conformance/',
   'quorum/chaos',
   'queue/dead-in-a-row',
 ];
