@@ -108,7 +108,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * First come, first served, across all processes: a hand-over is one command and one message, however many wait.
-   * Costs a command more per waiter than the plain lock, which may let whoever is quickest in.
+   * A plain lock is first come, first served among processes, each of which passes it on among its own callers.
    */
   getFairLock(name: string): Lock {
     return new QueueLock(name, this.client, { kind: 'fair', mode: 'exclusive', capacity: 1 });
@@ -171,7 +171,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     assertName(name);
     const stored = await this.client.store.inspect(name);
     if (stored === null) return null;
-    const { kind, holders, queue, fencingToken, listeners } = stored;
+    const { kind, holders, queue: places, fencingToken, listeners } = stored;
+    const isPlain = kind === 'lock';
     const isLocal = (owner: string) => owner.startsWith(`${this.client.id}:`);
     return {
       name,
@@ -185,11 +186,14 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
       // This process knows its own. The nodes of a quorum may have greater ones, which were given too late to count.
       fencingToken:
-        kind === 'lock' && holders.some(({ owner }) => isLocal(owner))
+        isPlain && holders.some(({ owner }) => isLocal(owner))
           ? (this.client.lastToken(name) ?? fencingToken)
           : latest(fencingToken, this.client.lastToken(name)),
-      waiters: { local: this.client.waitingFor(name), processes: listeners },
-      queue: queue.map(({ owner, mode, since }, index) => ({
+      waiters: {
+        local: this.client.waitingFor(name),
+        processes: isPlain ? listeners + places.length : listeners,
+      },
+      queue: (isPlain ? [] : places).map(({ owner, mode, since }, index) => ({
         position: index + 1,
         owner,
         local: isLocal(owner),

@@ -11,9 +11,9 @@ export interface LockState {
    * be greater than that, never less.
    */
   readonly fencingToken: number | undefined;
-  /** How many wait: callers of this process, and, of a plain lock, processes that listen for its release. */
+  /** How many wait: callers of this process and, of a plain lock, processes: in its queue, or listening for its release. */
   readonly waiters: { readonly local: number; readonly processes: number };
-  /** Who waits, in order, for the kinds with a queue. */
+  /** Who waits, in order: callers of the kinds whose callers each have a place. In the queue of a plain lock stand processes. */
   readonly queue: readonly LockWaiter[];
 }
 

@@ -9,6 +9,9 @@ import type { Tenure, Terms } from './tenure.js';
  */
 export const HANDOFF_TIME = 1_000;
 
+/** How often a tenure may be handed on while others wait who do not know the queue: each of them gets one turn at a time. */
+const HANDOFFS_BEFORE_OUTSIDERS = 1;
+
 /**
  * Whether the tenure may go to the next caller of this process without a command. That caller gets what the store has
  * already granted, so this has to be what its own request would have got: a lease that the watchdog renews, of the same length,
@@ -19,7 +22,7 @@ export const HANDOFF_TIME = 1_000;
 export function mayHandOff(tenure: Tenure, next: Terms | undefined, most: number): boolean {
   const { leaseTime, renewed } = tenure.terms;
   if (!renewed || next?.renewed !== true || next.leaseTime !== leaseTime) return false;
-  if (tenure.handoffs >= most) return false;
+  if (tenure.handoffs >= (tenure.outsiders ? Math.min(most, HANDOFFS_BEFORE_OUTSIDERS) : most)) return false;
   const time = now();
   return (
     time - tenure.grantedAt < HANDOFF_TIME &&

@@ -2,18 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { LockClosedError, LockLostError } from '../lock.errors.js';
 import type { LockEvent } from '../lock.events.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
-import type { LockStore, QueueTerms, ReleaseReply } from '../stores/lock-store.js';
+import type {
+  AcquireReply,
+  HandOverReply,
+  LockStore,
+  QueueTerms,
+  ReleaseReply,
+  ReleaseRequest,
+} from '../stores/lock-store.js';
 import { leaseWithin, now } from './deadline.js';
 import { EventStream } from './event-stream.js';
-import { GroupLine } from './group-line.js';
+import { GroupQueue } from './group-queue.js';
 import { HoldWatch } from './hold-watch.js';
 import { Inbox } from './inbox.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../stores/releaser.js';
-import type { QueuedRequest } from './queue-place.js';
-import { QueuePlaces } from './queue-places.js';
+import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
+import type { PlaceTerms } from './place.js';
+import { Places } from './places.js';
 import { releasedError, Tenure, type TenureHolder, type TenureOrigin, type Terms } from './tenure.js';
-import { WaitingLine, type LineContext } from './waiting-line.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
@@ -28,24 +35,32 @@ export class LockClient {
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
   private readonly releaser: Releaser;
-  private readonly lines = new Map<string, WaitingLine>();
-  private readonly groupLines = new Map<string, GroupLine>();
+  /** Of the plain locks, by name. */
+  private readonly queues = new Map<string, LocalQueue>();
+  /** Of the other kinds, each with one caller. */
+  private readonly callers = new Set<LocalQueue>();
+  private readonly groupQueues = new Map<string, GroupQueue>();
   /** What this process holds, and who takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
   private readonly inbox: Inbox;
   private readonly holdWatch: HoldWatch;
-  private readonly places: QueuePlaces;
-  private readonly context: LineContext;
+  private readonly places: Places;
+  private readonly plainTerms: Pick<PlaceTerms, 'queue' | 'beside'>;
+  private readonly context: LocalQueueContext;
   private sequence = 0;
   // One for all, not one for each of ten thousand locks.
-  private readonly onIdle = (line: WaitingLine): void => {
-    if (this.lines.get(line.name) === line) this.lines.delete(line.name);
+  private readonly onIdle = (queue: LocalQueue): void => {
+    if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
+  };
+  private readonly onCallerGone = (queue: LocalQueue): void => {
+    this.callers.delete(queue);
   };
   private readonly onEnd = (tenure: Tenure): void => {
     const keeper = this.tenures.get(tenure);
     this.tenures.delete(tenure);
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
+    this.places.ended(tenure, this.departureOf(tenure));
     keeper?.ended(tenure);
     if (tenure.loss !== undefined) this.lost(tenure);
   };
@@ -63,21 +78,6 @@ export class LockClient {
       this.events.next({ type: 'renewal-failed', names, error });
     });
     this.releaser = new Releaser(store);
-    this.context = {
-      store,
-      releaser: this.releaser,
-      localHandoff: options.localHandoff,
-      leaseTime: options.leaseTime,
-      nextOwner: () => `${this.id}:${String(++this.sequence)}`,
-      initialLease: (terms) =>
-        terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
-      open: (line, terms, origin) => this.open(line, line.name, terms, origin),
-      begin: (tenure) => this.begin(tenure),
-      giveBack: (tenure, keepFor) => this.giveBack(tenure, keepFor),
-      look: async (tenure) => {
-        await Promise.all(this.watchdog.look([tenure]));
-      },
-    };
     this.inbox = new Inbox(
       this.id,
       store,
@@ -102,15 +102,39 @@ export class LockClient {
         this.watchdog.catchUp();
       },
     );
-    this.places = new QueuePlaces(this.inbox, {
-      ...this.context,
+    const places = (this.places = new Places(this.releaser));
+    const handOver = store.handOver?.bind(store);
+    this.plainTerms = { queue: store.noQueues === undefined ? PLAIN_QUEUE : undefined, beside: undefined };
+    this.context = {
       store,
-      open: (request, origin) => {
-        const tenure = this.open(this.places, request.name, request.terms, origin);
-        this.places.begun(tenure, request.beside);
-        return this.begin(tenure);
+      inbox: this.inbox,
+      releaser: this.releaser,
+      localHandoff: options.localHandoff,
+      leaseTime: options.leaseTime,
+      nextOwner: () => `${this.id}:${String(++this.sequence)}`,
+      initialLease: (terms) =>
+        terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
+      placed: (place) => {
+        places.add(place);
       },
-    });
+      unplaced: (place) => {
+        places.remove(place);
+      },
+      open: (queue, terms, origin) => {
+        const { name, beside, queue: asked } = queue.terms;
+        const tenure = this.open(queue, name, terms, origin);
+        if (asked !== undefined && asked !== PLAIN_QUEUE) places.begun(tenure, beside);
+        return tenure;
+      },
+      begin: (tenure) => this.begin(tenure),
+      giveBack: (tenure, keepFor) => this.giveBack(tenure, keepFor),
+      passOn:
+        handOver &&
+        ((tenure, keepFor, next) => this.passOn(tenure, keepFor, (request) => handOver(request, next))),
+      look: async (tenure) => {
+        await Promise.all(this.watchdog.look([tenure]));
+      },
+    };
     this.preflight = new Preflight(store, (warning) => {
       this.events.next({ type: 'warning', ...warning });
     });
@@ -125,8 +149,8 @@ export class LockClient {
   /** How many local callers wait. */
   get waiting(): number {
     let waiting = 0;
-    for (const line of [...this.lines.values(), ...this.groupLines.values()]) waiting += line.length;
-    return waiting + this.places.length;
+    for (const { length } of this.allQueues()) waiting += length;
+    return waiting;
   }
 
   /** Who acts under the tenures of this process. */
@@ -145,18 +169,18 @@ export class LockClient {
 
   /** How many local callers wait for one lock. */
   waitingFor(name: string): number {
-    let waiting = (this.lines.get(name)?.length ?? 0) + this.places.lengthOf(name);
-    for (const group of this.groupLines.values()) if (group.names.includes(name)) waiting += group.length;
+    let waiting = 0;
+    for (const { names, length } of this.allQueues()) if (names.includes(name)) waiting += length;
     return waiting;
   }
 
   /**
    * Waits for the lock. The tenure that it resolves with belongs to the caller, who has to release it.
-   * @throws LockClosedError once the client is closing, and what WaitingLine.join throws
+   * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
    */
   obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.refuses(request)) return Promise.reject(new LockClosedError(name));
-    return this.lineOf(name).join(request);
+    return this.queueOf(name).join(request);
   }
 
   /**
@@ -165,12 +189,12 @@ export class LockClient {
   async obtainAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
     if (this.refuses(request)) throw new LockClosedError(names.join(','));
     const key = JSON.stringify(names);
-    let group = this.groupLines.get(key);
+    let group = this.groupQueues.get(key);
     if (group === undefined) {
-      group = new GroupLine(names, this.store, this.context, (idle) => {
-        if (this.groupLines.get(key) === idle) this.groupLines.delete(key);
+      group = new GroupQueue(names, this.store, { queue: this.plainTerms.queue }, this.context, (idle) => {
+        if (this.groupQueues.get(key) === idle) this.groupQueues.delete(key);
       });
-      this.groupLines.set(key, group);
+      this.groupQueues.set(key, group);
     }
     const origins = await group.join(request);
     if ('busy' in origins) return origins;
@@ -178,23 +202,26 @@ export class LockClient {
       // Since they were granted: of what has no tenure yet, nobody else knows.
       const until = now() + request.terms.leaseTime;
       const releases = origins.map(({ owner }, index) =>
-        this.releaser.release({ name: names[index] ?? '', owner }, until),
+        this.releaser.release({ ...this.plainTerms, name: names[index] ?? '', owner }, until),
       );
       await Promise.all(releases);
       throw new LockClosedError(names.join(','));
     }
+    const { queue } = this.plainTerms;
     return origins.map((origin, index) => {
-      const line = this.lineOf(names[index] ?? '');
-      const tenure = this.open(line, line.name, request.terms, origin);
-      line.adopt(tenure);
+      const keeper = this.queueOf(names[index] ?? '');
+      const tenure = this.open(keeper, keeper.name, request.terms, { ...origin, queue });
+      keeper.adopt(tenure);
       return this.begin(tenure);
     });
   }
 
-  /** As `obtain`, for the kinds with a queue. */
-  obtainQueued(request: QueuedRequest): Promise<Tenure | Busy> {
-    if (this.refuses(request)) return Promise.reject(new LockClosedError(request.name));
-    return this.places.join(request);
+  /** As `obtain`, for the kinds whose callers each have a place of their own. */
+  obtainQueued(terms: PlaceTerms, request: WaitRequest): Promise<Tenure | Busy> {
+    if (this.refuses(request)) return Promise.reject(new LockClosedError(terms.name));
+    const queue = new LocalQueue(terms, this.context, this.onCallerGone);
+    this.callers.add(queue);
+    return queue.join(request);
   }
 
   /**
@@ -215,7 +242,8 @@ export class LockClient {
   async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     // Only what is held now: a waiter of this process may get the lock before the answer comes.
     const held = [...this.tenures.keys()].filter(
-      (tenure) => tenure.name === name && (mode === undefined || tenure.queue?.mode === mode),
+      ({ name: held, queue }) =>
+        held === name && (mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode)),
     );
     const released = await this.store.forceRelease(name, mode);
     for (const tenure of held) tenure.lose('deleted');
@@ -249,17 +277,22 @@ export class LockClient {
   }
 
   private sendAway(): void {
-    for (const line of [...this.lines.values(), ...this.groupLines.values()]) line.sendAway(this.refuses);
-    this.places.sendAway(this.refuses);
+    for (const queue of [...this.allQueues()]) queue.sendAway(this.refuses);
   }
 
-  private lineOf(name: string): WaitingLine {
-    let line = this.lines.get(name);
-    if (line === undefined) {
-      line = new WaitingLine(name, this.context, this.onIdle);
-      this.lines.set(name, line);
+  private *allQueues(): Generator<LocalQueue | GroupQueue> {
+    yield* this.queues.values();
+    yield* this.callers;
+    yield* this.groupQueues.values();
+  }
+
+  private queueOf(name: string): LocalQueue {
+    let queue = this.queues.get(name);
+    if (queue === undefined) {
+      queue = new LocalQueue({ ...this.plainTerms, name }, this.context, this.onIdle);
+      this.queues.set(name, queue);
     }
-    return line;
+    return queue;
   }
 
   /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
@@ -276,14 +309,18 @@ export class LockClient {
     return tenure;
   }
 
-  private giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined> {
-    const { name, owner, queue, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
+  private giveBack(
+    tenure: Tenure,
+    keepFor: number | undefined,
+    send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
+  ): Promise<ReleaseReply | undefined> {
+    const { name, owner, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
-    const leaseTime = this.context.initialLease(terms);
-    const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
+    const request = { ...this.departureOf(tenure), fencingToken, keepFor };
     const released = this.releaser.release(request, until, {
       insist: doubtful,
+      send,
       onFailure: (error) => {
         this.events.next({ type: 'release-failed', name, owner, error });
       },
@@ -292,18 +329,41 @@ export class LockClient {
     return released;
   }
 
+  private passOn(
+    tenure: Tenure,
+    keepFor: number | undefined,
+    handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
+  ): ReturnType<NonNullable<LocalQueueContext['passOn']>> {
+    let released: Promise<ReleaseReply | undefined> | undefined;
+    const answer = new Promise<AcquireReply>((resolve, reject) => {
+      released = this.giveBack(tenure, keepFor, async (request) => {
+        const reply = handOver(request);
+        reply.then(({ next }) => {
+          resolve(next);
+        }, reject);
+        return (await reply).released;
+      });
+    });
+    return { released: Promise.resolve(released), next: answer };
+  }
+
+  private departureOf({ name, owner, terms, queue }: Tenure): ReleaseRequest {
+    return { name, owner, leaseTime: this.context.initialLease(terms), queue };
+  }
+
   private lost(tenure: Tenure): void {
     const { name, owner, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
+    const isPlain = queue === undefined || queue.kind === 'lock';
     const reason = loss?.reason ?? 'expired';
     const event: LockEvent = { type: 'lost', name, owner, reason };
     if (tenure.ranOut) this.ranOut.add(event);
     this.events.next(event);
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
-    const endsByItself = !terms.renewed && queue === undefined && keptUntil < now();
+    const endsByItself = !terms.renewed && isPlain && keptUntil < now();
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';
     if (!gone || doubtful) {
       const until = Math.max(now() + terms.leaseTime, keptUntil);
-      const request = { name, owner, leaseTime: this.context.initialLease(terms), fencingToken, queue };
+      const request = { ...this.departureOf(tenure), fencingToken };
       void this.releaser.release(request, until, { insist: doubtful });
     }
   }

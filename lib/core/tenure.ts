@@ -23,8 +23,12 @@ export interface TenureOrigin {
   readonly grantedAt: number;
   /** What the store has granted, ms: less than the terms say where `maxHoldTime` is shorter. */
   readonly leaseTime: number;
-  /** For the kinds with a queue. */
-  readonly queue?: QueueTerms;
+  /** What it was asked for as, where the store has queues. */
+  readonly queue?: QueueTerms | undefined;
+  /** It had a place in the queue. */
+  readonly stood?: boolean | undefined;
+  /** Some wait who do not stand in the queue. */
+  readonly outsiders?: boolean | undefined;
 }
 
 /** For whoever uses a lease after its release. */
@@ -40,6 +44,8 @@ export const releasedError = (
 export class Tenure {
   readonly owner: string;
   readonly queue: QueueTerms | undefined;
+  readonly stood: boolean;
+  readonly outsiders: boolean;
   /** When the store granted it, on the monotonic clock, and not later. */
   readonly grantedAt: number;
   /** The last one given out under this tenure. */
@@ -69,12 +75,14 @@ export class Tenure {
   constructor(
     readonly name: string,
     readonly terms: Terms,
-    { owner, fencingToken, grantedAt, leaseTime, queue }: TenureOrigin,
+    { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, outsiders = false }: TenureOrigin,
     /** Takes the tenure out of the books. Called once, whichever way it ends. */
     private readonly onEnd: (tenure: Tenure) => void,
   ) {
     this.owner = owner;
     this.queue = queue;
+    this.stood = stood;
+    this.outsiders = outsiders;
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
     this.granted = leaseTime;

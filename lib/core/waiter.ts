@@ -5,15 +5,15 @@ import type { Tenure, Terms } from './tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 
 /** Where a waiter stands. */
-export interface Line {
+export interface WaiterQueue {
   readonly name: string;
-  /** Gives up the place. */
+  /** Does not wait any longer. */
   leave(waiter: Waiter): void;
   /** The waiter has its answer. */
   answered(waiter: Waiter): void;
 }
 
-/** One who stands in a line, from its request to its answer. A class, because thousands of them share one shape. */
+/** A caller who waits, from its request to its answer. A class, because thousands of them share one shape. */
 export class Waiter {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
@@ -22,7 +22,7 @@ export class Waiter {
   private readonly ignoreSignal: (() => void) | undefined;
 
   constructor(
-    private readonly line: Line,
+    private readonly queue: WaiterQueue,
     readonly request: WaitRequest,
     private readonly resolve: (answer: Tenure | Busy) => void,
     private readonly reject: (error: Error) => void,
@@ -31,8 +31,8 @@ export class Waiter {
     this.impatient = waitTime === 0;
     if (signal === undefined) return;
     this.ignoreSignal = onAbort(signal, () => {
-      line.leave(this);
-      this.refuse(new LockAbortedError(line.name, signal.reason));
+      queue.leave(this);
+      this.refuse(new LockAbortedError(queue.name, signal.reason));
     });
   }
 
@@ -43,7 +43,7 @@ export class Waiter {
   /** Calls back at the moment, unless it has its answer by then. */
   expireAt(moment: number, callback: () => void): void {
     (this.timer ??= new WaitTimer()).set(moment, callback, (error) => {
-      this.line.leave(this);
+      this.queue.leave(this);
       this.refuse(error);
     });
   }
@@ -62,6 +62,6 @@ export class Waiter {
   private settle(): void {
     this.timer?.clear();
     this.ignoreSignal?.();
-    this.line.answered(this);
+    this.queue.answered(this);
   }
 }

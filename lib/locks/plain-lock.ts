@@ -2,7 +2,7 @@ import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { StoreLock } from './store-lock.js';
 
-/** The reentrant lock of one name, wire-compatible with Redisson's RLock. Barging is allowed: it is not fair. */
+/** The reentrant lock of one name, wire-compatible with Redisson's RLock. Processes get it in turn. */
 export class PlainLock extends StoreLock {
   protected obtain(request: WaitRequest): Promise<Tenure | Busy> {
     return this.client.obtain(this.name, request);

@@ -1,9 +1,9 @@
 import type { LockClient, StoredHold } from '../core/lock-client.js';
-import type { QueuedRequest } from '../core/queue-place.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockConfigError } from '../lock.errors.js';
+import type { PlaceTerms } from '../core/place.js';
 import { StoreLock } from './store-lock.js';
 
 /** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */
@@ -11,7 +11,7 @@ export class QueueLock extends StoreLock {
   constructor(
     name: string,
     client: LockClient,
-    protected readonly queue: QueuedRequest['queue'],
+    protected readonly queue: NonNullable<PlaceTerms['queue']>,
   ) {
     super(name, client);
     const { noQueues } = client.store;
@@ -23,11 +23,8 @@ export class QueueLock extends StoreLock {
   }
 
   protected obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
-    // One by one, not spread: each of a thousand waiters keeps this object, and V8 makes a spread one far bigger.
-    const { terms, waitTime, signal, inside } = request;
     const { name, queue } = this;
-    const beside = this.besideIn?.(scope);
-    return this.client.obtainQueued({ terms, waitTime, signal, inside, name, queue, beside });
+    return this.client.obtainQueued({ name, queue, beside: this.besideIn?.(scope) }, request);
   }
 
   protected override async holds(): Promise<StoredHold[]> {

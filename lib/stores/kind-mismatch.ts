@@ -14,4 +14,4 @@ const titleOf = ({ kind, capacity }: Kind) =>
 export const kindMismatch = (name: string, expected: Kind, found: Kind): LockKindMismatchError =>
   new LockKindMismatchError(name, { expected: titleOf(expected), found: titleOf(found) });
 
-export const PLAIN: Kind = { kind: 'lock', capacity: 1 };
+export const PLAIN = { kind: 'lock', capacity: 1 } as const;

@@ -7,7 +7,7 @@
  * been carried out. A name that holds something else rejects with LockKindMismatchError and changes nothing.
  */
 export interface LockStore {
-  /** Why it has no kinds with a queue; undefined where it has them. */
+  /** Why it has no queues, which fair locks, read-write locks and semaphores need; undefined where it has them. */
   readonly noQueues?: string | undefined;
 
   /** Takes the lock for `owner`, or says that somebody else has it. Never waits for the lock. */
@@ -42,6 +42,12 @@ export interface LockStore {
 
   /** Gives the lock up and wakes who waits. Where the owner did not hold it, says who does: another, or nobody. */
   release(request: ReleaseRequest): Promise<ReleaseReply>;
+
+  /**
+   * Gives a plain lock up, and takes a place at the end of its queue for another owner, in one step: for the next caller of
+   * the client that held it. Without it the client does one after the other.
+   */
+  readonly handOver?: ((request: ReleaseRequest, next: NextOwner) => Promise<HandOverReply>) | undefined;
 
   /**
    * Calls `onWake` when the lock may have become free, and when wake-ups may have been missed (a connection was
@@ -90,7 +96,7 @@ export interface AcquireRequest {
   readonly owner: string;
   /** ms. The same at every attempt of an owner that stands in a queue. */
   readonly leaseTime: number;
-  /** For the kinds with a queue; a plain lock has none. */
+  /** Without it a plain lock is asked for, whose waiters do not stand in a queue. */
   readonly queue?: QueueRequest | undefined;
   /** The least token to give. */
   readonly leastToken?: number | undefined;
@@ -120,9 +126,12 @@ export interface Turn {
   readonly refusedFor: number | undefined;
 }
 
-/** One of the kinds with a queue: how many may hold it at once, and whether this one wants it alone. */
+/**
+ * What is asked for where there are queues: how many may hold it at once, and whether this one wants it alone. A plain lock
+ * (`lock`) is wanted alone. Who finds it free takes it, whoever stands in its queue; who holds it hands it to the next.
+ */
 export interface QueueTerms {
-  readonly kind: 'fair' | 'read-write' | 'semaphore';
+  readonly kind: 'lock' | 'fair' | 'read-write' | 'semaphore';
   readonly mode: 'exclusive' | 'shared';
   /** How many may share it. */
   readonly capacity: number;
@@ -133,6 +142,20 @@ export interface QueueRequest extends QueueTerms {
   readonly place: { readonly arrival: number | undefined } | undefined;
   /** The owner's other hold of the lock, an exclusive one, beside which it may share. */
   readonly beside: string | undefined;
+}
+
+/** Another owner that takes a place at the end of a queue. */
+export interface NextOwner {
+  readonly owner: string;
+  /** ms */
+  readonly leaseTime: number;
+}
+
+/** What has become of both. */
+export interface HandOverReply {
+  readonly released: ReleaseReply;
+  /** As the next owner's acquisition would have been answered. */
+  readonly next: AcquireReply;
 }
 
 /** What the store tells a client whose owners stand in queues, or hold locks of any kind. */
@@ -155,6 +178,7 @@ export type QueueMessage =
        * caller hears of it, which makes the claim a whole lease.
        */
       readonly leaseTime: number;
+      readonly outsiders?: boolean | undefined;
     }
   | {
       /**
@@ -165,6 +189,8 @@ export type QueueMessage =
       readonly type: 'next';
       readonly owner: string;
       readonly within: number;
+      /** The lock is left for so long to who does not stand in the queue: see `listen` of {@link AcquireReply}. */
+      readonly listen?: boolean | undefined;
     }
   | {
       /** Messages may have been missed, or there is something that no message can say: the owner should look again. */
@@ -188,7 +214,12 @@ export const PLACE_LIFE = 3_600_000;
 
 /** Granted with a token, or busy, and until when. */
 export type AcquireReply =
-  | { readonly granted: true; readonly fencingToken: number }
+  | {
+      readonly granted: true;
+      readonly fencingToken: number;
+      /** Some wait for a plain lock who do not stand in its queue, such as clients of Redisson. */
+      readonly outsiders?: boolean | undefined;
+    }
   | {
       readonly granted: false;
       /** ms until the present hold ends by itself; Infinity when it has no end. */
@@ -196,6 +227,11 @@ export type AcquireReply =
       readonly holder: string | undefined;
       /** The place in the queue, to be named when asking again. */
       readonly arrival?: number | undefined;
+      /**
+       * The hold in the way is that of another library, which hands nothing over: the release is heard only by `subscribe`. Said
+       * to the first in the queue.
+       */
+      readonly listen?: boolean | undefined;
     };
 
 /** All are granted, or none is. */
@@ -245,7 +281,7 @@ export interface ReleaseRequest {
   readonly keepFor?: number | undefined;
   /** The lease that the owner has asked for, ms. A store may need it to find a place in a queue without a search. */
   readonly leaseTime?: number | undefined;
-  /** For the kinds with a queue: gives up a place in it, too. */
+  /** Gives up a place in the queue, too. */
   readonly queue?: QueueTerms | undefined;
 }
 
@@ -269,8 +305,8 @@ export interface StoredHold {
 /** A lock that somebody holds. */
 export interface StoredLock {
   readonly holders: readonly StoredHold[];
-  readonly kind: 'lock' | QueueTerms['kind'];
-  /** Those who wait, for the kinds with a queue, in its order. */
+  readonly kind: QueueTerms['kind'];
+  /** Those who stand in the queue, in its order: of a plain lock one for each process. */
   readonly queue: readonly {
     readonly owner: string;
     readonly mode: 'exclusive' | 'shared';
@@ -278,7 +314,7 @@ export interface StoredLock {
     readonly since: number;
   }[];
   readonly fencingToken: number | undefined;
-  /** How many processes listen for the release. */
+  /** How many listen for the release of a plain lock. */
   readonly listeners: number;
 }
 

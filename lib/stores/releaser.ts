@@ -26,6 +26,8 @@ export interface ReleaseOptions {
    * lease, so the release is repeated until then as long as it has no answer.
    */
   readonly placeUntil?: number;
+  /** Sends it the first time, together with something else. */
+  readonly send?: ((request: ReleaseRequest) => Promise<ReleaseReply>) | undefined;
 }
 
 /** A release that waits to be repeated. */
@@ -84,13 +86,13 @@ export class Releaser {
     request: ReleaseRequest,
     until: number,
     doubled: number,
-    { onFailure, insist = false, placeUntil = until }: ReleaseOptions,
+    { onFailure, insist = false, placeUntil = until, send: sendFirst }: ReleaseOptions,
     first = now(),
   ): Promise<ReleaseReply | undefined> {
     let answer: ReleaseReply | undefined;
     let futile = false;
     try {
-      answer = await this.store.release(asOf(request, first));
+      answer = await (sendFirst?.(request) ?? this.store.release(asOf(request, first)));
     } catch (error) {
       // Something else stands under the name: a lock of another kind, or what is no lock.
       if (isLockKindMismatchError(error)) return 'taken';

@@ -36,6 +36,12 @@ describe('The privileges that the README lists for Redis Cluster', () => {
       const waiting = kind(two!).acquire();
       await Promise.all([waiting.then((next) => next.release()), lease.release()]);
     }
+    // A hold of Redisson's: the first in the queue listens for its release.
+    const foreign = `foreign to ${username}`;
+    const redis = cluster.client();
+    await redis.hset(`lock:${foreign}`, 'another:1', 1);
+    await redis.pexpire(`lock:${foreign}`, 500);
+    await (await one!.acquire(foreign)).release();
     await one!.using('seen', async () => {
       expect(await one!.inspect('seen')).toMatchObject({ holders: [{ local: true }] });
     });

@@ -38,8 +38,10 @@ afterEach(async () => {
 
 describe('a hold that was taken away soon after its grant', () => {
   beforeEach(() => {
-    // Only the line hears, so that it has to find out by itself.
+    // Only those who wait hear, so that they have to find out by themselves.
     store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    store.noQueues = 'none';
+    [locks, other] = [new LockService({ store }), new LockService({ store })];
   });
 
   it('is found although the message could be that of the release before it', async () => {

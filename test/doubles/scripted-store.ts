@@ -4,7 +4,9 @@ import type {
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
+  HandOverReply,
   HoldState,
+  NextOwner,
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
@@ -12,7 +14,9 @@ import type {
 
 /** A memory store whose operations are counted, and can be held back or made to fail: for what is about timing only. */
 export class ScriptedStore extends MemoryLockStore {
-  readonly calls = { acquire: 0, acquireAll: 0, renew: 0, release: 0, subscribe: 0 };
+  readonly calls = { acquire: 0, acquireAll: 0, renew: 0, release: 0, handOver: 0, subscribe: 0 };
+  /** As a quorum says it: releases wake whoever listens. To be set before a service is made. */
+  noQueues: string | undefined;
   readonly released: ReleaseRequest[] = [];
   /** Runs before each acquisition reaches the store. */
   beforeAcquire: () => Promise<void> | void = () => undefined;
@@ -51,6 +55,13 @@ export class ScriptedStore extends MemoryLockStore {
     this.released.push(request);
     await this.onRelease();
     return super.release(request);
+  }
+
+  override async handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
+    this.calls.handOver++;
+    this.released.push(request);
+    await this.onRelease();
+    return super.handOver(request, next);
   }
 
   override subscribe(name: string, onWake: () => void) {

@@ -252,7 +252,7 @@ describe('a holder', () => {
 
     await locks.acquire('c', options);
     const waiting = locks.acquire('c', { waitTime: 50_000 });
-    await until(async () => (await stage.listeners('c')) > 0);
+    await until(async () => (await locks.inspect('c'))?.waiters.local === 1);
     await sleep(150);
     await other.forceRelease('c');
     expect((await soon(waiting)).held).toBe(true);

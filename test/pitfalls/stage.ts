@@ -1,3 +1,4 @@
+import { LockKeys } from '../../lib/stores/redis/keys.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -114,8 +115,13 @@ export class Stage {
     return await this.redis.pttl(`lock:${name}`);
   }
 
-  /** How many processes listen for the release of a lock. */
-  async listeners(name: string): Promise<number> {
+  /** How many processes wait for a plain lock: in its queue, or listening for its release. */
+  async waiting(name: string): Promise<number> {
+    return (await this.listening(name)) + (await this.redis.zcard(new LockKeys(name, 'lock:', '').queue));
+  }
+
+  /** How many processes listen for the release of a plain lock. */
+  async listening(name: string): Promise<number> {
     const [, count] = await this.redis.pubsub('NUMSUB', `redisson_lock__channel:{lock:${name}}`);
     return Number(count);
   }

@@ -201,7 +201,15 @@ describe('What is looked at', () => {
 
   it('is nothing where the lock is free, one’s own, or given up', async () => {
     const take = () => locks.acquire('key');
-    expect(await commandsOf(take)).toEqual({ hlen: 1, time: 1, set: 1, hset: 1, pexpire: 1 });
+    expect(await commandsOf(take)).toEqual({
+      hlen: 1,
+      time: 1,
+      set: 1,
+      hset: 1,
+      pexpire: 1,
+      // Whether anybody stands in the queue.
+      exists: 1,
+    });
     const [lease] = locks.leases();
     expect(await commandsOf(() => lease!.extend(60_000))).toEqual({
       time: 1,
@@ -209,7 +217,7 @@ describe('What is looked at', () => {
       pttl: 2,
       pexpire: 2,
     });
-    expect(await commandsOf(() => lease!.release())).toEqual({ hdel: 1, publish: 1 });
+    expect(await commandsOf(() => lease!.release())).toEqual({ hdel: 1, exists: 1, publish: 1 });
   });
 
   it('is one field of a busy one, and no field of a great hash', async () => {

@@ -5,7 +5,24 @@ import * as replies from '../../lib/stores/redis/replies.js';
 
 /** Each reader, with a reply that its script gives. */
 const READERS: [name: string, read: (reply: unknown) => unknown, ...genuine: unknown[]][] = [
-  ['acquire', replies.plainReply, 17, '17', [250, 'a:1'], [-1, 'a:1'], [-3]],
+  [
+    'acquire',
+    (reply) => replies.plainReply(reply, () => undefined),
+    17,
+    '17',
+    [250, 'a:1'],
+    [-1, 'a:1'],
+    [-3],
+    [250, 'a:1', '1700000000000000', 1_700_000_000_000, '', 0],
+    [10, null, '1700000000000000', 1_700_000_000_000, 'node', 1],
+  ],
+  [
+    'release with another owner that takes a place',
+    (reply) => replies.handOverReply(reply, () => undefined),
+    [1, 17],
+    [1, 17, 1],
+    [0, 250, 'a:1', '1700000000000000', 1_700_000_000_000, '', 0],
+  ],
   [
     'acquire-all',
     (reply) => replies.plainGroupReply(reply, 2),

@@ -6,8 +6,7 @@ const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 const ask = { ...QUEUE, place: undefined, beside: undefined };
 
 interface Books {
-  holds: Map<string, unknown>;
-  queues: Map<string, unknown>;
+  locks: Map<string, unknown>;
   turns: { reservations: Map<string, unknown> };
 }
 
@@ -29,8 +28,8 @@ it('forgets names that are over and that nobody asks for again, and nothing else
     });
     if (n % 500 === 0) await sleep(150);
   }
-  const { holds, queues, turns } = store as unknown as Books;
-  for (const { size } of [holds, queues, turns.reservations]) expect(size).toBeLessThanOrEqual(2_000);
+  const { locks, turns } = store as unknown as Books;
+  for (const { size } of [locks, turns.reservations]) expect(size).toBeLessThanOrEqual(2_000);
   expect((await store.inspect('kept'))?.holders).toHaveLength(1);
   expect((await store.inspect('kept queue'))?.holders).toHaveLength(1);
 });

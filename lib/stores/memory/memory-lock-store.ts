@@ -4,10 +4,11 @@ import type {
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
+  HandOverReply,
   HoldState,
   LockStore,
+  NextOwner,
   QueueMessage,
-  QueueRequest,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
@@ -16,18 +17,10 @@ import type {
   StoreHealth,
   Subscription,
 } from '../lock-store.js';
-import { MemoryQueue } from './memory-queue.js';
+import { MemoryLock } from './memory-lock.js';
 import { MemoryTurns } from './memory-turns.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';
-
-interface PlainHold {
-  owner: string;
-  expiresAt: number;
-  since: number;
-  /** The last one given out under this hold. */
-  fencingToken: number;
-}
 
 /**
  * How far a token lies from the last where the clock has not gone on, as under fake timers. A hand-off inside a process
@@ -50,8 +43,7 @@ const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
  * Services that are given the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
-  private readonly holds = new SweptMap<PlainHold>(({ expiresAt }) => expiresAt <= now());
-  private readonly queues = new SweptMap<MemoryQueue>((queue) => queue.isOver);
+  private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
   private readonly turns = new MemoryTurns();
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
@@ -60,8 +52,7 @@ export class MemoryLockStore implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     return new Promise((resolve) => {
-      const { queue } = request;
-      resolve(queue === undefined ? this.take(request) : this.enterQueue(request, queue));
+      resolve(this.lockFor(request.name, request.queue).enter(request));
     });
   }
 
@@ -71,7 +62,7 @@ export class MemoryLockStore implements LockStore {
       let refusal: Extract<AcquireAllReply, { granted: false }> | undefined;
       const ofElders = this.turns.ofElders(names, turn);
       for (const [index, name] of names.entries()) {
-        const held = this.inTheWay(name, owner);
+        const held = this.lockFor(name).inTheWayOf(owner);
         const ofElder = ofElders[index] === true;
         if (held !== undefined) {
           if (turn !== undefined && !ofElder) this.turns.reserve(name, names, turn, held.retryAfter);
@@ -83,7 +74,10 @@ export class MemoryLockStore implements LockStore {
       }
       if (refusal === undefined) {
         if (turn !== undefined) this.turns.leave(names, turn.asker);
-        const fencingTokens = names.map((name) => this.enter({ ...request, name }));
+        const fencingTokens = names.map((name) => {
+          const reply = this.lockFor(name).enter({ ...request, name });
+          return reply.granted ? reply.fencingToken : NaN;
+        });
         resolve({ granted: true, fencingTokens });
       } else {
         resolve(refusal);
@@ -101,45 +95,32 @@ export class MemoryLockStore implements LockStore {
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    return requests.map(({ name, owner, leaseTime }) => {
-      const queue = this.findQueue(name);
-      if (queue !== undefined) return Promise.resolve(queue.renew(owner, leaseTime));
-      const hold = this.find(name);
-      if (hold?.owner !== owner) return Promise.resolve(hold === undefined ? 'deleted' : 'taken');
-      hold.expiresAt = Math.max(hold.expiresAt, now() + leaseTime);
-      return Promise.resolve('held');
+    return requests.map(({ name, owner, leaseTime }) =>
+      Promise.resolve(this.find(name)?.renew(owner, leaseTime) ?? 'deleted'),
+    );
+  }
+
+  release(request: ReleaseRequest): Promise<ReleaseReply> {
+    return Promise.resolve(this.leave(request)?.released ?? this.notHeld(request.name));
+  }
+
+  handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
+    const { name } = request;
+    return new Promise((resolve) => {
+      const reply = this.leave(request, next);
+      if (reply !== undefined) {
+        resolve(reply);
+        return;
+      }
+      const released = this.notHeld(name);
+      const place = { arrival: undefined };
+      const queue = { ...PLAIN, mode: 'exclusive', place, beside: undefined } as const;
+      resolve({ released, next: this.lockFor(name).enter({ name, ...next, queue }) });
     });
   }
 
-  release({ name, owner, fencingToken, keepFor, queue }: ReleaseRequest): Promise<ReleaseReply> {
-    const [hold, found] = [this.find(name), this.findQueue(name)];
-    if (queue !== undefined && found !== undefined)
-      return Promise.resolve(found.leave(owner, queue, keepFor ?? 0));
-    if (hold?.owner !== owner || queue !== undefined) {
-      return Promise.resolve(hold === undefined && found === undefined ? 'deleted' : 'taken');
-    }
-    hold.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
-    this.lastToken = Math.max(this.lastToken, hold.fencingToken);
-    if (keepFor === undefined) {
-      this.holds.delete(name);
-    } else {
-      // Under another owner, whom a renewal that comes late does not know.
-      hold.owner = `kept:${owner}`;
-      hold.expiresAt = now() + keepFor;
-    }
-    this.announce(name);
-    return Promise.resolve('released');
-  }
-
   forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
-    const queue = this.findQueue(name);
-    if (queue !== undefined) return Promise.resolve(queue.clear(mode));
-    const hold = this.find(name);
-    if (mode !== undefined || hold === undefined) return Promise.resolve(false);
-    this.holds.delete(name);
-    this.tell(hold.owner, { type: 'lost', owner: hold.owner });
-    this.announce(name);
-    return Promise.resolve(true);
+    return Promise.resolve(this.find(name)?.clear(mode) ?? false);
   }
 
   subscribe(name: string, onWake: () => void): Promise<Subscription> {
@@ -151,33 +132,23 @@ export class MemoryLockStore implements LockStore {
   }
 
   inspect(name: string): Promise<StoredLock | null> {
-    const queue = this.findQueue(name);
+    const lock = this.find(name);
+    if (lock === undefined) return Promise.resolve(null);
     const time = now();
-    if (queue !== undefined) {
-      const holders = [...queue.holders].map(([owner, { mode, expiresAt, since }]) => ({
-        owner,
-        mode,
-        since,
-        remainingTime: expiresAt - time,
-      }));
-      const waiting = queue.waiting.map(({ owner, mode, arrival }) => ({
-        owner,
-        mode,
-        since: Math.floor(arrival / 1000),
-      }));
-      const { kind, fencingToken } = queue;
-      return Promise.resolve({ kind, holders, queue: waiting, fencingToken, listeners: 0 });
-    }
-    const hold = this.find(name);
-    if (hold === undefined) return Promise.resolve(null);
-    const { owner, since, expiresAt, fencingToken } = hold;
-    return Promise.resolve({
-      kind: 'lock',
-      holders: [{ owner, mode: 'exclusive', remainingTime: expiresAt - time, since }],
-      queue: [],
-      fencingToken,
-      listeners: this.listeners.get(name)?.size ?? 0,
-    });
+    const holders = [...lock.holders].map(([owner, { mode, expiresAt, since }]) => ({
+      owner,
+      mode,
+      since,
+      remainingTime: expiresAt - time,
+    }));
+    const queue = lock.waiting.map(({ owner, mode, arrival }) => ({
+      owner,
+      mode,
+      since: Math.floor(arrival / 1000),
+    }));
+    const { kind, fencingToken } = lock;
+    const listeners = this.listeners.get(name)?.size ?? 0;
+    return Promise.resolve({ kind, holders, queue, fencingToken, listeners });
   }
 
   health(): Promise<StoreHealth> {
@@ -194,44 +165,39 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve();
   }
 
-  private take(request: AcquireRequest): AcquireReply {
-    const refusal = this.inTheWay(request.name, request.owner);
-    if (refusal !== undefined) return { ...refusal, granted: false };
-    return { granted: true, fencingToken: this.enter(request) };
+  /** The lock of this name and kind. It may be in use as one kind only. */
+  private lockFor(
+    name: string,
+    { kind, capacity }: Pick<QueueTerms, 'kind' | 'capacity'> = PLAIN,
+  ): MemoryLock {
+    const found = this.find(name);
+    if (found?.kind === kind && found.capacity === capacity) return found;
+    if (found?.settle() === true) throw kindMismatch(name, { kind, capacity }, found);
+    const lock = new MemoryLock(kind, capacity, {
+      microseconds,
+      nextToken: (least) => this.nextToken(least),
+      tell: (to, message) => this.tell(to, message),
+      outsiders: () => this.listeners.get(name)?.size ?? 0,
+      tellOutsiders: () => {
+        this.announce(name);
+      },
+    });
+    this.locks.set(name, lock);
+    return lock;
   }
 
-  private inTheWay(name: string, owner: string): { retryAfter: number; holder: string } | undefined {
-    const queue = this.findQueue(name);
-    if (queue?.settle() === true) throw kindMismatch(name, PLAIN, queue);
-    const hold = this.find(name);
-    if (hold === undefined || hold.owner === owner) return undefined;
-    return { retryAfter: hold.expiresAt - now(), holder: hold.owner };
+  /** Undefined where the name is not that kind's. */
+  private leave(request: ReleaseRequest, next?: NextOwner): HandOverReply | undefined {
+    const { name, queue = PLAIN } = request;
+    const lock = this.find(name);
+    if (lock?.kind !== queue.kind) return undefined;
+    const reply = lock.leave(request, next);
+    this.lastToken = Math.max(this.lastToken, lock.fencingToken ?? 0);
+    return reply;
   }
 
-  private enter({ name, owner, leaseTime, leastToken }: AcquireRequest): number {
-    const since = this.find(name)?.since ?? Date.now();
-    const fencingToken = this.nextToken(leastToken);
-    this.holds.set(name, { owner, expiresAt: now() + leaseTime, since, fencingToken });
-    return fencingToken;
-  }
-
-  private enterQueue({ name, owner, leaseTime }: AcquireRequest, request: QueueRequest): AcquireReply {
-    const { kind, capacity } = request;
-    if (this.find(name) !== undefined) throw kindMismatch(name, request, PLAIN);
-    let queue = this.findQueue(name);
-    if (queue !== undefined && (queue.kind !== kind || queue.capacity !== capacity)) {
-      if (queue.settle()) throw kindMismatch(name, request, queue);
-      queue = undefined;
-    }
-    if (queue === undefined) {
-      queue = new MemoryQueue(kind, capacity, {
-        microseconds,
-        nextToken: () => this.nextToken(),
-        tell: (to, message) => this.tell(to, message),
-      });
-      this.queues.set(name, queue);
-    }
-    return queue.enter(owner, leaseTime, request);
+  private notHeld(name: string): ReleaseReply {
+    return this.find(name) === undefined ? 'deleted' : 'taken';
   }
 
   private nextToken(leastToken = 0): number {
@@ -240,17 +206,10 @@ export class MemoryLockStore implements LockStore {
     return this.lastToken;
   }
 
-  private find(name: string): PlainHold | undefined {
-    const hold = this.holds.get(name);
-    if (hold === undefined || hold.expiresAt > now()) return hold;
-    this.holds.delete(name);
-    return undefined;
-  }
-
-  private findQueue(name: string): MemoryQueue | undefined {
-    const queue = this.queues.get(name);
-    if (queue?.isOver !== true) return queue;
-    this.queues.delete(name);
+  private find(name: string): MemoryLock | undefined {
+    const lock = this.locks.get(name);
+    if (lock?.isOver !== true) return lock;
+    this.locks.delete(name);
     return undefined;
   }
 

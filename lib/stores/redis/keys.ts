@@ -43,9 +43,14 @@ export class LockKeys {
     return this.beside('fence');
   }
 
-  /** Who waits, for the kinds with a queue. */
+  /** Who waits. */
   get queue(): string {
     return this.beside('queue');
+  }
+
+  /** What the scripts with a queue touch. */
+  get queued(): string[] {
+    return [this.lock, this.fence, this.queue];
   }
 
   /** Who comes next among those who want several locks at once. */

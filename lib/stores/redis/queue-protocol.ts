@@ -9,15 +9,19 @@ export const LETTERS = { exclusive: 'x', shared: 's' } as const;
 /** Followed by the client's id: each process hears of all its places and holds over one subscription. */
 export const QUEUE_CHANNEL = 'lock_queue__channel:';
 
-const modeOf = (letter: string) => (letter === 'x' ? 'exclusive' : 'shared');
+const modeOf = (letter: string) => (letter === 's' ? 'shared' : 'exclusive');
 
-/** `granted <owner> <token> <server ms> <ms granted> <server>`, `next <owner> <ms>` or `lost <owner>`. */
+/**
+ * `granted <owner> <token> <server ms> <ms granted> <server> <1 with outsiders>`, `next <owner> <ms> <1 to listen>` or
+ * `lost <owner>`.
+ */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
-  const [type, owner = '', value, date, time, node = ''] = text.split(' ');
-  if (type === 'next') return { type, owner, within: Number(value) };
+  const [type, owner = '', value, date, time, node = '', outsiders] = text.split(' ');
+  if (type === 'next') return { type, owner, within: Number(value), listen: date === '1' };
   if (type === 'lost') return { type, owner };
   const grantedAt = clocks.of(node).momentOf(Number(date), now());
-  return { type: 'granted', owner, fencingToken: Number(value), grantedAt, leaseTime: Number(time) };
+  const granted = { grantedAt, leaseTime: Number(time), outsiders: outsiders === '1' };
+  return { type: 'granted', owner, fencingToken: Number(value), ...granted };
 }
 
 /** What inspect.lua returns. */
@@ -28,19 +32,23 @@ interface Inspected {
   readonly holders: readonly [member: string, left: number][];
   /** With their arrival in microseconds. */
   readonly queue: readonly [entry: string, arrival: number][];
-  readonly queued: boolean;
+  /** It is of one of the kinds that may have several holders, each with a deadline. */
+  readonly withHolders: boolean;
 }
 
-export function storedLock({ fence, listeners, holders, queue, queued }: Inspected): StoredLock {
+export function storedLock({ fence, listeners, holders, queue, withHolders }: Inspected): StoredLock {
   // A text that is no fence tells nothing.
   const [token, fencedOwner, kind = ''] = fence !== null && /^\d+(?: |$)/.test(fence) ? fence.split(' ') : [];
+  // The first in the queue of a plain lock that another library holds listens for its release, and is counted already.
+  const [first] = holders;
+  const headListens = !withHolders && queue.length > 0 && first?.[0] !== fencedOwner && listeners > 0;
   return {
-    kind: queued ? (kind as QueueTerms['kind']) : 'lock',
+    kind: withHolders ? (kind as QueueTerms['kind']) : 'lock',
     holders: holders.map(([member, left]) => {
-      const owner = queued ? member.slice(1) : member;
+      const owner = withHolders ? member.slice(1) : member;
       return {
         owner,
-        mode: queued ? modeOf(member.charAt(0)) : 'exclusive',
+        mode: withHolders ? modeOf(member.charAt(0)) : 'exclusive',
         remainingTime: left < 0 ? Infinity : left,
         since: owner === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
       };
@@ -50,6 +58,6 @@ export function storedLock({ fence, listeners, holders, queue, queued }: Inspect
       return { owner, mode: modeOf(letter), since: Math.floor(arrival / 1000) };
     }),
     fencingToken: token === undefined ? undefined : Number(token),
-    listeners,
+    listeners: headListens ? listeners - 1 : listeners,
   };
 }

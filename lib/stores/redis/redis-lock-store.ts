@@ -4,9 +4,11 @@ import type {
   AcquireReply,
   AcquireRequest,
   ConnectionChange,
+  HandOverReply,
   HealthDepth,
   HoldState,
   LockStore,
+  NextOwner,
   NodeHealth,
   QueueMessage,
   QueueRequest,
@@ -33,6 +35,7 @@ import { Renewals } from './renewals.js';
 import {
   codeOf,
   countOf,
+  handOverReply,
   inspectReply,
   plainGroupReply,
   plainReply,
@@ -66,10 +69,13 @@ export class RedisLockStore implements LockStore {
   private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
   private readonly renewals: Renewals;
   private readonly trial: Trial;
+  /** Not where a grant has to be confirmed by replicas, which only its owner can wait for. */
+  readonly handOver: LockStore['handOver'];
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
     this.connection = options.connection;
+    if (options.replication === undefined) this.handOver = (request, next) => this.passOn(request, next);
     this.renewals = new Renewals({
       connection: this.connection,
       keys: (name) => this.keys(name),
@@ -86,18 +92,20 @@ export class RedisLockStore implements LockStore {
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     const { name, queue } = request;
     return this.confirmed(name, () =>
-      queue === undefined ? this.take(request) : this.enterQueue(request, queue),
+      queue === undefined || queue.kind === 'lock' ? this.take(request) : this.enterQueue(request, queue),
     );
   }
 
-  private async take({ name, owner, leaseTime, leastToken }: AcquireRequest): Promise<AcquireReply> {
+  private async take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
+    const arrival = queue?.place === undefined ? '' : (queue.place.arrival ?? 0);
     const command = {
-      keys: [keys.lock, keys.fence],
-      args: [owner, leaseTime, leastToken ?? 0, FENCE_TTL],
+      keys: [keys.lock, keys.fence, ...(queue === undefined ? [] : [keys.queue])],
+      args: [owner, leaseTime, leastToken ?? 0, FENCE_TTL, arrival, this.clusterArgument],
     };
+    const read = this.readingClock(plainReply);
     return await this.enter(owner, name, (acquisition) =>
-      this.retiring(scripts.acquire, command, [name], plainReply, acquisition),
+      this.retiring(scripts.acquire, command, [name], read, acquisition),
     );
   }
 
@@ -149,8 +157,8 @@ export class RedisLockStore implements LockStore {
       queueReply(
         await this.connection.run(
           scripts.queueAcquire,
-          [keys.lock, keys.queue, keys.fence],
-          [...args, ...this.queueArguments()],
+          keys.queued,
+          [...args, FENCE_TTL, this.clusterArgument],
           acquisition,
         ),
       ),
@@ -165,40 +173,61 @@ export class RedisLockStore implements LockStore {
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
-    const { name, owner, fencingToken, keepFor = 0, leaseTime = 0, queue } = request;
+    const { name, queue } = request;
+    const released = this.releasing(request);
+    if (queue === undefined || queue.kind === 'lock') {
+      return released(await this.leave(request, undefined, releaseReply));
+    }
+    const { owner, keepFor = 0, leaseTime = 0 } = request;
+    const { mode, kind, capacity } = queue;
+    const args = [owner, LETTERS[mode], kind, capacity, keepFor, leaseTime, FENCE_TTL, this.clusterArgument];
+    const { queued } = this.keys(name);
+    return released(await this.run(scripts.queueRelease, queued, args, name, releaseReply));
+  }
+
+  private async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
+    const released = this.releasing(request);
+    const reply = await this.leave(request, next, this.readingClock(handOverReply));
+    return { ...reply, released: released(reply.released) };
+  }
+
+  /** Sends the release of a plain lock. */
+  private leave<R>(
+    { name, owner, fencingToken, keepFor = 0, leaseTime = 0, queue }: ReleaseRequest,
+    next: NextOwner | undefined,
+    read: (reply: unknown) => R,
+  ): Promise<R> {
     const keys = this.keys(name);
-    const epoch = this.connection.epochOf(keys.lock);
+    const stood = queue === undefined ? '' : leaseTime;
+    const args = [
+      ...[owner, ...this.publishing(keys), fencingToken ?? 0, FENCE_TTL, keepFor, stood],
+      ...[next?.owner ?? '', next?.leaseTime ?? 0, this.clusterArgument],
+    ];
+    const touched = queue === undefined ? [keys.lock, keys.fence] : keys.queued;
+    return this.run(scripts.release, touched, args, name, read);
+  }
+
+  /** To be called before a release is sent; what it returns reads the answer. */
+  private releasing({ name, owner }: ReleaseRequest): (reply: ReleaseReply) => ReleaseReply {
+    const key = this.keys(name).lock;
+    const epoch = this.connection.epochOf(key);
     for (const acquisition of this.entering.get(owner) ?? []) acquisition.unwanted = true;
-    const released =
-      queue === undefined
-        ? await this.run(
-            scripts.release,
-            [keys.lock, keys.fence],
-            [owner, ...this.publishing(keys), fencingToken ?? 0, FENCE_TTL, keepFor],
-            name,
-            releaseReply,
-          )
-        : await this.run(
-            scripts.queueRelease,
-            [keys.lock, keys.queue, keys.fence],
-            [
-              ...[owner, LETTERS[queue.mode], queue.kind, queue.capacity, keepFor, leaseTime],
-              ...this.queueArguments(),
-            ],
-            name,
-            releaseReply,
-          );
     // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
-    return this.connection.epochOf(keys.lock) === epoch ? released : 'released';
+    return (reply) => (this.connection.epochOf(key) === epoch ? reply : 'released');
   }
 
   async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     await this.learnSharding(name);
     const keys = this.keys(name);
     const letter = mode === undefined ? '' : LETTERS[mode];
-    const args = [...this.publishing(keys), letter, ...this.queueArguments()];
-    const each = [keys.lock, keys.queue, keys.fence];
-    return await this.run(scripts.forceRelease, each, args, name, (reply) => codeOf(reply, 0, 1) === 1);
+    const args = [...this.publishing(keys), letter, FENCE_TTL, this.clusterArgument];
+    return await this.run(
+      scripts.forceRelease,
+      keys.queued,
+      args,
+      name,
+      (reply) => codeOf(reply, 0, 1) === 1,
+    );
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
@@ -206,13 +235,7 @@ export class RedisLockStore implements LockStore {
     const keys = this.keys(name);
     const [, channel] = this.publishing(keys);
     const count = this.connection.sharded ? 'SHARDNUMSUB' : 'NUMSUB';
-    const stored = await this.run(
-      scripts.inspect,
-      [keys.lock, keys.fence, keys.queue],
-      [count, channel],
-      name,
-      inspectReply,
-    );
+    const stored = await this.run(scripts.inspect, keys.queued, [count, channel], name, inspectReply);
     if (stored === null) return null;
     if (!this.connection.isCluster || this.connection.sharded) return stored;
     // Each node counts those who listen at itself.
@@ -340,9 +363,10 @@ export class RedisLockStore implements LockStore {
       const reply = read(await this.connection.run(script, keys, args, acquisition));
       if (!('queued' in reply)) return reply;
       const name = names[reply.queued] ?? '';
-      const { lock, queue, fence } = this.keys(name);
-      const command = [scripts.retire, [lock, queue, fence], this.queueArguments(), acquisition] as const;
-      const retired = await this.connection.run(...command).catch((error: unknown) => {
+      const { queued } = this.keys(name);
+      const fenceAndCluster = [FENCE_TTL, this.clusterArgument];
+      const retiring = this.connection.run(scripts.retire, queued, fenceAndCluster, acquisition);
+      const retired = await retiring.catch((error: unknown) => {
         // Of several names, this is the one that is no lock.
         const reason = translate(error, name);
         throw isLockKindMismatchError(reason) ? reason : error;
@@ -361,9 +385,20 @@ export class RedisLockStore implements LockStore {
     return this.connection.sharded ? ['SPUBLISH', shardChannel] : ['PUBLISH', channel];
   }
 
-  /** What the scripts of the queue end with. */
-  private queueArguments(): Argument[] {
-    return [QUEUE_CHANNEL, FENCE_TTL, this.connection.isCluster ? 'cluster' : ''];
+  /** What the scripts with a queue end with. */
+  private get clusterArgument(): Argument {
+    return this.connection.isCluster ? 'cluster' : '';
+  }
+
+  /** Learns the server's clock from what a reply says of it. */
+  private readingClock<R>(
+    read: (reply: unknown, told: (date: number, node: string) => void) => R,
+  ): (reply: unknown) => R {
+    const sentAt = now();
+    return (reply) =>
+      read(reply, (date, node) => {
+        this.clocks.of(node).learn(date, sentAt, now());
+      });
   }
 
   private async learnSharding(name: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { AcquireReply, HoldState, ReleaseReply, StoredLock } from '../lock-store.js';
+import type { AcquireReply, HandOverReply, HoldState, ReleaseReply, StoredLock } from '../lock-store.js';
 import { storedLock } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
 
@@ -62,17 +62,47 @@ const QUEUED = -3;
 /** A PTTL as a time to wait: a key without a TTL has no end. */
 const waitOf = (ttl: number): number => (ttl < 0 ? Infinity : ttl);
 
-export function plainReply(reply: unknown): AcquireReply | Queued {
+/** @param told hears what the server's clock says, where it does */
+export function plainReply(reply: unknown, told: Told): AcquireReply | Queued {
   if (!Array.isArray(reply)) return { granted: true, fencingToken: integer(reply, reply, 1) };
-  const [ttl, holder] = list(reply, reply, 1, 2);
+  const [ttl, holder] = list(reply, reply, 1, 2, 6);
   if (reply.length === 1) {
     integer(ttl, reply, QUEUED, QUEUED);
     return { queued: 0 };
   }
+  if (reply.length === 6) return placeReply(reply, reply, told);
   return {
     granted: false,
     retryAfter: waitOf(time(ttl, reply, -1)),
     holder: text(holder, reply),
+  };
+}
+
+type Told = (date: number, node: string) => void;
+
+/** What a plain lock's owner is told who stands in its queue: what place_of in plain-queue.include.lua returns. */
+function placeReply(place: readonly unknown[], reply: unknown, told: Told): AcquireReply {
+  const [look, holder, arrival, date, node, listen] = place;
+  told(integer(date, reply, 1), text(node, reply));
+  return {
+    granted: false,
+    retryAfter: time(look, reply, 0),
+    holder: textOrNull(holder, reply) ?? undefined,
+    arrival: integer(arrival, reply, 1),
+    listen: integer(listen, reply, 0, 1) === 1,
+  };
+}
+
+/** What release.lua answers where another owner takes a place. */
+export function handOverReply(reply: unknown, told: Told): HandOverReply {
+  const [released, ...next] = list(reply, reply, 2, 3, 7);
+  const [token, outsiders] = next;
+  return {
+    released: releaseReply(released),
+    next:
+      next.length === 6
+        ? placeReply(next, reply, told)
+        : { granted: true, fencingToken: integer(token, reply, 1), outsiders: outsiders !== undefined },
   };
 }
 
@@ -169,13 +199,13 @@ export function renewReply(reply: unknown, holds: number): readonly (HoldState |
 
 export function inspectReply(reply: unknown): StoredLock | null {
   if (reply === null) return null;
-  const [fence, listeners, holders, queue, hasQueue] = list(reply, reply, 5);
+  const [fence, listeners, holders, queue, withHolders] = list(reply, reply, 5);
   return storedLock({
     fence: textOrNull(fence, reply),
     listeners: integer(listeners, reply, 0),
     holders: pairs(holders, reply),
     queue: pairs(queue, reply),
-    queued: integer(hasQueue, reply, 0, 1) === 1,
+    withHolders: integer(withHolders, reply, 0, 1) === 1,
   });
 }
 

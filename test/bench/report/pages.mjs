@@ -147,8 +147,6 @@ export function values(record) {
       ],
       { texts: 2 },
     ),
-    plainSlope: some(s.plainCommandsPerProcess),
-    plainFleet: some(s.plainCommandsOfFleet),
     fairMessages: some(s.fairMessages),
     fairBytes: some(s.fairBytes),
     leaseBytes: some(s.bytesPerRenewal),

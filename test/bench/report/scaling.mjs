@@ -20,14 +20,11 @@ export function scaling({ results }) {
   const lease = (figure) => slopeOf('leases', 'ours', figure).perUnit;
   const renewals = FLEET.leases * RENEWALS;
   const pair = r.median('uncontended', 'ours', 'serverCpu');
-  const busiest = slopeOf('processes', 'ours', 'commands');
   return {
     processes: steps('processes'),
     waiters: steps('waiters'),
     leases: steps('leases'),
     at,
-    plainCommandsPerProcess: busiest.perUnit,
-    plainCommandsOfFleet: busiest.base + busiest.perUnit * FLEET.instances,
     fairCommands: at('processes', 32, 'fair', 'commands'),
     fairMessages: at('processes', 32, 'fair', 'messages'),
     fairBytes: at('processes', 32, 'fair', 'bytes'),

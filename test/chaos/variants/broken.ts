@@ -17,7 +17,7 @@ export interface Control {
 }
 
 const SCRIPTS = 'stores/redis/scripts.generated.js';
-const LINE = 'core/waiting-line.js';
+const PLACE = 'core/place.js';
 const HAND_OFF = 'core/hand-off.js';
 const TENURE = 'core/tenure.js';
 const DEADLINE = 'core/deadline.js';
@@ -53,8 +53,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return not_held() end",
-        replace: "redis.call('DEL', KEYS[1])",
+        find: "released = redis.call('HDEL', KEYS[1], owner)",
+        replace: "released = redis.call('DEL', KEYS[1])",
       },
     ],
     faults: LATE,
@@ -100,9 +100,10 @@ export const broken: readonly Control[] = [
   {
     name: 'no second try after the subscription',
     patches: [
-      { file: LINE, find: 'if (heard)\n                    this.wake();', replace: '' },
-      { file: LINE, find: 'attempt.listening ? this.context.leaseTime : POLL', replace: 'Infinity' },
+      { file: PLACE, find: 'if (heard)\n                this.lookAgain();', replace: '' },
+      { file: PLACE, find: 'attempt.hearing ? this.context.leaseTime : POLL', replace: 'Infinity' },
     ],
+    topology: 'quorum',
     faults: ['network slow'],
     // A release that is missed is made good by the next one, so there must be few of them.
     habits: { fixedShare: 0, pause: 1_500, long: 0 },
@@ -114,9 +115,7 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'messages wake nobody',
-    patches: [
-      { file: LINE, find: 'this.woken = true;\n        this.resume?.();', replace: 'this.woken = true;' },
-    ],
+    patches: [{ file: PLACE, find: 'hear(message) {', replace: 'hear(message) {\n        return;' }],
     faults: [],
     habits: { fixedShare: 0 },
   },
@@ -204,8 +203,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "redis.call('ZRANGE', KEYS[2], 0, 1, 'WITHSCORES')",
-        replace: "redis.call('ZREVRANGE', KEYS[2], 0, 1, 'WITHSCORES')",
+        find: "redis.call('ZRANGE', KEYS[3], 0, 1, 'WITHSCORES')",
+        replace: "redis.call('ZREVRANGE', KEYS[3], 0, 1, 'WITHSCORES')",
       },
     ],
     faults: [],

@@ -2,38 +2,42 @@
 --
 -- KEYS     as in queue.include.lua
 -- ARGV[1]  PUBLISH, or SPUBLISH
--- ARGV[2]  channel of the plain lock
+-- ARGV[2]  channel of the release of a plain lock
 -- ARGV[3]  x or s: from the exclusive holder or the shared ones of a read-write lock only; '' from all
--- ARGV[4]  prefix of the channels of processes
--- ARGV[5]  how long the fence outlives the last holder, ms
--- ARGV[6]  as in queue.include.lua
+-- ARGV[4]  how long the fence outlives the last holder, ms
+-- ARGV[5]  as in queue.include.lua
 --
 -- Returns 1, or 0 when nobody held it. A key that is no lock is an error, and stays.
 
--- @include hash
+-- @include plain
+
+local publishing, release_channel, stay = ARGV[1], ARGV[2], ARGV[4]
+local asker, outsiders
 
 -- A hint, which a user may not be allowed to send: what has been done counts all the same.
 local function tell_lost(owner)
   local client = string.match(owner, '^(.*):')
-  if client then redis.pcall('PUBLISH', ARGV[4] .. client, 'lost ' .. owner) end
+  if client then redis.pcall('PUBLISH', 'lock_queue__channel:' .. client, 'lost ' .. owner) end
 end
 
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
-  local member
+  -- What it is in use as says its fence.
+  local kind, capacity, member = '', 1, nil
+-- @include holders
 -- @include queue
 
   if foreign then return foreign end
   local taken = 0
-  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if ARGV[3] == '' or ARGV[3] == string.sub(member, 1, 1) then
-      redis.call('ZREM', KEYS[1], member)
+  for _, holder in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    if ARGV[3] == '' or ARGV[3] == string.sub(holder, 1, 1) then
+      redis.call('ZREM', KEYS[1], holder)
       taken = taken + 1
-      tell_lost(string.sub(member, 2))
+      tell_lost(string.sub(holder, 2))
     end
   end
   holders = holders - taken
   if taken > 0 and holders > 0 then keep_until_last() end
-  advance('', 1, ARGV[4], ARGV[5])
+  advance()
   return math.min(taken, 1)
 end
 local owner = holder_of(KEYS[1])
@@ -41,5 +45,9 @@ if owner == false then return no_lock() end
 if ARGV[3] ~= '' or not owner then return 0 end
 redis.call('DEL', KEYS[1])
 tell_lost(owner)
-redis.pcall(ARGV[1], ARGV[2], '0')
+local kept, last_token = false, nil
+-- @include plain-queue
+-- @include plain-hand-over
+
+hand_over()
 return 1

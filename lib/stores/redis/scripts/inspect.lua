@@ -7,15 +7,16 @@
 -- ARGV[2]  channel of the plain lock
 --
 -- Returns false when nobody holds it or waits in its queue, else
--- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 where it has a queue }.
--- An owner of the queue kinds has its mode before it: x or s.
+-- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 where it has holders }.
+-- An owner of the kinds with holders has its mode before it: x or s.
 
 -- @include hash
 
-local holders, queue, queued = {}, {}, 0
+local holders, with_holders = {}, 0
+local queue = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
 local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
-  queued = 1
+if kind == 'zset' or kind == 'none' and queue[1] and string.sub(queue[1], 1, 1) ~= 'p' then
+  with_holders = 1
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
@@ -29,7 +30,6 @@ if kind == 'zset' or kind == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
       holders[#holders + 1] = left
     end
   end
-  queue = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
 else
   local owner, left = holder_of(KEYS[1])
   if owner == false then return no_lock() end
@@ -37,4 +37,4 @@ else
 end
 if #holders == 0 and #queue == 0 then return false end
 local listeners = redis.call('PUBSUB', ARGV[1], ARGV[2])[2]
-return { redis.call('GET', KEYS[2]), listeners, holders, queue, queued }
+return { redis.call('GET', KEYS[2]), listeners, holders, queue, with_holders }

@@ -1,113 +1,29 @@
--- What the queue's scripts share: a lock with holders that have a deadline each, a capacity, and waiters in the order
--- of their arrival. Expects KEYS, hash.include.lua, and in `member` the hold of the owner who asks, nil where none does.
--- Leaves the server's time in `now`, and the number of those whose hold is not over in `holders`. A hand-over is as long as
--- its script, so what is known already is not asked for again.
+-- The queue of a lock of any kind: waiters in the order of their arrival, who are let in and told so. Expects KEYS, and
+-- from the script that includes it:
+--   in_line(mode)       whether it is a mode of this kind: one name is one kind
+--   admits(mode)        whether one who wants the lock in this mode may enter now
+--   blocked_until(mode) when the hold that is in the way ends by itself, ms, and whose it is
+--   next_token()        the token that the next holder gets
+--   let_in(mode, owner, token, span)  makes it a holder for so many ms
+-- the server's time in `micros` and, as ms, in `now`, in `asker` the owner whose answer is the script's own and no message
+-- (nil for none), and in `outsiders` what a grant ends with.
+-- A hand-over is as long as its script, so what is known already is not asked for again.
 --
--- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
--- KEYS[2]  the queue: a sorted set of waiters, "<x or s> <owner> <lease in ms>", by arrival in microseconds
--- KEYS[3]  the fence: "<last token> <its owner> <kind> <capacity>"
--- ARGV[#ARGV]  'cluster' on a cluster, where the message goes to nodes that PUBLISH does not count
+-- KEYS[1]  the lock
+-- KEYS[2]  the fence
+-- KEYS[3]  the queue: a sorted set of waiters, "<mode> <owner> <lease in ms>", by arrival in microseconds
+-- ARGV[#ARGV]  'cluster' on a cluster, where a message goes to nodes that PUBLISH does not count
 
 local in_cluster = ARGV[#ARGV] == 'cluster'
 local CLAIM = 1000
 local SPREAD = 10
 local WIDEST = 250
-
-local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
-local now = math.floor(micros / 1000)
-
--- Whose hold ends first, when, and who else holds it: mostly nobody does.
-local first_holders = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
-local first, ends, second = unpack(first_holders)
--- What is refused is no answer: asked again, it ends the script, with the line at which that was.
-if first_holders.err and not string.find(first_holders.err, 'WRONGTYPE', 1, true) then redis.call('ZRANGE', KEYS[1], 0, 1) end
--- An error where the key is somebody else's, which is left as it is; nil where it is a lock's.
-local foreign
--- Asked for only where there is a holder; kept, so that it is not asked for again.
-local fence
-local function is_lock()
-  -- Nobody else has written it.
-  if first == member then return true end
-  if may_be_holders(KEYS[1], first) then
-    fence = redis.call('GET', KEYS[3])
-    if names_kind(fence) then return true end
-  end
-  -- A fence may have been evicted. Who holds the lock gets it all the same, and writes it anew.
-  return member and redis.call('ZSCORE', KEYS[1], member)
-end
-if first_holders.err or first and not is_lock() then
-  foreign = no_lock()
-elseif first and tonumber(ends) <= now then
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-  first, ends, second = unpack(redis.call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES'))
-end
-local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
-
--- The last token and whose it is, and what the lock is in use as.
-local last, last_owner, used, places
-local function read_fence()
-  local token, owner, kind, capacity = string.match(fence or redis.call('GET', KEYS[3]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
-  last, last_owner, used, places = tonumber(token or 0), owner, kind ~= '' and kind or nil, tonumber(capacity)
-end
-
--- Somebody holds it, or waits for it.
-local function in_use() return holders > 0 or redis.call('EXISTS', KEYS[2]) == 1 end
-
--- Of a plain lock a process may have given out the tokens after the last that is known: see STRIDE in plain.include.lua.
-local function next_token() return micros > last and micros or last + (used and 1 or 1000) end
+-- Followed by the client's id: each process hears of all its places and holds over one subscription.
+local CHANNEL = 'lock_queue__channel:'
+local PROCESS = '^(.*):'
 
 -- Digit by digit, where Lua would round.
 local function digits(n) return string.format('%.0f', n) end
-
--- The lock's key lives as long as its last holder.
-local latest_end
-local function keep_until_last()
-  latest_end = tonumber(redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
-  redis.call('PEXPIREAT', KEYS[1], latest_end)
-end
-
-local function hold(member, deadline)
-  holders = holders + redis.call('ZADD', KEYS[1], deadline, member)
-  if holders > 1 then return keep_until_last() end
-  latest_end = deadline
-  redis.call('PEXPIREAT', KEYS[1], deadline)
-end
-
--- Keeps the last token, with the lock's kind, so that one name is never two kinds at once. Called after `hold`: it
--- outlives the last holder, who need not be the one that has just entered.
-local function write_fence(token, owner, kind, capacity, stay)
-  last, last_owner = token, owner
-  local fence = digits(token) .. ' ' .. owner .. ' ' .. kind .. ' ' .. digits(capacity)
-  redis.call('SET', KEYS[3], fence, 'PXAT', latest_end + stay)
-end
-
-local function keep_fence(stay) redis.call('PEXPIREAT', KEYS[3], latest_end + stay) end
-
--- Owner of the exclusive hold, '' without one. While a script runs, none comes to others, and none goes after this.
-local exclusive
-local function exclusive_owner()
-  if exclusive then return exclusive end
-  exclusive = ''
-  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if string.sub(member, 1, 1) == 'x' then exclusive = string.sub(member, 2) end
-  end
-  return exclusive
-end
-
--- Shared holders enter together, an exclusive one alone. A writer may read beside its own write hold.
-local function admits(mode, kind, capacity, beside)
-  if holders == 0 then return true end
-  if mode == 'x' or holders >= capacity then return false end
-  return kind ~= 'read-write' or exclusive_owner() == '' or exclusive_owner() == beside
-end
-
--- When the hold that is in the way of `mode` ends by itself, and whose it is.
-local function in_the_way(mode)
-  local at = mode == 'x' and -1 or 0
-  local member, deadline = unpack(redis.call('ZRANGE', KEYS[1], at, at, 'WITHSCORES'))
-  return tonumber(deadline or now), member and string.sub(member, 2)
-end
 
 -- Whose clock it is.
 local function server() return in_cluster and redis.call('CLUSTER', 'MYID') or '' end
@@ -121,8 +37,9 @@ end
 
 -- Tells one waiter's process. False when it does not listen. PUBLISH also counts subscribers of patterns, such as a
 -- monitoring tool, to which the dead would look alive; its count has to do where the user may not ask for another.
-local function tell(owner, message, channel)
-  channel = channel .. string.match(owner, '^(.*):')
+local function tell(owner, ...)
+  local channel = CHANNEL .. string.match(owner, PROCESS)
+  local message = table.concat({ ... }, ' ')
   if in_cluster then return publish(channel, message) end
   if redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0 then return false end
   return (publish(channel, message) or 0) > 0
@@ -154,13 +71,12 @@ end
 -- first waiters, the 1st, 2nd, 4th, 8th, ... and the last are told when to look. Where the first living one is the p-th, and
 -- those behind it live, one is told among the first 2p, or it is the last. A look grants the next claim and tells anew, so d
 -- dead waiters in a row cost d claims.
-local function tell_further(left, head, channel)
-  local process = '^(.*):'
-  local seen, first_waiters = { [string.match(head, process)] = true }, {}
+local function tell_further(left, head)
+  local seen, first_waiters = { [string.match(head, PROCESS)] = true }, {}
   -- Those further back look by themselves.
-  for rank, entry in ipairs(redis.call('ZRANGE', KEYS[2], 1, 256)) do
+  for rank, entry in ipairs(redis.call('ZRANGE', KEYS[3], 1, 256)) do
     local owner = string.match(entry, '^%S (%S+)')
-    local whose = string.match(owner, process)
+    local whose = string.match(owner, PROCESS)
     if not seen[whose] then
       seen[whose] = true
       table.insert(first_waiters, { owner, rank })
@@ -169,38 +85,69 @@ local function tell_further(left, head, channel)
   local at, last = 1, #first_waiters
   while at <= last do
     local owner, rank = unpack(first_waiters[at])
-    tell(owner, 'next ' .. owner .. ' ' .. digits(look_after(left, rank)), channel)
+    tell(owner, 'next', owner, digits(look_after(left, rank)))
     at = at == last and last + 1 or math.min(2 * at, last)
   end
 end
 
+-- What `asker` has been granted, if its turn has come.
+local asker_token
+
 -- Lets in those at the head of the queue who may enter now, and tells the new head until when to wait. Whose process
 -- does not listen is gone, and does not hold up the others.
-local function advance(kind, capacity, channel, stay)
+-- @param sparing  leaves the head untold where it looks by itself in time: it does so after its own lease at the latest
+local function advance(sparing)
   repeat
-    local heads = redis.call('ZRANGE', KEYS[2], 0, 1, 'WITHSCORES')
-    if heads[1] and not last then read_fence() end
-    -- What it is in use as counts, not what the caller takes it for.
-    kind, capacity = used or kind, places or capacity
+    local heads = redis.call('ZRANGE', KEYS[3], 0, 1, 'WITHSCORES')
     for i = 1, #heads, 2 do
       local entry = heads[i]
       local mode, owner, lease = string.match(entry, '^(%S) (%S+) ?(%d*)$')
-      if admits(mode, kind, capacity) then
-        redis.call('ZREM', KEYS[2], entry)
-        local token, span = next_token(), grant_of(heads[i + 1], tonumber(lease) or CLAIM)
-        local grant = { 'granted', owner, digits(token), digits(now), digits(span), server() }
-        if tell(owner, table.concat(grant, ' '), channel) then
-          hold(mode .. owner, now + span)
-          write_fence(token, owner, kind, capacity, stay)
+      if not in_line(mode) then
+        -- It learns of the other kind when it asks.
+        redis.call('ZREM', KEYS[3], entry)
+        tell(owner, 'next', owner, 0)
+      elseif admits(mode) then
+        redis.call('ZREM', KEYS[3], entry)
+        local token, span = next_token(), grant_of(tonumber(heads[i + 1]), tonumber(lease) or CLAIM)
+        if owner == asker then
+          asker_token = token
+          let_in(mode, owner, token, span)
+        elseif tell(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), outsiders) then
+          let_in(mode, owner, token, span)
         end
       else
-        local left = in_the_way(mode) - now
-        if tell(owner, 'next ' .. owner .. ' ' .. digits(left), channel) then
-          if left <= CLAIM then tell_further(left, owner, channel) end
+        local left = blocked_until(mode) - now
+        if sparing and left >= tonumber(lease) then return end
+        if tell(owner, 'next', owner, digits(left)) then
+          if left <= CLAIM then tell_further(left, owner) end
           return
         end
-        redis.call('ZREM', KEYS[2], entry)
+        redis.call('ZREM', KEYS[3], entry)
       end
     end
   until #heads < 4
+end
+
+-- Stands in the queue: where it stands, at the arrival that it was told before, or (0) at the end. Returns the arrival.
+-- The queue outlives whom it waits for.
+local function stand(entry, arrival, life)
+  local stands = redis.call('ZSCORE', KEYS[3], entry)
+  arrival = tonumber(stands or arrival)
+  if arrival == 0 then
+    local latest = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+    arrival = math.max(micros, latest and latest + 1 or 0)
+  end
+  -- One that stands there needs no room, and is not refused for lack of it.
+  if not stands then redis.call('ZADD', KEYS[3], digits(arrival), entry) end
+  redis.call('PEXPIRE', KEYS[3], digits(life))
+  return arrival
+end
+
+-- Leaves its place. Without the lease that it has asked for (0) the queue is searched.
+local function leave_queue(mode, owner, lease)
+  local place = mode .. ' ' .. owner .. ' '
+  if lease ~= '0' then return redis.call('ZREM', KEYS[3], place .. lease) end
+  for _, entry in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+    if string.sub(entry, 1, #place) == place then redis.call('ZREM', KEYS[3], entry) end
+  end
 end

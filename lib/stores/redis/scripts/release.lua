@@ -1,46 +1,87 @@
--- Gives up a plain lock and tells who waits, as Redisson does: DEL and a message "0".
+-- Gives up a plain lock, or a place in its queue, and hands the lock over to the next one. Where nobody stands in the queue
+-- it tells who listens, as Redisson does: DEL and a message "0". In the same step another owner may take a place, at the end:
+-- the next caller of the process that gives it up.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the fence
+-- KEYS     as in acquire.lua
 -- ARGV[1]  owner
 -- ARGV[2]  PUBLISH, or SPUBLISH
--- ARGV[3]  channel
+-- ARGV[3]  channel of the release
 -- ARGV[4]  the last fencing token given out under this hold; 0 when it is the one that the fence has
 -- ARGV[5]  how long the fence outlives the lock, ms
 -- ARGV[6]  how long the lock stays taken all the same, ms; 0 frees it
+-- ARGV[7]  the lease that the owner has asked for where it may stand in the queue, ms; else ''
+-- ARGV[8]  who takes a place; '' for nobody
+-- ARGV[9]  the lease that it asks for, ms
+-- ARGV[10] as in queue.include.lua
 --
--- Returns 1, or when the owner did not hold it: 0 where nobody does, -1 where another does.
+-- Returns 1, or when the owner did not hold it: 0 where nobody does, -1 where another does. Where an owner takes a place,
+-- { that, and what acquire.lua answers to it }, or { that, its token, 1 where some wait outside of the queue }.
 -- A key that is no lock is an error, and stays.
 
--- @include hash
+-- @include plain
 
-local function not_held()
+local owner, publishing, release_channel, kept = ARGV[1], ARGV[2], ARGV[3], ARGV[6] ~= '0'
+local stay = ARGV[5] + ARGV[6]
+local released
+-- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
+if not kept then
+  -- The owner's is the only field, and the hash goes with it.
+  released = redis.call('HDEL', KEYS[1], owner)
+else
+  released = redis.call('HEXISTS', KEYS[1], owner)
+  if released == 1 then
+    -- Under another owner, whom a renewal that comes late does not know. The key stays: in a slot that is on the move,
+    -- one that is gone cannot be made anew.
+    redis.call('PEXPIRE', KEYS[1], ARGV[6])
+    redis.call('HSET', KEYS[1], 'kept:' .. owner, 1)
+    redis.call('HDEL', KEYS[1], owner)
+    local left = redis.call('PTTL', KEYS[2])
+    if left < stay then redis.call('PEXPIRE', KEYS[2], stay) end
+  end
+end
+-- Who holds it does not stand in the queue.
+local stood = released == 0 and ARGV[7] ~= '' and redis.call('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. ARGV[7]) == 1
+local last_token
+if released == 0 then
   local holder = holder_of(KEYS[1])
   if holder == false then return no_lock() end
-  return holder and -1 or 0
+  if holder then released = -1 end
+elseif ARGV[4] ~= '0' then
+  local fence = redis.call('GET', KEYS[2])
+  last_token = fence and tonumber(string.match(fence, '^%d+'))
+  if not last_token or last_token < tonumber(ARGV[4]) then
+    redis.call('SET', KEYS[2], ARGV[4], 'PX', stay)
+    last_token = tonumber(ARGV[4])
+  end
 end
 
-local stay = ARGV[5] + ARGV[6]
--- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
-if ARGV[6] == '0' then
-  -- The owner's is the only field, and the hash goes with it.
-  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return not_held() end
-else
-  if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return not_held() end
-  -- Under another owner, whom a renewal that comes late does not know. The key stays: in a slot that is on the move,
-  -- one that is gone cannot be made anew.
-  redis.call('PEXPIRE', KEYS[1], ARGV[6])
-  redis.call('HSET', KEYS[1], 'kept:' .. ARGV[1], 1)
-  redis.call('HDEL', KEYS[1], ARGV[1])
-  local left = redis.call('PTTL', KEYS[2])
-  if left < stay then redis.call('PEXPIRE', KEYS[2], stay) end
+local asker = ARGV[8] ~= '' and ARGV[8]
+-- Nothing has changed for those who wait.
+if released ~= 1 and not stood and not asker then return released end
+if not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
+  -- Also where the lock stays: who waits has been told of a later end. The user may not be allowed to send it, and what has
+  -- been done counts all the same.
+  if released == 1 then redis.pcall(publishing, release_channel, '0') end
+  return released
 end
-if ARGV[4] ~= '0' then
-  local fence = redis.call('GET', KEYS[2])
-  local last = fence and tonumber(string.match(fence, '^%d+'))
-  if not last or last < tonumber(ARGV[4]) then redis.call('SET', KEYS[2], ARGV[4], 'PX', stay) end
+
+local outsiders
+
+-- @include plain-queue
+-- @include plain-hand-over
+
+if not asker then
+  hand_over()
+  return released
 end
--- Also where the lock stays: who waits has been told of a later end. The user may not be allowed to send it, and what has
--- been done counts all the same.
-redis.pcall(ARGV[2], ARGV[3], '0')
-return 1
+if redis.call('HEXISTS', KEYS[1], asker) == 1 then
+  -- This has been sent twice.
+  return { released, (read_fence(redis.call('GET', KEYS[2]))) }
+end
+local entry = 'p ' .. asker .. ' ' .. ARGV[9]
+local arrival = stand(entry, 0, ARGV[9] + ARGV[5] + blocked_until() - now)
+local wait = hand_over()
+if asker_token then return { released, asker_token, outsiders } end
+if wait then return { released, wait, false, digits(arrival), now, server(), 1 } end
+local left = blocked_until() - now
+return { released, unpack(place_of(entry, arrival, left, holder_of(KEYS[1]) or nil)) }

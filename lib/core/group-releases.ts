@@ -4,7 +4,7 @@ import type { LockStore, Subscription } from '../stores/lock-store.js';
  * Hears of the releases of the names that are in the way of a group. A name that has been in the way once is likely to
  * be so again, so its subscription stays; a release of a name that is not in the way wakes no waiter.
  */
-export class GroupEar implements Subscription {
+export class GroupReleases implements Subscription {
   /** By name. */
   private readonly subscriptions = new Map<string, Subscription>();
   private readonly subscribing = new Map<string, Promise<void>>();

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { AcquireReply, AcquireRequest, LockStore, Subscription } from '../stores/lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  LockStore,
+  ReleaseRequest,
+  Subscription,
+} from '../stores/lock-store.js';
 import { now } from './deadline.js';
-import { GroupEar } from './group-ear.js';
+import { GroupReleases } from './group-releases.js';
 import { Tenure, type TenureOrigin, type Terms } from './tenure.js';
 import { type Busy, POLL, type WaitRequest } from './waiting.js';
-import { type LineContext, type LineStore, WaitingLine } from './waiting-line.js';
+import { LocalQueue, type LocalQueueContext } from './local-queue.js';
 
 /** After so many refusals in a row others have come first too often, and what is in the way is reserved. */
 const PATIENCE = 10;
@@ -24,12 +30,12 @@ const LONGEST_REFUSAL = 500;
  * Reservations keep nothing from requests for a single lock, and names that are all in steady use by these are hardly ever
  * free at once. A group that has been refused for LONGEST_REFUSAL is told so, as `passedBy`; see Rounds.
  */
-export class GroupLine implements LineStore {
-  private readonly line: WaitingLine;
+export class GroupQueue {
+  private readonly queue: LocalQueue;
   private readonly asker = randomUUID();
   /** The names that were in the way the last time, and what hears of their release. */
   private inTheWay: readonly string[] = [];
-  private ear: GroupEar | undefined;
+  private releases: GroupReleases | undefined;
   /** What the store has granted last. */
   private origin: TenureOrigin | undefined;
   /** In a row, and since when. */
@@ -42,17 +48,21 @@ export class GroupLine implements LineStore {
   constructor(
     readonly names: readonly string[],
     private readonly store: LockStore,
-    context: LineContext,
-    onIdle: (line: GroupLine) => void,
+    /** What its members' releases are sent with. */
+    terms: Pick<ReleaseRequest, 'queue'>,
+    context: LocalQueueContext,
+    onIdle: (line: GroupQueue) => void,
   ) {
-    this.line = new WaitingLine(
-      names.join(','),
+    this.queue = new LocalQueue(
+      { name: names.join(','), queue: undefined, beside: undefined },
       {
         ...context,
         store: this,
         releaser: {
           release: async ({ owner }, until, options) => {
-            const releases = names.map((name) => context.releaser.release({ name, owner }, until, options));
+            const releases = names.map((name) =>
+              context.releaser.release({ ...terms, name, owner }, until, options),
+            );
             return (await Promise.all(releases)).find((reply) => reply !== 'released') ?? 'released';
           },
         },
@@ -68,15 +78,15 @@ export class GroupLine implements LineStore {
   }
 
   get length(): number {
-    return this.line.length;
+    return this.queue.length;
   }
 
   /**
-   * As WaitingLine.join.
+   * As LocalQueue.join.
    * @returns for each name how it was granted, in order
    */
   async join(request: WaitRequest): Promise<readonly TenureOrigin[] | Busy> {
-    const tenure = await this.line.join(request);
+    const tenure = await this.queue.join(request);
     const { origin } = this;
     if ('busy' in tenure || origin === undefined) return { ...(tenure as Busy), name: this.inTheWay[0] };
     tenure.end();
@@ -84,16 +94,16 @@ export class GroupLine implements LineStore {
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
-    this.line.sendAway(refused);
+    this.queue.sendAway(refused);
   }
 
   async acquire({ owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
-    const { names, asker, ear } = this;
+    const { names, asker, releases } = this;
     if (this.refusals === 0) this.refusedSince = now();
     if (this.refusals >= PATIENCE && !this.reserves) this.reservesSince = now();
     this.reserves = this.refusals >= PATIENCE;
     const turn = { asker, refusedFor: this.reserves ? now() - this.refusedSince : undefined };
-    ear?.asking();
+    releases?.asking();
     try {
       const reply = await this.store.acquireAll({ names, owner, leaseTime, turn });
       if (reply.granted) {
@@ -105,23 +115,23 @@ export class GroupLine implements LineStore {
       this.refusals++;
       this.inTheWay = [reply.name, ...(reply.others ?? [])];
       if (this.reserves && now() - this.reservesSince >= LONGEST_REFUSAL) {
-        this.line.refuseAll({ busy: true, holder: reply.holder, passedBy: true });
+        this.queue.refuseAll({ busy: true, holder: reply.holder, passedBy: true });
       }
       // The line believes that no release escapes it. One that may have done so is looked for soon.
-      if (ear === undefined || ear.refused(this.inTheWay)) return reply;
+      if (releases === undefined || releases.refused(this.inTheWay)) return reply;
       return { ...reply, retryAfter: Math.min(reply.retryAfter, POLL) };
     } finally {
-      ear?.answered();
+      releases?.answered();
     }
   }
 
   async subscribe(_: string, onWake: () => void): Promise<Subscription> {
-    const ear = new GroupEar(this.store, this.inTheWay, onWake, () => {
-      if (this.ear === ear) this.ear = undefined;
+    const releases = new GroupReleases(this.store, this.inTheWay, onWake, () => {
+      if (this.releases === releases) this.releases = undefined;
     });
-    this.ear = ear;
-    await ear.follow();
-    return ear;
+    this.releases = releases;
+    await releases.follow();
+    return releases;
   }
 
   /** The last waiter has left without the locks. */
@@ -132,7 +142,7 @@ export class GroupLine implements LineStore {
     this.store.leaveTurns?.(this.names, this.asker).catch(() => undefined);
   }
 
-  private openForAMoment(line: WaitingLine, terms: Terms, origin: TenureOrigin): Tenure {
+  private openForAMoment(line: LocalQueue, terms: Terms, origin: TenureOrigin): Tenure {
     this.origin = origin;
     return new Tenure(line.name, terms, origin, (tenure) => {
       line.ended(tenure);

@@ -1,14 +1,18 @@
 import {
   type AcquireReply,
+  type AcquireRequest,
   CLAIM,
+  type HandOverReply,
   type HoldState,
+  type NextOwner,
   type QueueMessage,
-  type QueueRequest,
   type QueueTerms,
-  type ReleaseReply,
+  type ReleaseRequest,
 } from '../lock-store.js';
 import { now } from '../../lock.clock.js';
 
+/** How long the first in the queue of a plain lock leaves it to those who do not stand there, ms. */
+const LEFT_TO_OUTSIDERS = 10;
 /** Keeps those who look by themselves from looking all at once, ms per place. */
 const SPREAD = 10;
 /** The most of it while a claim is in the way, ms. */
@@ -16,7 +20,7 @@ const WIDEST = 250;
 
 type Mode = QueueTerms['mode'];
 
-interface QueuedHold {
+interface MemoryHold {
   readonly mode: Mode;
   expiresAt: number;
   readonly since: number;
@@ -32,17 +36,26 @@ interface Place {
   readonly leaseTime: number;
 }
 
-/** What a queue needs from the store that it lives in. */
-export interface QueueSurroundings {
-  nextToken(): number;
+/** What a plain lock is asked for as where nobody stands in its queue. */
+const PLAIN_REQUEST = { mode: 'exclusive', place: undefined, beside: undefined } as const;
+
+/** What a lock needs from the store that it lives in. */
+export interface LockSurroundings {
+  nextToken(least?: number): number;
   microseconds(): number;
   /** False when the owner's client does not listen. */
   tell(owner: string, message: QueueMessage): boolean;
+  /** How many listen for the release of a plain lock, and do not stand in its queue. */
+  outsiders(): number;
+  tellOutsiders(): void;
 }
 
-/** A lock with holders that have a deadline each, and waiters in the order of their arrival: as the Redis scripts do it. */
-export class MemoryQueue {
-  readonly holders = new Map<string, QueuedHold>();
+/**
+ * A lock of any kind, with holders that have a deadline each, and waiters in the order of their arrival: as the Redis scripts
+ * do it.
+ */
+export class MemoryLock {
+  readonly holders = new Map<string, MemoryHold>();
   /** In order. */
   waiting: Place[] = [];
   /** The last one given out. */
@@ -51,7 +64,7 @@ export class MemoryQueue {
   constructor(
     readonly kind: QueueTerms['kind'],
     readonly capacity: number,
-    private readonly around: QueueSurroundings,
+    private readonly around: LockSurroundings,
   ) {}
 
   get isOver(): boolean {
@@ -65,38 +78,30 @@ export class MemoryQueue {
     return !this.isOver;
   }
 
-  enter(owner: string, leaseTime: number, { mode, place, beside }: QueueRequest): AcquireReply {
+  enter({ owner, leaseTime, queue, leastToken }: AcquireRequest): AcquireReply {
+    const { mode, place, beside } = queue ?? PLAIN_REQUEST;
     this.dropExpired();
     const mine = this.holders.get(owner);
-    if (mine !== undefined) return this.confirm(owner, mine, leaseTime);
+    const isPlain = this.kind === 'lock';
+    if (mine !== undefined && !isPlain) return this.confirm(owner, mine, leaseTime);
 
     const [first] = this.waiting;
-    if (first !== undefined && first.owner !== owner && this.admits(first.mode)) {
+    if (!isPlain && first !== undefined && first.owner !== owner && this.admits(first.mode)) {
       this.advance();
       const granted = this.holders.get(owner);
       if (granted !== undefined) return this.confirm(owner, granted, leaseTime);
     }
     const [head] = this.waiting;
-    const mayPass = head === undefined || head.owner === owner || beside !== undefined;
-    if (mayPass && this.admits(mode, beside)) {
+    const mayPass = isPlain || head === undefined || head.owner === owner || beside !== undefined;
+    if (mayPass && (mine !== undefined || this.admits(mode, beside))) {
       this.leaveQueue(owner);
-      const fencingToken = this.hold(owner, mode, now() + leaseTime);
+      const fencingToken = this.hold(owner, mode, now() + leaseTime, leastToken, mine?.since);
       // It has looked by itself, so nobody has told those behind it, some of whom may enter too.
-      if (head?.owner === owner) this.advance();
+      if (isPlain || head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
     }
     const arrival = place === undefined ? undefined : this.stand(owner, mode, leaseTime, place.arrival);
-    const rank = Math.max(
-      0,
-      this.waiting.findIndex((waiting) => waiting.owner === owner),
-    );
-    const [deadline, holder] = this.inTheWay(mode);
-    return {
-      granted: false,
-      retryAfter: lookAfter(Math.max(deadline - now(), 1), rank),
-      arrival,
-      holder,
-    };
+    return this.busy(owner, mode, arrival);
   }
 
   renew(owner: string, leaseTime: number): HoldState {
@@ -108,40 +113,104 @@ export class MemoryQueue {
     return 'held';
   }
 
-  leave(owner: string, { mode }: QueueTerms, keepFor: number): ReleaseReply {
+  leave({ owner, fencingToken, keepFor, queue }: ReleaseRequest, next?: NextOwner): HandOverReply {
+    const { mode } = queue ?? PLAIN_REQUEST;
     this.leaveQueue(owner);
     this.dropExpired();
     const hold = this.holders.get(owner);
     this.holders.delete(owner);
-    if (hold !== undefined && keepFor > 0) {
+    if (hold !== undefined && keepFor !== undefined && keepFor > 0) {
+      // Under another owner, whom a renewal that comes late does not know.
       this.holders.set(`kept:${owner}`, { ...hold, expiresAt: now() + keepFor });
     }
+    // A token given out by a hand-off inside of the owner's process is greater than any that is known here.
+    if (hold !== undefined) this.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
     const gone = this.admits(mode) ? 'deleted' : 'taken';
-    this.advance();
-    return hold === undefined ? gone : 'released';
+    const arrival = next === undefined ? undefined : this.stand(next.owner, mode, next.leaseTime, undefined);
+    const leftFor = this.handOver(next?.owner);
+    const released = hold === undefined ? gone : 'released';
+    return { released, next: this.answerTo(next, mode, arrival, leftFor) };
   }
 
   clear(mode: Mode | undefined): boolean {
     this.dropExpired();
-    const taken = [...this.holders].filter(([, hold]) => mode === undefined || hold.mode === mode);
+    // A plain lock is on neither side.
+    const isAsked = (hold: MemoryHold) => mode === undefined || (this.kind !== 'lock' && hold.mode === mode);
+    const taken = [...this.holders].filter(([, hold]) => isAsked(hold));
     for (const [owner] of taken) {
       this.holders.delete(owner);
       this.around.tell(owner, { type: 'lost', owner });
     }
-    this.advance();
+    if (taken.length > 0) this.handOver();
     return taken.length > 0;
   }
 
-  private confirm(owner: string, hold: QueuedHold, leaseTime: number): AcquireReply {
+  /** Whose hold keeps this owner out of a plain lock. */
+  inTheWayOf(owner: string): { retryAfter: number; holder: string } | undefined {
+    this.dropExpired();
+    const [deadline, holder] = this.inTheWay('exclusive');
+    return holder === undefined || holder === owner ? undefined : { retryAfter: deadline - now(), holder };
+  }
+
+  /** The lock goes to the next in the queue, or to those outside of it. */
+  private handOver(asker?: string): number | undefined {
+    if (this.kind !== 'lock') {
+      this.advance();
+      return undefined;
+    }
+    const outsiders = this.around.outsiders();
+    const [head] = this.waiting;
+    const chances = outsiders + this.waiting.length;
+    const isLeft = this.holders.size === 0 && Math.random() * chances < outsiders;
+    if (!isLeft) this.advance(asker);
+    const isKept = [...this.holders.keys()].some((owner) => owner.startsWith('kept:'));
+    if (this.holders.size === 0 || isKept) this.around.tellOutsiders();
+    if (!isLeft || head === undefined) return undefined;
+    if (head.owner === asker) return LEFT_TO_OUTSIDERS;
+    this.around.tell(head.owner, {
+      type: 'next',
+      owner: head.owner,
+      within: LEFT_TO_OUTSIDERS,
+      listen: true,
+    });
+    return undefined;
+  }
+
+  private answerTo(
+    next: NextOwner | undefined,
+    mode: Mode,
+    arrival: number | undefined,
+    leftFor: number | undefined,
+  ): AcquireReply {
+    const hold = next === undefined ? undefined : this.holders.get(next.owner);
+    if (hold !== undefined) {
+      return { granted: true, fencingToken: hold.fencingToken, outsiders: this.around.outsiders() > 0 };
+    }
+    const busy = this.busy(next?.owner ?? '', mode, arrival);
+    return leftFor === undefined ? busy : { ...busy, retryAfter: leftFor, listen: true };
+  }
+
+  private busy(
+    owner: string,
+    mode: Mode,
+    arrival: number | undefined,
+  ): Extract<AcquireReply, { granted: false }> {
+    const rank = this.waiting.findIndex((waiting) => waiting.owner === owner);
+    const [deadline, holder] = this.inTheWay(mode);
+    const retryAfter = lookAfter(Math.max(deadline - now(), 1), Math.max(0, rank));
+    return { granted: false, retryAfter, arrival, holder };
+  }
+
+  private confirm(owner: string, hold: MemoryHold, leaseTime: number): AcquireReply {
     this.leaveQueue(owner);
     this.renew(owner, leaseTime);
     return { granted: true, fencingToken: hold.fencingToken };
   }
 
-  private hold(owner: string, mode: Mode, expiresAt: number): number {
-    const fencingToken = this.around.nextToken();
+  private hold(owner: string, mode: Mode, expiresAt: number, leastToken = 0, since = Date.now()): number {
+    const fencingToken = this.around.nextToken(Math.max(leastToken, (this.fencingToken ?? 0) + 1));
     this.fencingToken = fencingToken;
-    this.holders.set(owner, { mode, expiresAt, since: Date.now(), fencingToken });
+    this.holders.set(owner, { mode, expiresAt, since, fencingToken });
     return fencingToken;
   }
 
@@ -158,8 +227,9 @@ export class MemoryQueue {
   /**
    * Lets in those at the head who may enter now: for the whole lease where they have arrived within a claim's time, else
    * on a claim. A client that does not listen is left out.
+   * @param asker gets its answer without a message
    */
-  private advance(): void {
+  private advance(asker?: string): void {
     this.dropExpired();
     for (let head = this.waiting[0]; head !== undefined; head = this.waiting[0]) {
       const { owner, mode, arrival } = head;
@@ -178,8 +248,10 @@ export class MemoryQueue {
       const isNew = age >= 0 && age < CLAIM * 1_000;
       const leaseTime = isNew ? head.leaseTime : Math.min(head.leaseTime, CLAIM);
       const fencingToken = this.hold(owner, mode, grantedAt + leaseTime);
-      const heard = this.around.tell(owner, { type: 'granted', owner, fencingToken, grantedAt, leaseTime });
-      if (!heard) this.holders.delete(owner);
+      if (owner === asker) continue;
+      const outsiders = this.kind === 'lock' && this.around.outsiders() > 0;
+      const grant = { type: 'granted', owner, fencingToken, grantedAt, leaseTime, outsiders } as const;
+      if (!this.around.tell(owner, grant)) this.holders.delete(owner);
     }
   }
 

@@ -1,14 +1,17 @@
 import type { LockStore, Subscription } from '../stores/lock-store.js';
 
-export interface LineListener {
+export interface ReleaseListener {
   /** The lock may have been released, or messages may have been missed. */
   onMessage(): void;
   /** Messages are heard from now on; those before it have been missed. */
   onListening(): void;
 }
 
-/** The messages about one name, for its line: asked for when a caller waits, and closed with the line. */
-export class LineEar {
+/**
+ * The messages of the releases of one lock, for those who wait where no queue hands it to them: on a store without queues,
+ * or behind a hold of another library.
+ */
+export class ReleaseEar {
   private subscription: Subscription | undefined;
   private subscribing: Promise<boolean> | undefined;
   private closed = false;
@@ -16,7 +19,7 @@ export class LineEar {
   constructor(
     private readonly name: string,
     private readonly store: Pick<LockStore, 'subscribe'>,
-    private readonly listener: LineListener,
+    private readonly listener: ReleaseListener,
   ) {}
 
   get listening(): boolean {
@@ -51,7 +54,7 @@ export class LineEar {
       if (this.listening) this.listener.onListening();
       return subscription.active;
     } catch {
-      // Without messages the line polls; the store's own reports tell of the outage.
+      // Without messages its owner polls; the store's own reports tell of the outage.
       return false;
     }
   }

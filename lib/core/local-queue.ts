@@ -1,0 +1,338 @@
+import { LockClosedError } from '../lock.errors.js';
+import type { AcquireReply, LockStore, NextOwner, QueueTerms, ReleaseReply } from '../stores/lock-store.js';
+import { now } from './deadline.js';
+import { mayHandOff } from './hand-off.js';
+import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
+import { type Callers, Place, type PlaceContext, type PlaceTerms } from './place.js';
+import { ReleaseEar } from './release-ear.js';
+import type { Tenure, TenureOrigin, Terms } from './tenure.js';
+import { Waiter, type WaiterQueue } from './waiter.js';
+import { type Busy, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
+
+export interface LocalQueueContext extends PlaceContext, LookContext {
+  readonly store: PlaceContext['store'] & Pick<LockStore, 'subscribe'>;
+  readonly localHandoff: number;
+  /** A place in the queue of the store hears of its turn by its owner. */
+  placed(place: Place): void;
+  unplaced(place: Place): void;
+  open(queue: LocalQueue, terms: Terms, origin: TenureOrigin): Tenure;
+  /** A holder begins. */
+  begin(tenure: Tenure): Tenure;
+  /** As `giveBack`, and in the same step another owner takes a place. Undefined where the store cannot do that. */
+  readonly passOn:
+    | ((
+        tenure: Tenure,
+        keepFor: number | undefined,
+        next: NextOwner,
+      ) => { readonly released: Promise<ReleaseReply | undefined>; readonly next: Promise<AcquireReply> })
+    | undefined;
+}
+
+/**
+ * Those of one process who want one lock, first come first served. One place in the store stands for all of them: a
+ * hundred waiters cost what one costs. Of the kinds whose order is promised across processes each caller has a queue of its own.
+ *
+ * Where the lock is held by this process the place is taken with its release, and a caller who wants an answer before that
+ * gets it from the store: the hold may be one that only this process believes in.
+ */
+export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
+  /** In the order of their arrival. Made when somebody comes: most of many queues hold a lock and nobody waits. */
+  private waiters: Set<Waiter> | undefined;
+  /** The hold of this process, if it has one. */
+  private tenure: Tenure | undefined;
+  private place: Place | undefined;
+  /** Asks about the hold of this process. Made with the first question: most holds are over without one. */
+  private look: HoldLook | undefined;
+  /** Made when somebody waits who has to hear of releases. */
+  private releases: ReleaseEar | undefined;
+  /** This process has just released while others of it wait: its message comes first, so that all race as equals. */
+  private yielding = false;
+  private lastHolder: string | undefined;
+
+  constructor(
+    readonly terms: PlaceTerms,
+    private readonly context: LocalQueueContext,
+    private readonly onIdle: (queue: LocalQueue) => void,
+  ) {}
+
+  get name(): string {
+    return this.terms.name;
+  }
+
+  get names(): readonly string[] {
+    return [this.name];
+  }
+
+  get length(): number {
+    return this.waiters?.size ?? 0;
+  }
+
+  get next(): Terms | undefined {
+    return this.head?.terms;
+  }
+
+  get wait(): boolean {
+    return this.hasWaiter({ impatient: false });
+  }
+
+  get hearing(): boolean {
+    return this.releases?.listening === true;
+  }
+
+  /**
+   * Stands in line. Resolves with the tenure, or Busy when the wait time is over.
+   * @throws LockAbortedError, LockUnavailableError, LockKindMismatchError, LockClosedError
+   */
+  join(request: WaitRequest): Promise<Tenure | Busy> {
+    return new Promise((resolve, reject) => {
+      const waiter = new Waiter(this, request, resolve, reject);
+      (this.waiters ??= new Set()).add(waiter);
+      if (request.waitTime > 0 && request.waitTime < Infinity) {
+        this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
+      }
+      // Whoever does not wait wants an answer that was given after they asked.
+      if (waiter.impatient) this.place?.lookAgain();
+      this.goOn();
+    });
+  }
+
+  /**
+   * Gives the tenure to the next in line without asking the store, or back to the store.
+   * @param keepFor ms for which nobody gets it
+   * @returns as Releaser.release
+   */
+  async release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
+    // The release of a lease that the store had forgotten says nothing of who is next.
+    if (this.tenure !== tenure) return await this.context.giveBack(tenure, keepFor);
+    if (keepFor === undefined && this.handOff(tenure)) return 'released';
+    const { passOn, inbox } = this.context;
+    if (passOn !== undefined && this.wait && inbox.listening) {
+      const place = this.makePlace();
+      const { released, next } = passOn(tenure, keepFor, place);
+      void place.start(next);
+      return await released;
+    }
+    this.yielding = this.length > 0 && !this.hasQueue;
+    return await this.context.giveBack(tenure, keepFor);
+  }
+
+  /** The store has granted the lock. A hold from before, which the process still believes in, is gone. */
+  adopt(tenure: Tenure): void {
+    const former = this.tenure;
+    if (former !== undefined && former.fencingToken > tenure.fencingToken) {
+      this.turnDown(tenure, former);
+      return;
+    }
+    this.tenure = tenure;
+    this.look?.ended();
+    former?.lose('taken');
+  }
+
+  /**
+   * The answers may come in another order than the grants: the greater token is the later grant. Tokens can also go back,
+   * where the store has lost them and its clock has been set back. Then the store has this grant, which nobody is going
+   * to use, and the other one is gone.
+   */
+  private turnDown(tenure: Tenure, former: Tenure): void {
+    const { name, owner, terms, fencingToken, queue } = tenure;
+    const { leaseTime } = terms;
+    tenure.lose('taken');
+    void this.context.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
+    this.lookAt(former);
+  }
+
+  /** The tenure is over, lost or released. */
+  ended(tenure: Tenure): void {
+    if (this.tenure !== tenure) return;
+    this.tenure = undefined;
+    this.look?.ended();
+    this.goOn();
+  }
+
+  sendAway(refused: (request: WaitRequest) => boolean): void {
+    for (const waiter of this.waiters ?? []) {
+      if (!refused(waiter.request)) continue;
+      this.leave(waiter);
+      waiter.refuse(new LockClosedError(this.name));
+    }
+  }
+
+  /** Gives all who stand here the same answer. */
+  refuseAll(answer: Busy): void {
+    for (const waiter of this.waiters ?? []) waiter.refuse(answer);
+  }
+
+  /** Whoever leaves takes nothing along: the queue goes on for the next, and the last one takes the place back. */
+  leave(waiter: Waiter): void {
+    this.remove(waiter);
+    this.goOn();
+  }
+
+  answered(waiter: Waiter): void {
+    this.remove(waiter);
+  }
+
+  // What the place tells.
+
+  refused(askedAt: number, holder: string | undefined): void {
+    this.lastHolder = holder;
+    this.refuseImpatient(askedAt, { busy: true, holder });
+    this.goOn();
+  }
+
+  failed(askedAt: number, error: Error, isFinal: boolean): void {
+    if (!isFinal) this.refuseImpatient(askedAt, error);
+    else for (const waiter of this.waiters ?? []) if (waiter.arrivedAt <= askedAt) waiter.refuse(error);
+    this.goOn();
+  }
+
+  granted(origin: TenureOrigin, isDoubtful: boolean): Tenure | undefined {
+    const { head } = this;
+    if (head === undefined) return undefined;
+    const tenure = this.context.open(this, head.terms, origin);
+    tenure.doubtful = isDoubtful;
+    if (this.isPlain) this.adopt(tenure);
+    head.grant(this.context.begin(tenure));
+    return tenure;
+  }
+
+  async hear(): Promise<boolean> {
+    const doubt = () => {
+      // The hold of this process may be what has been released.
+      if (this.tenure !== undefined) this.looking.doubt(this.tenure);
+    };
+    this.releases ??= new ReleaseEar(this.name, this.context.store, {
+      onMessage: () => {
+        doubt();
+        this.place?.lookAgain();
+      },
+      onListening: doubt,
+    });
+    return await this.releases.listen();
+  }
+
+  stopHearing(): void {
+    this.releases?.close();
+  }
+
+  private get hasQueue(): boolean {
+    return this.terms.queue !== undefined;
+  }
+
+  private get isPlain(): boolean {
+    const { queue } = this.terms;
+    return queue === undefined || queue.kind === 'lock';
+  }
+
+  /** Where the lock goes after this process, it is told. */
+  private get hearsOfTurn(): boolean {
+    return this.hasQueue ? this.context.inbox.listening : this.hearing;
+  }
+
+  /** Sees to it that those who wait are waiting for something. */
+  private goOn(): void {
+    if (this.length === 0) {
+      this.place?.leave();
+      if (this.tenure !== undefined) return;
+      this.releases?.close();
+      this.onIdle(this);
+    } else if (this.tenure?.held === true) {
+      // What follows the release is heard only by who has subscribed before it.
+      if (this.wait && !this.hearsOfTurn) void (this.hasQueue ? this.context.inbox.listen() : this.hear());
+      if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
+    } else if (this.place === undefined) {
+      const after = this.yielding && this.hearing ? MESSAGE_ROUND : 0;
+      this.yielding = false;
+      void this.makePlace().start(undefined, after);
+    }
+  }
+
+  private makePlace(): Place {
+    const place = new Place(this.terms, this, this.context, (over) => {
+      if (this.place === over) this.place = undefined;
+      this.context.unplaced(over);
+      this.goOn();
+    });
+    this.place = place;
+    this.context.placed(place);
+    return place;
+  }
+
+  private handOff(tenure: Tenure): boolean {
+    const { head } = this;
+    if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
+    tenure.holder = undefined;
+    tenure.handoffs++;
+    tenure.fencingToken++;
+    head.grant(this.context.begin(tenure));
+    return true;
+  }
+
+  private get head(): Waiter | undefined {
+    for (const waiter of this.waiters ?? []) return waiter;
+    return undefined;
+  }
+
+  private get looking(): HoldLook {
+    return (this.look ??= new HoldLook(this.context, (tenure, sentAt, answer) => {
+      this.looked(tenure, sentAt, answer);
+    }));
+  }
+
+  private lookAt(tenure: Tenure): void {
+    void this.looking.lookAt(tenure);
+  }
+
+  private looked(tenure: Tenure, sentAt: number, answer: LookAnswer): void {
+    if (this.tenure !== tenure || !tenure.held) return;
+    this.refuseImpatient(sentAt, answer);
+    this.goOn();
+  }
+
+  /** Answers those who asked before `since` and do not wait any longer. */
+  private refuseImpatient(since: number, answer: Busy | Error): void {
+    for (const waiter of this.waiters ?? []) {
+      if (waiter.impatient && waiter.arrivedAt <= since) waiter.refuse(answer);
+    }
+  }
+
+  private hasWaiter({ impatient }: { readonly impatient: boolean }): boolean {
+    for (const waiter of this.waiters ?? []) if (waiter.impatient === impatient) return true;
+    return false;
+  }
+
+  private expireAt(waiter: Waiter, moment: number): void {
+    waiter.expireAt(moment, () => {
+      this.expire(waiter);
+    });
+  }
+
+  private expire(waiter: Waiter): void {
+    if (this.tenure?.held === true && !waiter.impatient) {
+      // Not for a hold that only this process may believe in.
+      waiter.impatient = true;
+      this.expireAt(waiter, now() + GRACE);
+      this.goOn();
+      return;
+    }
+    const silentSince = this.place?.silentSince ?? this.look?.asking?.sentAt;
+    const lastCall = (silentSince ?? -Infinity) + GRACE;
+    if (now() < lastCall) {
+      waiter.impatient = true;
+      this.expireAt(waiter, lastCall);
+      return;
+    }
+    const { failure, holder = this.lastHolder } = this.place?.obstacle ?? {};
+    const silence = silentSince === undefined ? undefined : unanswered(this.name, silentSince);
+    this.leave(waiter);
+    waiter.refuse(failure ?? silence ?? { busy: true, holder: this.tenure?.owner ?? holder });
+  }
+
+  private remove(waiter: Waiter): void {
+    this.waiters?.delete(waiter);
+    if (this.waiters?.size === 0) this.waiters = undefined;
+  }
+}
+
+/** What a plain lock asks of the queues of a store. */
+export const PLAIN_QUEUE: QueueTerms = { kind: 'lock', mode: 'exclusive', capacity: 1 };

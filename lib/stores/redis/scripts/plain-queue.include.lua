@@ -1,0 +1,45 @@
+-- How the queue goes on where the lock is plain. A place in it is a process's, whose callers stand in a line of their own.
+-- Expects plain.include.lua, in `stay` how long the fence outlives the lock, ms, and in `last_token` one that has been given
+-- out, if more than the fence tells is known.
+--
+-- KEYS     as in queue.include.lua, with the mode p
+
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+local function in_line(mode) return mode == 'p' end
+
+local free
+local function admits()
+  if free == nil then free = redis.call('EXISTS', KEYS[1]) == 0 end
+  return free
+end
+
+local function blocked_until() return now + math.max(redis.call('PTTL', KEYS[1]), 0) end
+
+local function next_token()
+  local last = math.max(last_token or 0, read_fence(redis.call('GET', KEYS[2]) or '') or 0)
+  return micros > last and micros or last + STRIDE
+end
+
+local function let_in(_, owner, token, span)
+  free = false
+  last_token = token
+  redis.call('HSET', KEYS[1], owner, 1)
+  redis.call('PEXPIRE', KEYS[1], span)
+  redis.call('SET', KEYS[2], string.format('%.0f %s', token, owner), 'PX', span + stay)
+end
+
+-- @include queue
+
+-- What the owner is told who stands in the queue behind a hold that ends in `left` ms.
+-- A hold that the fence does not know is Redisson's: its release hands nothing over, and sends a message. The head listens
+-- for it. The others look now and then, for the head may be dead.
+local function place_of(entry, arrival, left, holder)
+  local rank = redis.call('ZRANK', KEYS[3], entry)
+  local known = string.match(redis.call('GET', KEYS[2]) or '', '^%d+ (%S+)') == holder
+  local listens = not known and rank == 0
+  local look = look_after((known or listens) and left or math.min(left, CLAIM), rank)
+  return { look, holder or false, digits(arrival), now, server(), listens and 1 or 0 }
+end
