@@ -89,6 +89,8 @@ export interface History {
   /** When the run was told to end. */
   readonly drained: number;
   readonly residue: Residue | undefined;
+  /** Whether who waits stands in a queue of the store. */
+  readonly queues: boolean;
   /** Lock commands that the server has run; undefined where it has forgotten them. */
   readonly commands: number | undefined;
 }

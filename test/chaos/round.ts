@@ -135,6 +135,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
       healed,
       drained,
       residue: { ...left, hanging },
+      queues: stage.queues,
       commands,
     };
     const violations = await judge(history, { recovery, prompt: 300, perDead: stage.perDead });

@@ -61,9 +61,9 @@ function describe({ name, kind, permits }, side) {
 
 /** The options of one acquisition, some of which give up, are aborted, or have a short lease of their own. */
 function terms() {
-  const { fixedShare = 0.15, patient = 0.5 } = plan.habits;
+  const { fixedShare = 0.15, patient = 0.5, longestWait = 3_000 } = plan.habits;
   const fixed = chance(fixedShare);
-  const options = { waitTime: chance(patient) ? Infinity : between(100, 3_000) };
+  const options = { waitTime: chance(patient) ? Infinity : between(100, longestWait) };
   if (fixed) options.leaseTime = between(300, 800);
   if (chance(0.05)) options.signal = AbortSignal.timeout(between(1, 600));
   return options;
@@ -123,9 +123,9 @@ async function extend(op, lease) {
 }
 
 async function work(op, spec, side, lease, fixed) {
-  const { long = 0.012, shortest = 300, longest = 1_000 } = plan.habits;
+  const { long = 0.012, shortest = 300, longest = 1_000, extensions = 0.05 } = plan.habits;
   if (spec.kind !== 'semaphore' && side !== 'read') await update(op, spec.name, lease);
-  if (chance(0.05)) await extend(op, lease);
+  if (chance(extensions)) await extend(op, lease);
   const duration = random();
   if (duration < long) await hold(op, lease, between(shortest, longest), fixed);
   else if (duration < 0.15) await hold(op, lease, between(1, 30), fixed);
@@ -191,7 +191,7 @@ async function once() {
   const side = spec.kind === 'read-write' ? pick(['read', 'read', 'write']) : undefined;
   const options = terms();
   const { leaseTime = plan.lease, waitTime } = options;
-  const trying = chance(0.15);
+  const trying = chance(plan.habits.tries ?? 0.15);
   const op = ++ops;
   const call = trying ? 'try' : 'acquire';
   const renewed = options.leaseTime === undefined;

@@ -67,6 +67,7 @@ export function history(attempts: readonly Attempt[], told: Partial<History> = {
     healed: 0,
     drained: 10_000,
     residue: { keys: [], channels: [], clients: 0, hanging: [] },
+    queues: true,
     commands: undefined,
     ...told,
   };

@@ -34,6 +34,13 @@ describe('linearizability', () => {
     expect(holds(refused(0, 5, { refusal: 'LOCK_UNAVAILABLE' }), refused(3_000, 3_010))).toBe(false);
   });
 
+  it('lets the turn of who stands in a queue be the reason, which may come unheard', () => {
+    const standing = refused(15, 40);
+    expect(holds(hold(0), standing, refused(20, 30))).toBe(true);
+    expect(holds(hold(0), { ...standing, call: 'try' }, refused(20, 30))).toBe(false);
+    expect(linearizability(history([hold(0), standing, refused(20, 30)], { queues: false }))).toHaveLength(1);
+  });
+
   it('wants tokens in the order of the grants', () => {
     expect(holds(hold(0, { token: 2 }), hold(20, { token: 1 }))).toBe(false);
     // Both asked at the same time, so either may have been first.

@@ -17,7 +17,7 @@ const SLACK = 1_000;
 /**
  * (d) What acquire, tryAcquire, release and extend returned could have been returned by a lock that carries out one
  * operation at a time. An attempt whose outcome nobody knows may have taken the lock, and so explains that another
- * found it taken; so may a hold that the store has forgotten, and for the kinds with a queue whoever stands in it.
+ * found it taken; so may a hold that the store has forgotten, and who stands in a queue: its turn may have come unheard.
  */
 export function linearizability(history: History): Violation[] {
   const losses = new Losses(history);
@@ -39,9 +39,10 @@ function operationsOf(attempts: readonly Attempt[], history: History, losses: Lo
   const mayBeTaken = (attempt: Attempt, from: number, to: number) =>
     open.some((span) => span.from < to && span.to > from) ||
     losses.unclear(attempt.lock, to, attempt.leaseTime) ||
-    (attempt.kind !== 'lock' &&
+    (history.queues &&
       attempts.some(
-        (other) => other !== attempt && other.invoked < to && (other.answered ?? Infinity) > from,
+        (other) =>
+          other !== attempt && stands(other) && other.invoked < to && (other.answered ?? Infinity) > from,
       ));
   const ids = new Map(attempts.map((attempt, index) => [`${attempt.process} ${String(attempt.op)}`, index]));
   for (const attempt of attempts) {
@@ -92,6 +93,9 @@ function releaseOf(
   );
   return hidden && call !== 'nested' ? undefined : { from: releaseFrom, to: releaseTo };
 }
+
+/** A caller that does not wait for a plain lock has no place. */
+const stands = ({ kind, call }: Attempt) => kind !== 'lock' || call === 'acquire';
 
 /** Nobody knows whether the store has granted it: it was never answered, or with an error. */
 const isOpen = ({ granted, refusal }: Attempt) => granted === undefined && refusal !== 'busy';

@@ -3,10 +3,10 @@ import {
   byLock,
   type FaultInterval,
   type History,
-  holdsOf,
   lagWithin,
   type Violation,
 } from '../history.js';
+import { type Turn, turnsOfCallers, turnsOfProcesses } from './turns.js';
 
 /** What a request may take when nothing is wrong, besides what the machine and the servers take for any, ms. */
 const PATIENCE = 150;
@@ -14,37 +14,53 @@ const PATIENCE = 150;
 const RECOVERY = 2_000;
 
 /**
- * (f) In the kinds with a queue nobody gets a token before somebody who came earlier, as long as that one's process
- * runs and reaches the store. Grants that come together are told apart by their tokens, which are in the store's order;
- * but who shares a lock and has been let in has not been passed by who asks before it is confirmed, and gets a token first.
+ * (f) In a queue nobody gets a token before somebody who came earlier, as long as that one's process runs and reaches the
+ * store. At a plain lock processes stand in the queue, and the callers of each in a line of their own. Grants that come
+ * together are told apart by their tokens, which are in the store's order; but who shares a lock and has been let in has not
+ * been passed by who asks before it is confirmed, and gets a token first.
  */
-export function order({ attempts, faults, processes, server }: History): Violation[] {
+export function order(history: History): Violation[] {
+  return [...byLock(history.attempts).values()].flatMap((all) => {
+    const callers = turnsOfCallers(all);
+    if (all[0]?.kind !== 'lock') return passed(callers, history);
+    const processes = new Set(all.map(({ process }) => process));
+    return [
+      ...[...processes].flatMap((name) =>
+        passed(
+          callers.filter(({ hold }) => hold.process === name),
+          history,
+        ),
+      ),
+      ...(history.queues ? passed(turnsOfProcesses(all), history) : []),
+    ];
+  });
+}
+
+/** Turns that came after others of the same queue, and were served before them. */
+function passed(turns: readonly Turn[], { faults, processes, server }: History): Violation[] {
   const found: Violation[] = [];
-  for (const [lock, all] of byLock(attempts)) {
-    const waits = holdsOf(all).filter(
-      ({ kind, call, outer }) => kind !== 'lock' && call === 'acquire' && outer === undefined,
-    );
-    const byToken = waits.toSorted((a, b) => a.token - b.token);
-    // Of those that were served later, who came first?
-    let first: (typeof waits)[number] | undefined;
-    for (const hold of byToken.toReversed()) {
-      if (first !== undefined && first.invoked + PATIENCE < hold.invoked) {
-        // Its own pauses, and those of the whole machine, in which its request or its message may have been late.
-        const slow = [processes.get(first.process), processes.get('canary'), server].reduce(
-          (sum, one) => sum + lagWithin(one, first!.invoked, first!.granted),
-          0,
-        );
-        const patience = PATIENCE + slow;
-        const together =
-          hold.mode === 'shared' && first.mode === 'shared' && first.granted < hold.granted + patience;
-        if (first.invoked + patience < hold.invoked && !together && !disturbed(first, faults)) {
-          const ahead = (hold.invoked - first.invoked).toFixed(0);
-          const message = `${lock}: ${hold.process}#${String(hold.op)} was served before ${first.process}#${String(first.op)}, who came ${ahead} ms earlier`;
-          found.push({ checker: 'order', at: hold.granted, message });
-        }
+  // Of those that were served later, who came first?
+  let first: Turn | undefined;
+  for (const turn of turns.toSorted((a, b) => b.hold.token - a.hold.token)) {
+    const { hold } = turn;
+    if (turn.mayPass && first !== undefined && first.stoodFrom + PATIENCE < turn.cameAfter) {
+      const other = first.hold;
+      // Its own pauses, and those of the whole machine, in which its request or its message may have been late.
+      const slow = [processes.get(other.process), processes.get('canary'), server].reduce(
+        (sum, one) => sum + lagWithin(one, other.invoked, other.granted),
+        0,
+      );
+      const patience = PATIENCE + slow;
+      const together =
+        hold.mode === 'shared' && other.mode === 'shared' && other.granted < hold.granted + patience;
+      if (first.stoodFrom + patience < turn.cameAfter && !together) {
+        const ahead = (turn.cameAfter - first.stoodFrom).toFixed(0);
+        const message = `${hold.lock}: ${hold.process}#${String(hold.op)} was served before ${other.process}#${String(other.op)}, who came ${ahead} ms earlier`;
+        found.push({ checker: 'order', at: hold.granted, message });
       }
-      if ((first === undefined || hold.invoked < first.invoked) && !disturbed(hold, faults)) first = hold;
     }
+    const isFirst = first === undefined || turn.stoodFrom < first.stoodFrom;
+    if (turn.mayBePassed && isFirst && !disturbed(hold, faults)) first = turn;
   }
   return found;
 }

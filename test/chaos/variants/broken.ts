@@ -211,6 +211,44 @@ export const broken: readonly Control[] = [
     habits: { fixedShare: 0, patient: 1 },
   },
   {
+    name: 'process stands first again with its release',
+    patches: [
+      {
+        file: SCRIPTS,
+        find: 'local arrival = stand(entry, 0, ARGV[9]',
+        replace: 'local arrival = stand(entry, 1, ARGV[9]',
+      },
+    ],
+    faults: [],
+    habits: { fixedShare: 0, patient: 1 },
+    locks: PLAIN_ONLY,
+  },
+  {
+    name: 'place that waits for messages only',
+    patches: [
+      {
+        file: PLACE,
+        find: 'const moment = now() + Math.min(',
+        replace: 'return Infinity;\n        const moment = now() + Math.min(',
+      },
+    ],
+    faults: ['messages dropped'],
+    // Nobody who does not wait asks for the others, and some wait for longer than a forgotten hold may last.
+    leaseTime: 400,
+    habits: { fixedShare: 0, patient: 0, longestWait: 6_000, tries: 0, extensions: 0 },
+    locks: PLAIN_ONLY,
+  },
+  {
+    name: 'claim is believed to be a whole lease',
+    patches: [{ file: PLACE, find: 'message.leaseTime < this.lease', replace: 'false' }],
+    faults: [],
+    // Who waits for longer than a claim is granted one, which is over before the first renewal.
+    leaseTime: 6_000,
+    habits: { long: 0.5, shortest: 1_300, longest: 1_600, fixedShare: 0, patient: 1 },
+    loops: 1,
+    locks: [{ name: 'plain', kind: 'lock' }],
+  },
+  {
     name: 'derived keys collide',
     patches: [
       {
