@@ -1,7 +1,9 @@
 import { describeClaims } from './store-suite/claims.js';
 import { describeClients } from './store-suite/clients.js';
 import { describeGroups } from './store-suite/groups.js';
+import { describeHandOver } from './store-suite/hand-over.js';
 import { describePlain } from './store-suite/plain.js';
+import { describePlainQueue } from './store-suite/plain-queue.js';
 import { describeQueues } from './store-suite/queues.js';
 import { describeServices } from './store-suite/services.js';
 import { Stage, type StorePlace } from './store-suite/stage.js';
@@ -32,6 +34,12 @@ export function describeLockStore(
       describeGroups(stage);
     });
     if (queues) {
+      describe('queue of a plain lock', () => {
+        describePlainQueue(stage);
+      });
+      describe('handOver', () => {
+        describeHandOver(stage);
+      });
       describe('queue', () => {
         describeQueues(stage);
         describeClaims(stage);

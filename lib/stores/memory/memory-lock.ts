@@ -126,7 +126,9 @@ export class MemoryLock {
     // A token given out by a hand-off inside of the owner's process is greater than any that is known here.
     if (hold !== undefined) this.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
     const gone = this.admits(mode) ? 'deleted' : 'taken';
-    const arrival = next === undefined ? undefined : this.stand(next.owner, mode, next.leaseTime, undefined);
+    // This may have been sent twice.
+    const stands = next !== undefined && !this.holders.has(next.owner);
+    const arrival = stands ? this.stand(next.owner, mode, next.leaseTime, undefined) : undefined;
     const leftFor = this.handOver(next?.owner);
     const released = hold === undefined ? gone : 'released';
     return { released, next: this.answerTo(next, mode, arrival, leftFor) };

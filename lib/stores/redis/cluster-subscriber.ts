@@ -5,7 +5,7 @@ import { PAUSE, type ClusterConnection } from './cluster-connection.js';
 import type { RedisConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { NotConnected, replyCode } from './redis-errors.js';
-import { slotOf } from './slots.js';
+import { hashTag, slotOf } from './slots.js';
 import { Subscriber } from './subscriber.js';
 
 interface Post {
@@ -15,9 +15,9 @@ interface Post {
 }
 
 /**
- * Channel subscriptions on a cluster: sharded ones at the node that has the channel's slot, others at any one. A
- * subscription does not move: when its slot goes elsewhere, or its node goes away, it ends, and who listens is woken
- * and subscribes again at the right place.
+ * Channel subscriptions on a cluster: those of one lock at the node that has its slot, where the scripts count them, others
+ * at any one. A subscription does not move: when its slot goes elsewhere, or its node goes away, it ends, and who listens
+ * is woken and subscribes again at the right place.
  */
 export class ClusterSubscriber implements Subscriptions {
   /** ioredis takes the end of the last sharded subscription for the end of all, so the two have connections each. */
@@ -37,7 +37,8 @@ export class ClusterSubscriber implements Subscriptions {
   async subscribe(channel: string, listener: Listener, sharded = false): Promise<Subscription> {
     const until = performance.now() + this.commandTimeout;
     for (;;) {
-      const { subscriber } = sharded ? await this.postOf(channel) : await this.anyPost();
+      const atOwner = sharded || hashTag(channel) !== undefined;
+      const { subscriber } = atOwner ? await this.postOf(channel, sharded) : await this.anyPost();
       try {
         return await subscriber.subscribe(channel, listener);
       } catch (error) {
@@ -61,14 +62,14 @@ export class ClusterSubscriber implements Subscriptions {
     await Promise.all(posts.map(({ subscriber }) => subscriber.close()));
   }
 
-  private async postOf(channel: string): Promise<Post> {
+  private async postOf(channel: string, sharded: boolean): Promise<Post> {
     await this.cluster.nodes();
     const owner = this.cluster.ownerOf(slotOf(channel));
     if (owner === undefined) {
       this.cluster.look();
       throw new NotConnected('no node has the slot', undefined);
     }
-    return this.postAt(owner, true);
+    return this.postAt(owner, sharded);
   }
 
   private async anyPost(): Promise<Post> {
@@ -113,7 +114,10 @@ export class ClusterSubscriber implements Subscriptions {
   /** The slots have been looked at. */
   private readonly onRefresh = () => {
     for (const { subscriber, node, sharded } of this.posts.values()) {
-      if (sharded) subscriber.keep((channel) => this.cluster.ownerOf(slotOf(channel))?.node === node);
+      subscriber.keep((channel) => {
+        const isBound = sharded || hashTag(channel) !== undefined;
+        return !isBound || this.cluster.ownerOf(slotOf(channel))?.node === node;
+      });
     }
   };
 }

@@ -41,6 +41,8 @@ local asker, outsiders, last_token
 -- @include plain-queue
 
 if not token then return place_of(entry, stand(entry, ARGV[5], lease + stay + left), left, holder) end
+-- The owner may stand there all the same: the answer that told it of its place was lost.
+if entry and ARGV[5] == '0' then redis.call('ZREM', KEYS[3], entry) end
 -- Those who wait have been told of another end.
 advance(true)
 return token

@@ -42,11 +42,18 @@ if used and (used ~= kind or places ~= capacity) and in_use() then
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
--- Nobody holds the lock, and some wait for it as a plain one. Those who live look at once.
+-- Nobody holds the lock, and some wait for it as a plain one. The first gets a claim of that kind, so that each dead one that
+-- cannot be told from the living keeps this one out for as long.
 while head and not in_line(string.sub(head, 1, 1)) do
-  local whose = string.match(head, '^%S (%S+)')
-  if tell(whose, 'next', whose, 0) then return { -1, 'lock', 1 } end
+  local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')
+  local token, span = next_token(), math.min(tonumber(wanted) or CLAIM, CLAIM)
   redis.call('ZREM', KEYS[3], head)
+  if tell(whose, 'granted', whose, digits(token), digits(now), digits(span), server()) then
+    redis.call('HSET', KEYS[1], whose, 1)
+    redis.call('PEXPIRE', KEYS[1], span)
+    redis.call('SET', KEYS[2], digits(token) .. ' ' .. whose, 'PX', span + stay)
+    return { -1, 'lock', 1 }
+  end
   head = head_of_queue()
 end
 

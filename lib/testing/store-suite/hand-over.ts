@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { words } from '../test-framework.js';
+import { hear } from './hearing.js';
+import { grantsOf, PlainLockStage } from './plain-stage.js';
+import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
+
+/** What a store does that can give a plain lock up, and take a place in its queue, in one step. */
+export function describeHandOver(stage: Stage): void {
+  const { it } = words();
+  it('answers at once where nobody else stands in the queue, and does so again when it is sent twice', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'alone');
+    const token = await lock.take('a:1');
+    // Further than the clock gets meanwhile.
+    const fencingToken = token + 60_000_000;
+    const reply = await lock.handOver('a:1', 'alone:2', { fencingToken });
+    if (reply === undefined) return;
+    assert.equal(reply.released, 'released');
+    assert.ok(tokenOf(reply.next) > fencingToken);
+    assert.equal(await lock.holder(), 'alone:2');
+    const left = (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
+    assert.ok(left > LEASE / 2 && left <= LEASE, String(left));
+
+    const again = await lock.handOver('a:1', 'alone:2', { fencingToken });
+    assert.equal(again?.released, 'taken');
+    assert.ok(tokenOf(again.next) >= tokenOf(reply.next));
+    assert.equal(await lock.holder(), 'alone:2');
+    assert.deepEqual(await lock.queue(), []);
+    await sleep(20);
+    assert.deepEqual(grantsOf(client, 'alone:2'), [], 'the answer is enough');
+    assert.equal(await lock.release('alone:2'), 'released');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('lets in those who stand in the queue, and takes the place behind them, one when it is sent twice', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'behind');
+    await lock.take('a:1');
+    await lock.stands('behind:1');
+    await lock.stands('behind:3');
+    const reply = await lock.handOver('a:1', 'behind:2');
+    if (reply !== undefined) {
+      assert.equal(reply.released, 'released');
+      assert.ok(!reply.next.granted && reply.next.arrival !== undefined);
+      assert.equal(reply.next.holder, 'behind:1');
+      assert.ok(reply.next.retryAfter > 0, String(reply.next.retryAfter));
+      await client.granted('behind:1');
+      const again = await lock.handOver('a:1', 'behind:2');
+      assert.equal(again?.released, 'taken');
+      assert.ok(!again.next.granted);
+      assert.equal(again.next.arrival, reply.next.arrival);
+      assert.deepEqual(await lock.queue(), ['behind:3', 'behind:2']);
+      assert.equal((await lock.stands('behind:2', reply.next.arrival)).arrival, reply.next.arrival);
+      await lock.release('behind:1');
+      await client.granted('behind:3');
+      await lock.release('behind:3');
+      await client.granted('behind:2');
+      assert.equal(await lock.release('behind:2'), 'released');
+    }
+    for (const owner of ['behind:1', 'behind:3', 'a:1']) await lock.release(owner);
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('says what has become of a hold that was gone, and takes the place all the same', async () => {
+    const client = await hear(stage, 'gone');
+    const free = new PlainLockStage(stage);
+    const reply = await free.handOver('a:1', 'gone:2');
+    if (reply === undefined) {
+      client.close();
+      return;
+    }
+    assert.equal(reply.released, 'deleted');
+    tokenOf(reply.next);
+    assert.equal(await free.release('gone:2'), 'released');
+    assert.equal(await free.inspect(), null);
+
+    const taken = new PlainLockStage(stage);
+    await taken.take('c:1');
+    const late = await taken.handOver('a:1', 'gone:2');
+    assert.equal(late?.released, 'taken');
+    assert.ok(!late.next.granted && late.next.holder === 'c:1');
+    assert.equal(await taken.holder(), 'c:1');
+    assert.deepEqual(await taken.queue(), ['gone:2']);
+    await taken.release('c:1');
+    await client.granted('gone:2');
+    await taken.release('gone:2');
+    client.close();
+    assert.equal(await taken.inspect(), null);
+  });
+
+  it('keeps the lock from the next owner, too, for as long as the release says', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'keeping');
+    await lock.take('a:1');
+    const before = performance.now();
+    const reply = await lock.handOver('a:1', 'keeping:2', { keepFor: 300 });
+    if (reply !== undefined) {
+      assert.equal(reply.released, 'released');
+      assert.ok(!reply.next.granted);
+      assert.ok(reply.next.retryAfter <= 300, String(reply.next.retryAfter));
+      const { arrival } = reply.next;
+      await until(async () => (await lock.stand('keeping:2', arrival)).granted);
+      assert.ok(performance.now() - before >= 299, 'granted too soon');
+      await lock.release('keeping:2');
+    }
+    await lock.release('a:1');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+}

@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict';
+import { isLockKindMismatchError } from '../../lock.errors.js';
+import { CLAIM } from '../../stores/lock-store.js';
+import { words } from '../test-framework.js';
+import { hear } from './hearing.js';
+import { grantOf, grantsOf, PlainLockStage } from './plain-stage.js';
+import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
+
+/** The queue of a plain lock, in which each process has one place. A message may be late: each test has clients of its own. */
+export function describePlainQueue(stage: Stage): void {
+  const { it } = words();
+  const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
+
+  it('hands over in the order of arrival, with the release, each time with a greater token', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'order');
+    let last = await lock.take('a:1');
+    const owners = ['order:1', 'order:2', 'order:3'];
+    for (const owner of owners) {
+      const reply = await lock.stands(owner);
+      assert.ok(reply.arrival !== undefined);
+      assert.equal(reply.holder, 'a:1');
+      assert.ok(reply.retryAfter > 0, String(reply.retryAfter));
+    }
+    let holder = 'a:1';
+    for (const owner of owners) {
+      assert.equal(await lock.release(holder), 'released');
+      const { fencingToken, grantedAt } = await grantOf(client, owner);
+      assert.ok(fencingToken > last, `${String(fencingToken)} after ${String(last)}`);
+      assert.ok(grantedAt <= performance.now());
+      assert.equal(await lock.holder(), owner);
+      last = fencingToken;
+      holder = owner;
+    }
+    await lock.release(holder);
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('hands over for the whole lease to one that has just arrived, else for a claim, which asking again confirms', async () => {
+    const client = await hear(stage, 'lease');
+    const left = async (lock: PlainLockStage) => (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
+    const handOver = async (owner: string, arrival?: number) => {
+      const lock = new PlainLockStage(stage);
+      await lock.take('a:1');
+      const started = performance.now();
+      await lock.stands(owner, arrival, 4 * LEASE);
+      await lock.release('a:1');
+      return { lock, grant: await grantOf(client, owner), took: performance.now() - started };
+    };
+
+    const claim = await handOver('lease:1', 1);
+    assert.equal(claim.grant.leaseTime, CLAIM);
+    assert.ok((await left(claim.lock)) <= CLAIM);
+    assert.ok(tokenOf(await claim.lock.stand('lease:1', 1, 4 * LEASE)) >= claim.grant.fencingToken);
+    assert.ok((await left(claim.lock)) > 3 * LEASE);
+    assert.deepEqual(await claim.lock.queue(), []);
+    await claim.lock.release('lease:1');
+
+    let whole = await handOver('lease:2');
+    // Again where this machine took too long.
+    for (let n = 3; whole.took > CLAIM && n < 13; n++) {
+      await whole.lock.release(whole.grant.owner);
+      whole = await handOver(`lease:${String(n)}`);
+    }
+    assert.equal(whole.grant.leaseTime, 4 * LEASE);
+    assert.ok((await left(whole.lock)) > 3 * LEASE);
+    await whole.lock.release(whole.grant.owner);
+    client.close();
+  });
+
+  it('ends a claim that is not confirmed, and lets in who lives behind silent ones in a row', async () => {
+    const lock = new PlainLockStage(stage);
+    const clients = await Promise.all(['x', 'y', 'claims'].map((client) => hear(stage, client)));
+    await lock.take('a:1');
+    await lock.stands('x:1', 1);
+    await lock.stands('y:1', 2);
+    await lock.stands('claims:1', 3);
+    await lock.release('a:1');
+    const [silent] = clients;
+    assert.ok(silent !== undefined);
+    await silent.granted('x:1');
+    const started = performance.now();
+    let reply = await lock.stand('claims:1', 3);
+    for (let looks = 0; !reply.granted && looks < 10; looks++) {
+      assert.ok(reply.retryAfter <= 1.5 * CLAIM, String(reply.retryAfter));
+      await sleep(reply.retryAfter + 1);
+      reply = await lock.stand('claims:1', 3);
+    }
+    assert.ok(reply.granted);
+    assert.ok(performance.now() - started < LEASE, 'as long as a lease');
+    assert.equal(await lock.release('x:1'), 'taken');
+    assert.equal(await lock.holder(), 'claims:1');
+    for (const owner of ['y:1', 'claims:1']) await lock.release(owner);
+    for (const client of clients) client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('keeps the place of an owner that asks again, or comes back to it', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'again');
+    await lock.take('a:1');
+    const { arrival } = await lock.stands('again:1');
+    await lock.stands('again:2');
+    for (const again of [undefined, arrival]) {
+      assert.equal((await lock.stands('again:1', again)).arrival, arrival);
+      assert.deepEqual(await lock.queue(), ['again:1', 'again:2']);
+    }
+    assert.equal(await lock.release('again:1'), 'taken');
+    assert.deepEqual(await lock.queue(), ['again:2']);
+    await lock.stands('again:1', arrival);
+    assert.deepEqual(await lock.queue(), ['again:1', 'again:2']);
+    for (const owner of ['again:1', 'again:2', 'a:1']) await lock.release(owner);
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('only asks for who names no place', async () => {
+    const lock = new PlainLockStage(stage);
+    await lock.take('a:1');
+    const reply = await lock.ask('ask:1');
+    assert.ok(!reply.granted && reply.arrival === undefined);
+    assert.equal(reply.holder, 'a:1');
+    assert.deepEqual(await lock.queue(), []);
+    await lock.release('a:1');
+  });
+
+  it('goes to who finds it free, who leaves no place behind, and tells the first in the queue of the new end', async () => {
+    for (const arrival of ['known', 'unknown']) {
+      const lock = new PlainLockStage(stage);
+      const client = await hear(stage, arrival);
+      // Long enough for three requests of a machine that is busy.
+      await lock.take('dead:1', 600);
+      const own = (await lock.stands('a:2', undefined, 2_000)).arrival;
+      await lock.stands(`${arrival}:1`);
+      await lock.isFree();
+      assert.deepEqual(await lock.queue(), ['a:2', `${arrival}:1`]);
+      tokenOf(await lock.stand('a:2', arrival === 'known' ? own : undefined, 2_000));
+      assert.deepEqual(await lock.queue(), [`${arrival}:1`]);
+      const told = () => client.heard.find(({ type }) => type === 'next');
+      await until(() => told() !== undefined);
+      const message = told();
+      assert.ok(message?.type === 'next' && message.owner === `${arrival}:1`);
+      assert.ok(message.within > 0 && message.within <= 2_000, String(message.within));
+      await lock.release('a:2', { leaseTime: 2_000 });
+      await client.granted(`${arrival}:1`);
+      await lock.release(`${arrival}:1`);
+      client.close();
+      assert.equal(await lock.inspect(), null);
+    }
+  });
+
+  it('passes over who does not listen, at once or after a claim', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'alive');
+    await lock.take('a:1');
+    await lock.stands('dead:1', 1);
+    await lock.stands('alive:1');
+    await lock.release('a:1');
+    const news = () => client.heard.find(({ type }) => type !== 'missed');
+    await until(() => news() !== undefined);
+    const first = news();
+    // A store that cannot tell who listens has let the other in, and says until when.
+    if (first?.type === 'next') {
+      assert.ok(first.within <= CLAIM, String(first.within));
+      await until(async () => (await lock.stand('alive:1')).granted);
+    }
+    assert.equal(await lock.holder(), 'alive:1');
+    await lock.release('alive:1');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('is kept for as long as its release says, and the first in the queue is told so', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'kept');
+    await lock.take('a:1', 4 * LEASE);
+    const { arrival } = await lock.stands('kept:1');
+    const before = performance.now();
+    assert.equal(await lock.release('a:1', { keepFor: 300 }), 'released');
+    const told = () => client.heard.find(({ type }) => type === 'next');
+    await until(() => told() !== undefined);
+    const message = told();
+    assert.ok(message?.type === 'next' && message.within <= 300);
+    await until(async () => (await lock.stand('kept:1', arrival)).granted);
+    assert.ok(performance.now() - before >= 299, 'granted too soon');
+    assert.deepEqual(grantsOf(client, 'kept:1'), []);
+    await lock.release('kept:1');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('is handed over by a forced release, which the holder is told of', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'forced');
+    const last = await lock.take('forced:1');
+    await lock.stands('forced:2');
+    assert.equal(await stage.store.forceRelease(lock.name), true);
+    assert.ok((await grantOf(client, 'forced:2')).fencingToken > last);
+    await until(() => client.heard.some(({ type, owner }) => type === 'lost' && owner === 'forced:1'));
+    assert.equal(await lock.holder(), 'forced:2');
+    await lock.release('forced:2');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('shows who stands in its queue, and since when', async () => {
+    const lock = new PlainLockStage(stage);
+    await lock.take('dead:1', 400);
+    for (const owner of ['dead:2', 'dead:3']) await lock.stands(owner);
+    await lock.isFree();
+    const stored = await lock.inspect();
+    assert.ok(stored !== null);
+    assert.equal(stored.kind, 'lock');
+    assert.deepEqual(stored.holders, []);
+    assert.equal(stored.listeners, 0);
+    assert.deepEqual(
+      stored.queue.map(({ owner, mode }) => [owner, mode]),
+      [
+        ['dead:2', 'exclusive'],
+        ['dead:3', 'exclusive'],
+      ],
+    );
+    for (const { since } of stored.queue) assert.ok(Math.abs(since - Date.now()) < 60_000, String(since));
+    // The second may be granted the lock by the first.
+    assert.equal(await lock.release('dead:2'), 'deleted');
+    await lock.release('dead:3');
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('keeps other kinds out while waiters stand in its queue, though nobody holds it', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'kinds');
+    const { name } = lock;
+    await lock.take('dead:1', 300);
+    const { arrival } = await lock.stands('kinds:1');
+    await lock.isFree();
+    const queue = { ...FAIR, place: undefined, beside: undefined };
+    const fair = { name, owner: 'a:1', leaseTime: LEASE, queue };
+    await assert.rejects(stage.store.acquire(fair), isLockKindMismatchError);
+    tokenOf(await lock.stand('kinds:1', arrival));
+    await assert.rejects(stage.store.acquire(fair), isLockKindMismatchError);
+    await lock.release('kinds:1');
+    tokenOf(await stage.store.acquire(fair));
+    await assert.rejects(lock.stand('kinds:2'), isLockKindMismatchError);
+    await stage.store.release({ ...fair, queue: FAIR });
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('lets another kind in where only the dead stand in its queue, after a claim for each at most', async () => {
+    const lock = new PlainLockStage(stage);
+    await lock.take('dead:1', 400);
+    for (const owner of ['dead:2', 'dead:3']) await lock.stands(owner);
+    const { name } = lock;
+    const queue = { ...FAIR, place: undefined, beside: undefined };
+    const fair = { name, owner: 'a:1', leaseTime: LEASE, queue };
+    await until(() =>
+      stage.store.acquire(fair).then(
+        ({ granted }) => granted,
+        (error: unknown) => {
+          if (isLockKindMismatchError(error)) return false;
+          throw error;
+        },
+      ),
+    );
+    await stage.store.release({ ...fair, queue: FAIR });
+    assert.equal(await lock.inspect(), null);
+  });
+
+  it('leaves their share to those who listen for its release, and says so', async () => {
+    const name = stage.freshName();
+    const client = await hear(stage, 'shares');
+    let woken = 0;
+    const outsider = await stage.other.subscribe(name, () => woken++);
+    const outcomes = { left: 0, handedOver: 0 };
+    // Half of the releases, each by chance.
+    for (let n = 0; n < 100 && Math.min(outcomes.left, outcomes.handedOver) === 0; n++) {
+      const lock = new PlainLockStage(stage, name);
+      const [holder, waiter] = [`a:${String(n)}`, `shares:${String(n)}`];
+      await lock.take(holder);
+      const { arrival } = await lock.stands(waiter);
+      woken = 0;
+      await lock.release(holder);
+      const told = () => client.heard.find(({ type, owner }) => type !== 'missed' && owner === waiter);
+      await until(() => told() !== undefined);
+      const message = told();
+      if (message?.type === 'next') {
+        outcomes.left++;
+        assert.equal(message.listen, true);
+        assert.ok(message.within < CLAIM, String(message.within));
+        await until(() => woken > 0);
+        assert.equal(await lock.holder(), undefined);
+        await lock.take('outsider:1');
+        await lock.release('outsider:1');
+        await lock.release(waiter);
+        // Its release may have been a hand-over.
+        if ((await lock.holder()) !== undefined) await lock.release(waiter);
+      } else if (message?.type === 'granted') {
+        outcomes.handedOver++;
+        assert.equal(message.outsiders, true);
+        assert.equal(await lock.holder(), waiter);
+        await lock.release(waiter);
+      }
+      assert.deepEqual(await lock.queue(), [], String(arrival));
+    }
+    assert.ok(Math.min(outcomes.left, outcomes.handedOver) > 0, JSON.stringify(outcomes));
+    outsider.close();
+    client.close();
+  });
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import type { NextOwner, QueueMessage, ReleaseRequest } from '../../stores/lock-store.js';
+import type { hear } from './hearing.js';
+import { LEASE, type Stage, tokenOf, until } from './stage.js';
+
+/** What a plain lock is asked for as where the store has queues. */
+export const PLAIN = { kind: 'lock', mode: 'exclusive', capacity: 1 } as const;
+
+type Heard = Awaited<ReturnType<typeof hear>>;
+type Grant = Extract<QueueMessage, { type: 'granted' }>;
+
+/** One plain lock of a store with queues, and what its owners do. */
+export class PlainLockStage {
+  readonly name: string;
+
+  constructor(
+    private readonly stage: Stage,
+    name = stage.freshName(),
+  ) {
+    this.name = name;
+  }
+
+  /** Takes it where it is free, without a place. */
+  ask(owner: string, leaseTime = LEASE) {
+    const { name } = this;
+    const queue = { ...PLAIN, place: undefined, beside: undefined };
+    return this.stage.store.acquire({ name, owner, leaseTime, queue });
+  }
+
+  async take(owner: string, leaseTime = LEASE): Promise<number> {
+    return tokenOf(await this.ask(owner, leaseTime));
+  }
+
+  /** Takes it, or a place in its queue. */
+  stand(owner: string, arrival?: number, leaseTime = LEASE) {
+    const { name } = this;
+    const queue = { ...PLAIN, place: { arrival }, beside: undefined };
+    return this.stage.other.acquire({ name, owner, leaseTime, queue });
+  }
+
+  async stands(owner: string, arrival?: number, leaseTime = LEASE) {
+    const reply = await this.stand(owner, arrival, leaseTime);
+    assert.ok(!reply.granted, `${owner} was granted the lock`);
+    return reply;
+  }
+
+  release(owner: string, more: Partial<ReleaseRequest> = {}) {
+    return this.stage.store.release({ name: this.name, owner, leaseTime: LEASE, queue: PLAIN, ...more });
+  }
+
+  /** Gives it up, and takes a place for the next owner, in one step. */
+  handOver(owner: string, next: string, more: Partial<ReleaseRequest & NextOwner> = {}) {
+    const { store } = this.stage;
+    const { leaseTime = LEASE, ...rest } = more;
+    const request = { name: this.name, owner, leaseTime: LEASE, queue: PLAIN, ...rest };
+    return store.handOver?.(request, { owner: next, leaseTime });
+  }
+
+  inspect() {
+    return this.stage.other.inspect(this.name);
+  }
+
+  async holder(): Promise<string | undefined> {
+    return (await this.inspect())?.holders[0]?.owner;
+  }
+
+  /** Until the hold has ended by itself. */
+  isFree(): Promise<void> {
+    return until(async () => (await this.holder()) === undefined);
+  }
+
+  async queue(): Promise<readonly string[]> {
+    return (await this.inspect())?.queue.map(({ owner }) => owner) ?? [];
+  }
+}
+
+/** The owner's grants by a message so far. */
+export const grantsOf = ({ heard }: Pick<Heard, 'heard'>, owner: string): readonly Grant[] =>
+  heard.flatMap((message) => (message.type === 'granted' && message.owner === owner ? message : []));
+
+/** The first grant by a message to the owner. */
+export async function grantOf(client: Heard, owner: string): Promise<Grant> {
+  await client.granted(owner);
+  const [grant] = grantsOf(client, owner);
+  assert.ok(grant !== undefined);
+  return grant;
+}
