@@ -127,14 +127,14 @@ describe('A slot that goes to another master', () => {
 
 describe('A master that is new and has no slot yet', () => {
   it('is given the slot of a lock that is held and waited for: all goes on', async () => {
-    const { name, slot, keys } = await place();
+    const { name, slot } = await place();
     const [a, b] = [service({ leaseTime: LEASE }), service()];
     const lease = await a.acquire(name);
     const waiting = b.acquire(name, { waitTime: Infinity });
     await until(async () => waits(await a.inspect(name)));
     const added = await cluster.addMaster();
     const from = await cluster.beginMove(slot, added);
-    await cluster.migrate(slot, from, added, keys);
+    await cluster.migrate(slot, from, added);
     await sleep(2 * LEASE); // renewed by a node that the slots do not name
     expect(lease.held).toBe(true);
     await cluster.endMove(slot, added);
