@@ -45,6 +45,7 @@ export type {
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
+  Rivals,
   RenewRequest,
   ReplicaHealth,
   StoreHealth,

@@ -1,3 +1,4 @@
+import type { Rivals } from '../stores/lock-store.js';
 import { now } from './deadline.js';
 import type { Tenure, Terms } from './tenure.js';
 
@@ -9,8 +10,21 @@ import type { Tenure, Terms } from './tenure.js';
  */
 export const HANDOFF_TIME = 1_000;
 
-/** How often a tenure may be handed on while others wait who do not know the queue: each of them gets one turn at a time. */
-const HANDOFFS_BEFORE_OUTSIDERS = 1;
+/**
+ * The same where others wait in the queue, ms: a round of 16 processes then takes a fifth of a second. Two commands for each
+ * hold that is longer than that are little beside it.
+ */
+const TURN_TIME = 10;
+
+/** What a process may keep a lock for while others wait; `most` is the option `localHandoff`. */
+const LIMITS: Readonly<
+  Record<Rivals, (most: number) => { readonly handoffs: number; readonly time: number }>
+> = {
+  none: (most) => ({ handoffs: most, time: HANDOFF_TIME }),
+  queued: (most) => ({ handoffs: most, time: TURN_TIME }),
+  // Each of these gets one turn at a time.
+  outside: (most) => ({ handoffs: Math.min(most, 1), time: TURN_TIME }),
+};
 
 /**
  * Whether the tenure may go to the next caller of this process without a command. That caller gets what the store has
@@ -22,10 +36,11 @@ const HANDOFFS_BEFORE_OUTSIDERS = 1;
 export function mayHandOff(tenure: Tenure, next: Terms | undefined, most: number): boolean {
   const { leaseTime, renewed } = tenure.terms;
   if (!renewed || next?.renewed !== true || next.leaseTime !== leaseTime) return false;
-  if (tenure.handoffs >= (tenure.outsiders ? Math.min(most, HANDOFFS_BEFORE_OUTSIDERS) : most)) return false;
+  const limit = LIMITS[tenure.rivals](most);
   const time = now();
   return (
-    time - tenure.grantedAt < HANDOFF_TIME &&
+    tenure.handoffs < limit.handoffs &&
+    time - tenure.grantedAt < limit.time &&
     tenure.remainingTime >= leaseTime / 2 &&
     tenure.keptAtMostUntil - time <= leaseTime
   );

@@ -264,9 +264,10 @@ export class LockClient {
     this.closed = true;
     this.sendAway();
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
+      const { holder } = tenure;
       const released = keeper.release(tenure);
       this.events.next({ type: 'lost', name: tenure.name, owner: tenure.owner, reason: 'released' });
-      tenure.holder?.onLost(releasedError(tenure, new LockClosedError(tenure.name)));
+      holder?.onLost(releasedError(tenure, new LockClosedError(tenure.name)));
       await released;
     });
     await Promise.all(left);

@@ -262,8 +262,8 @@ export class Place {
   /** @returns when to ask again, here and in what follows */
   private answeredWith({ askedAt }: Attempt, grant: Extract<AcquireReply, { granted: true }>): number {
     if (now() < deadlineOf(askedAt, this.lease)) {
-      const { fencingToken, outsiders } = grant;
-      if (!this.take({ grantedAt: askedAt, fencingToken, outsiders }) && !this.hasQueue) this.giveUp();
+      const { fencingToken, rivals } = grant;
+      if (!this.take({ grantedAt: askedAt, fencingToken, rivals }) && !this.hasQueue) this.giveUp();
       return 0;
     }
     // An answer after its own deadline is none. Asking again makes it one; a new owner has to wait until it is taken back.
@@ -274,7 +274,7 @@ export class Place {
   }
 
   /** False where the next caller wants another lease than the one that it was asked for, who has left. */
-  private take({ grantedAt, fencingToken, outsiders }: Omit<TenureOrigin, 'owner' | 'leaseTime'>): boolean {
+  private take({ grantedAt, fencingToken, rivals }: Omit<TenureOrigin, 'owner' | 'leaseTime'>): boolean {
     const { owner, lease: leaseTime } = this;
     const { queue } = this.terms;
     if (this.wantedLease !== leaseTime) {
@@ -282,7 +282,7 @@ export class Place {
       return false;
     }
     if (!this.become('granted')) return true;
-    const origin = { owner, grantedAt, leaseTime, fencingToken, queue, outsiders, stood: this.stands };
+    const origin = { owner, grantedAt, leaseTime, fencingToken, queue, rivals, stood: this.stands };
     this.tenure = this.callers.granted(origin, this.doubtful);
     this.end();
     return true;

@@ -1,5 +1,5 @@
 import { LockLostError, type LossReason } from '../lock.errors.js';
-import type { QueueTerms } from '../stores/lock-store.js';
+import type { QueueTerms, Rivals } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
 /** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
@@ -27,8 +27,7 @@ export interface TenureOrigin {
   readonly queue?: QueueTerms | undefined;
   /** It had a place in the queue. */
   readonly stood?: boolean | undefined;
-  /** Some wait who do not stand in the queue. */
-  readonly outsiders?: boolean | undefined;
+  readonly rivals?: Rivals | undefined;
 }
 
 /** For whoever uses a lease after its release. */
@@ -45,7 +44,7 @@ export class Tenure {
   readonly owner: string;
   readonly queue: QueueTerms | undefined;
   readonly stood: boolean;
-  readonly outsiders: boolean;
+  readonly rivals: Rivals;
   /** When the store granted it, on the monotonic clock, and not later. */
   readonly grantedAt: number;
   /** The last one given out under this tenure. */
@@ -75,14 +74,14 @@ export class Tenure {
   constructor(
     readonly name: string,
     readonly terms: Terms,
-    { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, outsiders = false }: TenureOrigin,
+    { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, rivals = 'none' }: TenureOrigin,
     /** Takes the tenure out of the books. Called once, whichever way it ends. */
     private readonly onEnd: (tenure: Tenure) => void,
   ) {
     this.owner = owner;
     this.queue = queue;
     this.stood = stood;
-    this.outsiders = outsiders;
+    this.rivals = rivals;
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
     this.granted = leaseTime;

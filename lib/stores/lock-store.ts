@@ -178,7 +178,7 @@ export type QueueMessage =
        * caller hears of it, which makes the claim a whole lease.
        */
       readonly leaseTime: number;
-      readonly outsiders?: boolean | undefined;
+      readonly rivals?: Rivals | undefined;
     }
   | {
       /**
@@ -212,13 +212,18 @@ export const CLAIM = 1_000;
  */
 export const PLACE_LIFE = 3_600_000;
 
+/**
+ * Who else waits for a lock in the moment of its grant, where that is known: others in the queue, or also such as do not stand
+ * there, like clients of Redisson. A client that shares a plain lock among its callers leaves it to them sooner.
+ */
+export type Rivals = 'none' | 'queued' | 'outside';
+
 /** Granted with a token, or busy, and until when. */
 export type AcquireReply =
   | {
       readonly granted: true;
       readonly fencingToken: number;
-      /** Some wait for a plain lock who do not stand in its queue, such as clients of Redisson. */
-      readonly outsiders?: boolean | undefined;
+      readonly rivals?: Rivals | undefined;
     }
   | {
       readonly granted: false;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
 import { type Lease, LockService, LockUnavailableError } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until } from '../scenarios/until.js';
 
 let store: ScriptedStore;
 let locks: LockService;
@@ -128,6 +129,38 @@ describe('a hand-off', () => {
     expect(await Promise.race([waiting, sleep(300, 'waiting')])).toBe('waiting');
     expect(present.held).toBe(true);
     waiting.catch(() => undefined);
+  });
+
+  it('leaves a lock to a process that waits in the queue much sooner', async () => {
+    const standing = (many: number) =>
+      until(async () => ((await store.inspect('a'))?.queue.length ?? 0) === many);
+    const theirs = await other.acquire('a');
+    const [mine, last] = [waitFor(), waitFor()];
+    await standing(1);
+    const third = new LockService({ store });
+    const behind = third.acquire('a', { waitTime: 60_000 });
+    await standing(2);
+    await theirs.release();
+    const lease = await mine;
+    // Far from a second after its grant.
+    await sleep(50);
+    await lease.release();
+    const next = await behind;
+    expect(await Promise.race([last, sleep(50, 'waiting')])).toBe('waiting');
+    await next.release();
+    expect((await last).owner).not.toBe(lease.owner);
+    await third.onApplicationShutdown();
+  });
+
+  it('goes to callers that come back at once', async () => {
+    const turns = async () => {
+      for (let n = 0; n < 20; n++) await locks.using('a', () => undefined);
+    };
+    store.calls.acquire = store.calls.handOver = store.calls.release = 0;
+    await Promise.all([turns(), turns()]);
+    const { acquire, handOver, release } = store.calls;
+    // 40 acquisitions in rows of 17.
+    expect(acquire + handOver + release).toBeLessThanOrEqual(8);
   });
 
   it('leaves a lock to other processes after a time, however few callers it went to', async () => {

@@ -43,7 +43,7 @@ describe('73: a kind check that looks at the key of the lock and not at its queu
   it('a waiter leaves no place behind where its name becomes something else', async () => {
     const service = stage.service();
     const holder = await service.getFairLock('theirs').acquire();
-    const waiting = lockOf(stage.service(), 'theirs', FAIR).acquire({ waitTime: 300 });
+    const waiting = lockOf(stage.service(), 'theirs', FAIR).acquire({ waitTime: 2_000 });
     await queued(service, 'theirs', 1);
     await stage.redis.del('lock:theirs');
     await stage.redis.hset('lock:theirs', 'redisson:1', 1);

@@ -19,8 +19,8 @@ const READERS: [name: string, read: (reply: unknown) => unknown, ...genuine: unk
   [
     'release with another owner that takes a place',
     (reply) => replies.handOverReply(reply, () => undefined),
-    [1, 17],
-    [1, 17, 1],
+    [1, 17, 0],
+    [1, 17, 2],
     [0, 250, 'a:1', '1700000000000000', 1_700_000_000_000, '', 0],
   ],
   [

@@ -8,6 +8,7 @@ import {
   type QueueMessage,
   type QueueTerms,
   type ReleaseRequest,
+  type Rivals,
 } from '../lock-store.js';
 import { now } from '../../lock.clock.js';
 
@@ -186,10 +187,15 @@ export class MemoryLock {
   ): AcquireReply {
     const hold = next === undefined ? undefined : this.holders.get(next.owner);
     if (hold !== undefined) {
-      return { granted: true, fencingToken: hold.fencingToken, outsiders: this.around.outsiders() > 0 };
+      return { granted: true, fencingToken: hold.fencingToken, rivals: this.rivals };
     }
     const busy = this.busy(next?.owner ?? '', mode, arrival);
     return leftFor === undefined ? busy : { ...busy, retryAfter: leftFor, listen: true };
+  }
+
+  private get rivals(): Rivals {
+    if (this.kind === 'lock' && this.around.outsiders() > 0) return 'outside';
+    return this.waiting.length > 0 ? 'queued' : 'none';
   }
 
   private busy(
@@ -251,8 +257,8 @@ export class MemoryLock {
       const leaseTime = isNew ? head.leaseTime : Math.min(head.leaseTime, CLAIM);
       const fencingToken = this.hold(owner, mode, grantedAt + leaseTime);
       if (owner === asker) continue;
-      const outsiders = this.kind === 'lock' && this.around.outsiders() > 0;
-      const grant = { type: 'granted', owner, fencingToken, grantedAt, leaseTime, outsiders } as const;
+      const { rivals } = this;
+      const grant = { type: 'granted', owner, fencingToken, grantedAt, leaseTime, rivals } as const;
       if (!this.around.tell(owner, grant)) this.holders.delete(owner);
     }
   }

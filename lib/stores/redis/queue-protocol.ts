@@ -1,4 +1,4 @@
-import type { QueueMessage, QueueTerms, StoredLock } from '../lock-store.js';
+import type { QueueMessage, QueueTerms, Rivals, StoredLock } from '../lock-store.js';
 import type { ServerClocks } from './server-clock.js';
 import { now } from '../../lock.clock.js';
 
@@ -11,16 +11,19 @@ export const QUEUE_CHANNEL = 'lock_queue__channel:';
 
 const modeOf = (letter: string) => (letter === 's' ? 'shared' : 'exclusive');
 
+/** Who else waits, as queue.include.lua says it. */
+export const rivalsOf = (code: number): Rivals => (['none', 'queued', 'outside'] as const)[code] ?? 'none';
+
 /**
- * `granted <owner> <token> <server ms> <ms granted> <server> <1 with outsiders>`, `next <owner> <ms> <1 to listen>` or
+ * `granted <owner> <token> <server ms> <ms granted> <server> <rivals>`, `next <owner> <ms> <1 to listen>` or
  * `lost <owner>`.
  */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
-  const [type, owner = '', value, date, time, node = '', outsiders] = text.split(' ');
+  const [type, owner = '', value, date, time, node = '', rivals = '0'] = text.split(' ');
   if (type === 'next') return { type, owner, within: Number(value), listen: date === '1' };
   if (type === 'lost') return { type, owner };
   const grantedAt = clocks.of(node).momentOf(Number(date), now());
-  const granted = { grantedAt, leaseTime: Number(time), outsiders: outsiders === '1' };
+  const granted = { grantedAt, leaseTime: Number(time), rivals: rivalsOf(Number(rivals)) };
   return { type: 'granted', owner, fencingToken: Number(value), ...granted };
 }
 

@@ -1,5 +1,5 @@
 import type { AcquireReply, HandOverReply, HoldState, ReleaseReply, StoredLock } from '../lock-store.js';
-import { storedLock } from './queue-protocol.js';
+import { rivalsOf, storedLock } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
 
 /**
@@ -95,14 +95,18 @@ function placeReply(place: readonly unknown[], reply: unknown, told: Told): Acqu
 
 /** What release.lua answers where another owner takes a place. */
 export function handOverReply(reply: unknown, told: Told): HandOverReply {
-  const [released, ...next] = list(reply, reply, 2, 3, 7);
-  const [token, outsiders] = next;
+  const [released, ...next] = list(reply, reply, 3, 7);
+  const [token, rivals] = next;
   return {
     released: releaseReply(released),
     next:
       next.length === 6
         ? placeReply(next, reply, told)
-        : { granted: true, fencingToken: integer(token, reply, 1), outsiders: outsiders !== undefined },
+        : {
+            granted: true,
+            fencingToken: integer(token, reply, 1),
+            rivals: rivalsOf(integer(rivals, reply, 0, 2)),
+          },
   };
 }
 

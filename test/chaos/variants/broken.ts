@@ -134,7 +134,7 @@ export const broken: readonly Control[] = [
     name: 'hand-off without a look at the lease',
     patches: [
       { file: HAND_OFF, find: 'tenure.remainingTime >= leaseTime / 2', replace: 'true' },
-      { file: HAND_OFF, find: 'time - tenure.grantedAt < HANDOFF_TIME', replace: 'true' },
+      { file: HAND_OFF, find: 'time - tenure.grantedAt < limit.time', replace: 'true' },
       {
         file: TENURE,
         find: 'this.announceIfOver();\n        return !this.ended;',

@@ -11,7 +11,7 @@ local function is_left_to_outsiders()
   local counting = publishing == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
   local listening = redis.pcall('PUBSUB', counting, release_channel)[2]
   if type(listening) ~= 'number' or listening == 0 then return false end
-  outsiders = 1
+  outsiders = true
   return admits() and micros % (listening + redis.call('ZCARD', KEYS[3])) < listening
 end
 

@@ -6,7 +6,7 @@
 --   next_token()        the token that the next holder gets
 --   let_in(mode, owner, token, span)  makes it a holder for so many ms
 -- the server's time in `micros` and, as ms, in `now`, in `asker` the owner whose answer is the script's own and no message
--- (nil for none), and in `outsiders` what a grant ends with.
+-- (nil for none), and in `outsiders` whether some wait who do not stand in the queue.
 -- A hand-over is as long as its script, so what is known already is not asked for again.
 --
 -- KEYS[1]  the lock
@@ -90,8 +90,8 @@ local function tell_further(left, head)
   end
 end
 
--- What `asker` has been granted, if its turn has come.
-local asker_token
+-- What `asker` has been granted, if its turn has come, and who else waits.
+local asker_token, asker_rivals
 
 -- Lets in those at the head of the queue who may enter now, and tells the new head until when to wait. Whose process
 -- does not listen is gone, and does not hold up the others.
@@ -109,10 +109,12 @@ local function advance(sparing)
       elseif admits(mode) then
         redis.call('ZREM', KEYS[3], entry)
         local token, span = next_token(), grant_of(tonumber(heads[i + 1]), tonumber(lease) or CLAIM)
+        -- Who else waits: 2 also outside of the queue, 1 behind in it, 0 nobody.
+        local rivals = outsiders and 2 or heads[i + 2] and 1 or 0
         if owner == asker then
-          asker_token = token
+          asker_token, asker_rivals = token, rivals
           let_in(mode, owner, token, span)
-        elseif tell(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), outsiders) then
+        elseif tell(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
           let_in(mode, owner, token, span)
         end
       else

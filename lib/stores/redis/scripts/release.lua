@@ -15,7 +15,7 @@
 -- ARGV[10] as in queue.include.lua
 --
 -- Returns 1, or when the owner did not hold it: 0 where nobody does, -1 where another does. Where an owner takes a place,
--- { that, and what acquire.lua answers to it }, or { that, its token, 1 where some wait outside of the queue }.
+-- { that, and what acquire.lua answers to it }, or { that, its token, who else waits as in queue.include.lua }.
 -- A key that is no lock is an error, and stays.
 
 -- @include plain
@@ -76,12 +76,12 @@ if not asker then
 end
 if redis.call('HEXISTS', KEYS[1], asker) == 1 then
   -- This has been sent twice.
-  return { released, (read_fence(redis.call('GET', KEYS[2]))) }
+  return { released, (read_fence(redis.call('GET', KEYS[2]))), 0 }
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]
 local arrival = stand(entry, 0, ARGV[9] + ARGV[5] + blocked_until() - now)
 local wait = hand_over()
-if asker_token then return { released, asker_token, outsiders } end
+if asker_token then return { released, asker_token, asker_rivals } end
 if wait then return { released, wait, false, digits(arrival), now, server(), 1 } end
 local left = blocked_until() - now
 return { released, unpack(place_of(entry, arrival, left, holder_of(KEYS[1]) or nil)) }
