@@ -50,8 +50,8 @@ export interface LockModuleOptions {
   maxHoldTime?: number;
   /**
    * How often a plain lock may pass from one waiter of this process to the next without asking the store, before other
-   * processes get their turn: at most so many times, and for at most a second after the store has granted it. 0 turns it
-   * off, 999 is the most.
+   * processes get their turn: at most so many times, and for at most a second after the store has granted it, or 10 ms where
+   * another process waited then. 0 turns it off, 999 is the most.
    * @default 16
    */
   localHandoff?: number;

@@ -283,7 +283,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     await new Promise<void>((resolve) => {
       nextTick(resolve);
     });
-    this.shared = this.head !== undefined;
+    this.shared = this.length > 0;
     // Lost meanwhile, there is nothing left to give up.
     return !tenure.held || this.handOff(tenure);
   }
