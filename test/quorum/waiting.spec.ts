@@ -1,12 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 import { until } from '../scenarios/until.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
 import { median, Troupe } from './troupe.js';
 
-/** ms: far less than the 30 s of a lease, so whoever was this quick was woken. */
-const WELL_BEFORE_THE_TTL = 5_000;
+/** ms: half of a lease, so a waiter that was this quick was woken. */
+const WELL_BEFORE_THE_TTL = 15_000;
+/** Of callers on a busy machine, where the steps of a test may take longer than the default. */
+const PATIENCE = { waitTime: 60_000 };
+jest.setTimeout(2 * PATIENCE.waitTime);
 
 describe('Whoever waits for a lock on a quorum', () => {
   let troupe: Troupe;
@@ -38,8 +41,8 @@ describe('Whoever waits for a lock on a quorum', () => {
 
   /** ms from the release to the grant. */
   async function handOver(): Promise<number> {
-    const lease = await holder.acquire('a');
-    const waiting = waiter.acquire('a');
+    const lease = await holder.acquire('a', PATIENCE);
+    const waiting = waiter.acquire('a', PATIENCE);
     await listening(3);
     await new Promise((resolve) => setTimeout(resolve, 50));
     const released = performance.now();
@@ -79,8 +82,8 @@ describe('Whoever waits for a lock on a quorum', () => {
   });
 
   it('is woken when two nodes have died since it began to wait', async () => {
-    const lease = await holder.acquire('a');
-    const waiting = waiter.acquire('a');
+    const lease = await holder.acquire('a', PATIENCE);
+    const waiting = waiter.acquire('a', PATIENCE);
     await listening(5);
     await Promise.all([0, 1].map((index) => troupe.node(index).kill()));
     const released = performance.now();
@@ -95,8 +98,7 @@ describe('Whoever waits for a lock on a quorum', () => {
     await Promise.all(
       services.flatMap((service) =>
         Array.from({ length: 4 }, async () => {
-          for (let n = 0; n < 5; n++)
-            await service.using('a', { waitTime: 25_000 }, () => entries.visit(n, '', 1));
+          for (let n = 0; n < 5; n++) await service.using('a', PATIENCE, () => entries.visit(n, '', 1));
         }),
       ),
     );
@@ -106,7 +108,7 @@ describe('Whoever waits for a lock on a quorum', () => {
   describe('for several of them', () => {
     /** ms from the release of `b` to the grant of both. */
     async function grantedAfter(release: () => Promise<unknown>): Promise<number> {
-      const waiting = waiter.acquire(['a', 'b'], { waitTime: 20_000 });
+      const waiting = waiter.acquire(['a', 'b'], PATIENCE);
       await new Promise((resolve) => setTimeout(resolve, 300));
       const released = performance.now();
       await release();
@@ -118,7 +120,7 @@ describe('Whoever waits for a lock on a quorum', () => {
 
     it('is woken by the release of the one in its way, whatever a minority says of another', async () => {
       await troupe.occupy('a', [0, 1], 60_000);
-      const lease = await holder.acquire('b');
+      const lease = await holder.acquire('b', PATIENCE);
       expect(await grantedAfter(() => lease.release())).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
     });
 

@@ -17,6 +17,9 @@ const service = new LockService({ ...place, ...options });
 const leases = new Map();
 /** Why a lease was lost, as its signal has told. */
 const losses = new Map();
+/** Of the loop that runs. */
+let holdsSoFar = 0;
+let stopped = false;
 let closed = false;
 
 /** The lock of a kind; without one, the plain lock. */
@@ -69,19 +72,22 @@ const methods = {
   holdFor,
   race: (name, times, options, holdMs) =>
     Promise.all(Array.from({ length: times }, () => holdFor(name, options, holdMs))),
-  /** One caller that comes back each time, for `time` ms. What was refused is a record without a grant. */
+  /** One caller that comes back each time, for `time` ms or until `stop`. What was refused is a record without a grant. */
   loop: async (name, time, options, holdMs, gapMs) => {
     const records = [];
-    for (const end = now() + time; now() < end; await sleep(gapMs)) {
+    for (const end = now() + time; now() < end && !stopped; await sleep(gapMs)) {
       const invoked = now();
       try {
         records.push(await holdFor(name, options, holdMs));
+        holdsSoFar++;
       } catch ({ message }) {
         records.push({ invoked, refused: now(), message });
       }
     }
     return records;
   },
+  holdsSoFar: () => holdsSoFar,
+  stop: () => void (stopped = true),
   /** Callers that come back at once, for `time` ms. Each counts up by reading and writing: two at a time lose a count. */
   countUp: async (name, counter, time, callers) => {
     const redis = new Redis(url);
