@@ -77,11 +77,23 @@ describe('liveness', () => {
     const holds = [hold(0), dead, hold(1_000, { invoked: 5 })];
     expect(liveness(history(holds, { processes, healed: 100 }), { ...bounds, perDead: 1_000 })).toEqual([]);
     expect(liveness(history(holds, { processes, healed: 100 }), bounds)).toHaveLength(1);
-    // In no queue, and so in nobody's way.
-    const plain = holds.map((one) => ({ ...one, kind: 'lock' as const }));
-    expect(liveness(history(plain, { processes, healed: 100 }), { ...bounds, perDead: 1_000 })).toHaveLength(
-      1,
-    );
+  });
+
+  it('allows for one place of each process that died while it waited for a plain lock', () => {
+    const dead = ['B', 'B', 'C'].map((process) => {
+      const waiter = refused(5, 0, { process });
+      delete waiter.answered;
+      return waiter;
+    });
+    const gone = { ...lagging('B', 0, 0).get('B')!, lastSeen: 20 };
+    const processes = new Map(lagging('A', 0, 0)).set('B', gone).set('C', gone);
+    const found = (granted: number) =>
+      liveness(history([hold(0), ...dead, hold(granted, { invoked: 5 })], { processes, healed: 100 }), {
+        ...bounds,
+        perDead: 1_000,
+      });
+    expect(found(2_250)).toEqual([]);
+    expect(found(2_400)).toHaveLength(1);
   });
 
   it('finds what is left when all have gone', () => {

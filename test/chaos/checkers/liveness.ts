@@ -4,7 +4,7 @@ import { isFence } from '../../support/keys.js';
 export interface LivenessBounds {
   /** ms that a lock may be free after the last fault while somebody waits: lease, failover, claim. */
   readonly recovery: number;
-  /** ms for each waiter in a queue whose process was killed. */
+  /** ms for each place in a queue whose process was killed. */
   readonly perDead: number;
   /** The same where nothing has gone wrong at all. */
   readonly prompt: number;
@@ -36,13 +36,12 @@ function stalls(
       );
       // Who was not answered asks again after about as long a time.
       const silence = 2 * lagWithin(server, from - 100, to);
-      const dead = waits.filter(
-        ({ kind, answered, process, invoked }) =>
-          kind !== 'lock' &&
-          answered === undefined &&
-          invoked < to &&
-          (processes.get(process)?.lastSeen ?? to) < healed,
-      ).length;
+      const dead = placesOf(
+        waits.filter(
+          ({ answered, process, invoked }) =>
+            answered === undefined && invoked < to && (processes.get(process)?.lastSeen ?? to) < healed,
+        ),
+      );
       // A server that is silent for so long has made a fault that nobody planned, such as a disk that stalls.
       const disturbed = server.lags.some(
         (silent) => silent.to - silent.from > prompt && silent.from < to && silent.to > from - recovery,
@@ -58,6 +57,11 @@ function stalls(
   }
   return found;
 }
+
+/** How many places they have in the queue: one each, or one for all of a process that wait for a plain lock. */
+const placesOf = (waits: readonly Attempt[]): number =>
+  new Set(waits.map(({ kind, process, op }) => (kind === 'lock' ? process : `${process}#${String(op)}`)))
+    .size;
 
 /** The times in which nobody held the lock and somebody waited for it. */
 function* freeWhileWaitedFor(

@@ -9,7 +9,7 @@ export interface Stage {
   readonly faults: readonly Fault[];
   /** ms that it may take to serve again when a fault is over, besides the lease. */
   readonly failover: number;
-  /** ms that each waiter of a killed process holds up a queue: nothing where the store knows who listens. */
+  /** ms that each place of a killed process holds up a queue: nothing where the store knows who listens. */
   readonly perDead: number;
   /** Whether the kinds with a queue can live here. */
   readonly queues: boolean;
