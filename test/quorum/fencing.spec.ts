@@ -157,4 +157,36 @@ describe('Fencing tokens of a quorum of three', () => {
     expect(await take(bc, { crash: false })).toBeGreaterThan(tokens.at(-1)!);
     await Promise.all(work);
   });
+
+  it('grow after a lock was taken away many times in a row, where one node has restarted since and the other is gone', async () => {
+    const admin = await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    let last = 0;
+    for (let n = 0; n < 10; n++) {
+      const { fencingToken } = await ab.acquire('a');
+      expect(fencingToken).toBeGreaterThan(last);
+      last = fencingToken;
+      expect(await admin.forceRelease('a')).toBe(true);
+    }
+    last = await take(ab, { crash: true });
+    await troupe.node(1).restart();
+    await troupe.node(0).kill();
+    expect(await take(bc, { crash: false })).toBeGreaterThan(last);
+  });
+
+  it('grow where a clock is far ahead, and its node is gone with a holder that came right behind another', async () => {
+    await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, 3_600_000);
+    const first = await take(ab, { crash: false });
+    // Its clock has gone on, by less than the nodes may differ.
+    await troupe
+      .node(0)
+      .client()
+      .set(fenceOf('lock:a'), `${String(first + LEASE * 250)} former:1`, 'PX', 3_600_000);
+    const second = await take(ab, { crash: true });
+    expect(second).toBeGreaterThan(first + LEASE * 250);
+    await troupe.node(0).kill();
+    expect(await take(bc, { crash: false })).toBeGreaterThan(second);
+  });
 });

@@ -199,15 +199,19 @@ export class Acquisition {
    * a greater one: it has been told this one with the release, or the lease has run out, and its clock has gone on by
    * that much. Only a member whose clock is further behind has to be told at once. The margin does not grow with longer
    * leases, because a lease that is taken away by force ends early, and a forced release adds the margin of the module.
+   * A token that is ahead of the clocks by more is no clock's, or that of one that is fast. The clock of another member may
+   * not reach it with the end of the lease, so all are told.
    * @returns undefined when too few could be told
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
+    const { time = Infinity } = this.context.electorate;
     const all = [...grants.values()];
     const tokens = names.map((_, n) => Math.max(...all.map(({ fencingTokens }) => fencingTokens[n] ?? 0)));
     const margin = marginOf(Math.min(leaseTime, this.context.leaseTime));
+    const least = tokens.map((token) => (token > time + margin ? token : token - margin));
     const behind = this.seats.filter(({ index }) =>
-      grants.get(index)?.fencingTokens.some((token, n) => token < (tokens[n] ?? 0) - margin),
+      grants.get(index)?.fencingTokens.some((token, n) => token < (least[n] ?? 0)),
     );
     if (behind.length === 0 || this.isUnwanted) return tokens;
     const told = behind.map(async (seat) => (await this.sendTo(seat, Math.max(...tokens))).granted);

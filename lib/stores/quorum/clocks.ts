@@ -21,9 +21,14 @@ export function aheadOf(
   told: readonly ClockReading[],
   members: number,
 ): number | undefined {
+  const middle = middleOf(told, members);
+  return middle === undefined ? undefined : Math.max(0, clock.most - Math.min(middle, own));
+}
+
+/** What a majority goes by, in the same way; undefined while too few have told. */
+export function middleOf(told: readonly ClockReading[], members: number): number | undefined {
   if (told.length < quorumOf(members)) return undefined;
   const clocks = told.map(({ least }) => least).sort((a, b) => a - b);
   // Of an even number the earlier one of the two in the middle.
-  const middle = clocks[Math.ceil(clocks.length / 2) - 1] ?? -Infinity;
-  return Math.max(0, clock.most - Math.min(middle, own));
+  return clocks[Math.ceil(clocks.length / 2) - 1];
 }

@@ -1,4 +1,4 @@
-import { aheadOf, type ClockReading } from './clocks.js';
+import { aheadOf, middleOf, type ClockReading } from './clocks.js';
 import { type Incarnation, type Member, quorumOf } from './member.js';
 
 /** What is known of a member's server. */
@@ -124,6 +124,12 @@ export class Electorate {
     if (quarantine > 0 && !standing.founder) return quarantine;
     this.inService = true;
     return 0;
+  }
+
+  /** What the members' clocks say, µs: the one in the middle. Undefined while too few have told. */
+  get time(): number | undefined {
+    const middle = middleOf(this.clocks, this.members.length);
+    return middle === undefined ? undefined : (middle + performance.now()) * 1_000;
   }
 
   private current(index: number): Standing | undefined {

@@ -41,6 +41,8 @@ type RenewalCast = readonly (Answer<Found<HoldState>> | undefined)[];
 
 /** Beyond the token that the nodes know, those that local hand-offs have given out: one has to take a µs at least. */
 const HANDED_ON = 1_000_000;
+/** The same where the token is ahead of the clocks, which lasts for seconds at most: one takes ten µs and more. */
+const HANDED_ON_AHEAD = 100_000;
 
 /**
  * Redlock: plain locks on several independent masters, held by whoever a majority of them has granted it to. Each
@@ -196,14 +198,15 @@ export class QuorumLockStore implements LockStore {
     if (mode !== undefined) return false; // there are plain locks only
     const states = await this.askAll(name, (store) => store.inspect(name));
     const known = majorityState(states);
-    await this.tellToken(name, states, known);
+    const fencingToken = this.tokenBeyond(known);
+    await this.tellToken(name, states, fencingToken);
     // A silent member carries the command out when it has woken up, and another owner may have the lock by then: it is told
     // to let go of this one, for as long as that lasts.
     const isHeard = (index: number) => states[index] !== undefined && 'value' in states[index];
     for (const { owner, remainingTime } of known?.holders ?? []) {
       const until = now() + Math.max(remainingTime, this.leaseTime);
       this.releasers.forEach((releaser, index) => {
-        if (!isHeard(index)) void releaser.release({ name, owner }, until);
+        if (!isHeard(index)) void releaser.release({ name, owner, fencingToken }, until);
       });
     }
     const released = await this.askAll(name, (store) => store.forceRelease(name), isHeard);
@@ -308,17 +311,26 @@ export class QuorumLockStore implements LockStore {
   }
 
   /**
-   * Before a lock is taken away: every member that has it learns a token that is not less than any that was given out, so
-   * that the next one is greater. A silent member may have given a greater one than the others know, by the margin that
-   * acquisitions leave between them.
+   * A token that is not less than any that was given out under a hold. A silent member may have given a greater one than
+   * the others know, by the margin that acquisitions leave between them. But those are times of the members' clocks, which
+   * lie within the same margin; and of a token beyond these a majority knows. So a lock that is taken away again and again
+   * does not get further and further ahead of the clocks: a member that has restarted has nothing but its clock.
    */
+  private tokenBeyond(known: StoredLock | null): number | undefined {
+    const last = known?.fencingToken;
+    if (last === undefined) return undefined;
+    const margin = marginOf(this.leaseTime);
+    const latest = (this.electorate.time ?? Infinity) + margin;
+    return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
+  }
+
+  /** Before a lock is taken away, every member that has it learns such a token, so that the next one is greater. */
   private async tellToken(
     name: string,
     states: readonly (Answer<StoredLock | null> | undefined)[],
-    known: StoredLock | null,
+    leastToken: number | undefined,
   ): Promise<void> {
-    if (known?.fencingToken === undefined) return;
-    const leastToken = known.fencingToken + marginOf(this.leaseTime) + HANDED_ON;
+    if (leastToken === undefined) return;
     const telling = states.map(async (answer, index) => {
       const [holder] = answer !== undefined && 'value' in answer ? (answer.value?.holders ?? []) : [];
       const member = this.members[index];
