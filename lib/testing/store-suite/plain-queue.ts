@@ -129,23 +129,27 @@ export function describePlainQueue(stage: Stage): void {
     for (const arrival of ['known', 'unknown']) {
       const lock = new PlainLockStage(stage);
       const client = await hear(stage, arrival);
+      // It listens, so that a place which it has left behind would not be taken for that of a dead one.
+      const finding = await hear(stage, `finds-${arrival}`);
+      const finder = `finds-${arrival}:1`;
       // Long enough for three requests of a machine that is busy.
       await lock.take('dead:1', 600);
-      const own = (await lock.stands('a:2', undefined, 2_000)).arrival;
+      const own = (await lock.stands(finder, undefined, 2_000)).arrival;
       await lock.stands(`${arrival}:1`);
       await lock.isFree();
-      assert.deepEqual(await lock.queue(), ['a:2', `${arrival}:1`]);
-      tokenOf(await lock.stand('a:2', arrival === 'known' ? own : undefined, 2_000));
+      assert.deepEqual(await lock.queue(), [finder, `${arrival}:1`]);
+      tokenOf(await lock.stand(finder, arrival === 'known' ? own : undefined, 2_000));
       assert.deepEqual(await lock.queue(), [`${arrival}:1`]);
       const told = () => client.heard.find(({ type }) => type === 'next');
       await until(() => told() !== undefined);
       const message = told();
       assert.ok(message?.type === 'next' && message.owner === `${arrival}:1`);
       assert.ok(message.within > 0 && message.within <= 2_000, String(message.within));
-      await lock.release('a:2', { leaseTime: 2_000 });
+      await lock.release(finder, { leaseTime: 2_000 });
       await client.granted(`${arrival}:1`);
       await lock.release(`${arrival}:1`);
       client.close();
+      finding.close();
       assert.equal(await lock.inspect(), null);
     }
   });
