@@ -61,7 +61,10 @@ export class Releaser {
     until: number,
     options: ReleaseOptions = {},
   ): Promise<ReleaseReply | undefined> {
-    const sending = this.send(request, until, FIRST_RETRY, options);
+    return await this.track(this.send(request, until, FIRST_RETRY, options));
+  }
+
+  private async track<T>(sending: Promise<T>): Promise<T> {
     this.underway.add(sending);
     try {
       return await sending;
@@ -113,7 +116,8 @@ export class Releaser {
     const send = () => {
       clearTimeout(timer);
       this.retries.delete(request);
-      void this.send(request, until, Math.min(doubled * 2, LONGEST_PAUSE), { insist, placeUntil }, first);
+      const again = Math.min(doubled * 2, LONGEST_PAUSE);
+      void this.track(this.send(request, until, again, { insist, placeUntil }, first));
     };
     const timer = setTimeout(send, pause);
     this.retries.set(request, { timer, send });

@@ -143,3 +143,21 @@ it('the time for which nobody gets the lock counts from the first release, not f
   await jest.advanceTimersByTimeAsync(10_000);
   expect(last?.keepFor).toBeUndefined();
 });
+
+it('the end waits for a release that is being repeated', async () => {
+  let answer: ((reply: ReleaseReply) => void) | undefined;
+  const slow = new Releaser({
+    release: () =>
+      sent++ === 0
+        ? Promise.reject(new LockUnavailableError('a', { effect: 'refused' }))
+        : new Promise((resolve) => (answer = resolve)),
+  });
+  await slow.release(REQUEST, performance.now() + MINUTE);
+  await jest.advanceTimersByTimeAsync(1_000);
+  let closed = false;
+  const closing = slow.close().then(() => (closed = true));
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect([sent, closed]).toEqual([2, false]);
+  answer?.('released');
+  await closing;
+});
