@@ -302,7 +302,7 @@ export function describePlainQueue(stage: Stage): void {
         if ((await lock.holder()) !== undefined) await lock.release(waiter);
       } else if (message?.type === 'granted') {
         outcomes.handedOver++;
-        assert.equal(message.outsiders, true);
+        assert.equal(message.rivals, 'outside');
         assert.equal(await lock.holder(), waiter);
         await lock.release(waiter);
       }
