@@ -1,5 +1,12 @@
 import { LockClosedError } from '../lock.errors.js';
-import type { AcquireReply, LockStore, NextOwner, QueueTerms, ReleaseReply } from '../stores/lock-store.js';
+import {
+  type AcquireReply,
+  CLAIM,
+  type LockStore,
+  type NextOwner,
+  type QueueTerms,
+  type ReleaseReply,
+} from '../stores/lock-store.js';
 import { now } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
@@ -48,6 +55,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private look: HoldLook | undefined;
   /** Made when somebody waits who has to hear of releases. */
   private releases: ReleaseEar | undefined;
+  /** When a hold was last seen whose release has to be heard. */
+  private heardAt = -Infinity;
   /** This process has just released while others of it wait: its message comes first, so that all race as equals. */
   private yielding = false;
   private lastHolder: string | undefined;
@@ -113,7 +122,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     if (keepFor === undefined && (this.handOff(tenure) || (await this.handOffSoon(tenure))))
       return 'released';
     const { passOn, inbox } = this.context;
-    if (passOn !== undefined && this.wait && inbox.listening) {
+    // A process that has taken the lock together with others has a place from before, which keeps its turn.
+    if (passOn !== undefined && this.place === undefined && this.wait && inbox.listening) {
       const place = this.makePlace();
       const { released, next } = passOn(tenure, keepFor, place);
       void place.start(next);
@@ -204,6 +214,20 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   async hear(): Promise<boolean> {
+    this.heardAt = now();
+    return await this.listen();
+  }
+
+  /**
+   * Their releases are to be heard. But whoever listens counts as one of them: where no other library has had the lock of
+   * late, processes that listen for each other would leave it to each other for ever.
+   */
+  leftToOthers(): void {
+    if (now() - this.heardAt < CLAIM) void this.listen();
+    else this.stopHearing();
+  }
+
+  private async listen(): Promise<boolean> {
     const doubt = () => {
       // The hold of this process may be what has been released.
       if (this.tenure !== undefined) this.looking.doubt(this.tenure);
@@ -272,6 +296,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     tenure.handoffs++;
     tenure.fencingToken++;
     head.grant(this.context.begin(tenure));
+    // Its place is from before the process got the lock together with others.
+    if (this.length === 0) this.place?.leave();
     return true;
   }
 

@@ -34,6 +34,8 @@ export interface Callers {
   readonly hearing: boolean;
   /** @returns whether releases are heard now */
   hear(): Promise<boolean>;
+  /** The lock is left to others for a moment. */
+  leftToOthers(): void;
   stopHearing(): void;
   /** Somebody else has it: those who asked before `askedAt` and do not wait any longer get their answer. */
   refused(askedAt: number, holder: string | undefined): void;
@@ -183,8 +185,7 @@ export class Place {
       // Asking makes a hold that still stands a whole lease. The callers hear of it only then.
       if (isClaim || isLate || !this.take(message)) this.lookAgain();
     } else {
-      // Left to others for a moment, whose releases are to be heard.
-      if (message.listen === true) void this.callers.hear();
+      if (message.listen === true) this.callers.leftToOthers();
       this.lookAt = message.listen === true ? now() + message.within : this.after(message.within);
       this.resume?.();
     }
@@ -305,11 +306,13 @@ export class Place {
       if (!this.callers.wait || (await inbox.listen())) return 0;
       return now() + Math.min(retryAfter, POLL);
     }
-    if (listen === true) this.hearReleases(attempt);
-    else this.callers.stopHearing();
+    if (listen !== true) this.callers.stopHearing();
+    else if (holder === undefined) this.callers.leftToOthers();
+    else this.hearReleases(attempt);
     this.claimsFrom = Math.min(this.claimsFrom, now() + CLAIM + driftOf(CLAIM));
     this.asked = attempt.askedAt >= this.claimsFrom;
-    return this.after(retryAfter);
+    // Until a subscription stands, which may have failed, as where there are no queues.
+    return listen === true && !attempt.hearing ? now() + Math.min(retryAfter, POLL) : this.after(retryAfter);
   }
 
   private untilReleased(attempt: Attempt, retryAfter: number): number {

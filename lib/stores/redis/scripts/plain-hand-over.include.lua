@@ -27,7 +27,14 @@ local function hand_over()
     return
   end
   tell_release()
-  local owner = string.match(redis.call('ZRANGE', KEYS[3], 0, 0)[1] or '', '^%S (%S+)')
-  if owner == asker then return LEFT_TO_OUTSIDERS end
-  if owner then tell(owner, 'next', owner, LEFT_TO_OUTSIDERS, 1) end
+  repeat
+    local entry = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+    local owner = string.match(entry or '', '^%S (%S+)')
+    if not owner then return end
+    if owner == asker then return LEFT_TO_OUTSIDERS end
+    local lives = tell(owner, 'next', owner, LEFT_TO_OUTSIDERS, 1)
+    -- It may be frozen, and those outside may want nothing: then it is as if it had a claim.
+    if lives then tell_further(CLAIM, owner) end
+    if not lives then redis.call('ZREM', KEYS[3], entry) end
+  until lives
 end

@@ -34,11 +34,12 @@ end
 -- @include queue
 
 -- What the owner is told who stands in the queue behind a hold that ends in `left` ms.
--- A hold that the fence does not know is Redisson's: its release hands nothing over, and sends a message. The head listens
+-- A hold that the fence does not know, and that is not kept after a release, is Redisson's: its release hands nothing over, and sends a message. The head listens
 -- for it. The others look now and then, for the head may be dead.
 local function place_of(entry, arrival, left, holder)
   local rank = redis.call('ZRANK', KEYS[3], entry)
-  local known = string.match(redis.call('GET', KEYS[2]) or '', '^%d+ (%S+)') == holder
+  local kept = string.sub(holder or '', 1, 5) == 'kept:'
+  local known = kept or string.match(redis.call('GET', KEYS[2]) or '', '^%d+ (%S+)') == holder
   local listens = not known and rank == 0
   local look = look_after((known or listens) and left or math.min(left, CLAIM), rank)
   return { look, holder or false, digits(arrival), now, server(), listens and 1 or 0 }

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockService } from '../../lib/index.js';
+import { mayFollow, type PlaceState } from '../../lib/core/place-state.js';
+import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until } from '../scenarios/until.js';
+
+let store: ScriptedStore;
+let services: LockService[];
+
+const open = (): LockService => {
+  const service = new LockService({ store });
+  services.push(service);
+  return service;
+};
+
+const queueLength = async () => (await store.inspect('a'))?.queue.length ?? 0;
+
+beforeEach(() => {
+  store = new ScriptedStore();
+  services = [];
+});
+
+afterEach(async () => {
+  await Promise.all(services.map((service) => service.onApplicationShutdown()));
+});
+
+it('goes from state to state as the table says, and never back from an end', () => {
+  const states: PlaceState[] = ['idle', 'asking', 'standing', 'granted', 'leaving'];
+  const table = states.map((state) => [state, states.filter((next) => mayFollow(state, next))]);
+  expect(Object.fromEntries(table)).toEqual({
+    idle: ['asking', 'granted', 'leaving'],
+    asking: ['standing', 'granted', 'leaving'],
+    standing: ['asking', 'granted', 'leaving'],
+    granted: [],
+    leaving: [],
+  });
+});
+
+/** A process that has got the lock together with another one, while its place for it is in the queue of the store. */
+const holdBesidePlace = async (options: object) => {
+  const locks = open();
+  const asked = deferred();
+  store.beforeAcquire = () => asked.promise;
+  const waiting = locks.acquire('a', options);
+  await until(() => store.calls.acquire === 1);
+  store.beforeAcquire = () => undefined;
+  const both = await locks.acquire(['a', 'b']);
+  asked.resolve();
+  await until(async () => (await queueLength()) === 1);
+  return { both, waiting };
+};
+
+it('is left when its last caller gets the lock from the process itself', async () => {
+  const { both, waiting } = await holdBesidePlace({});
+  await both.release();
+  const lease = await waiting;
+  // Else the store would find somebody in line who wants nothing, until the place looks by itself.
+  await sleep(10);
+  expect(await queueLength()).toBe(0);
+  await lease.release();
+});
+
+it('is the only one of its process, also where the lock came by another way', async () => {
+  const [locks, other] = [open(), open()];
+  const [first, second] = [deferred(), deferred()];
+  store.beforeAcquire = () => first.promise;
+  const waiting = locks.acquire('a', { leaseTime: 5_000 });
+  await until(() => store.calls.acquire === 1);
+  store.beforeAcquire = () => undefined;
+  const both = await locks.acquire(['a', 'b']);
+  store.beforeAcquire = () => second.promise;
+  first.resolve();
+  await until(() => store.calls.acquire === 2);
+  await both.release();
+  // Asking for ever, it would let no timer of this process fire.
+  store.beforeAcquire = () => (store.calls.acquire > 20 ? new Promise(() => undefined) : undefined);
+  second.resolve();
+  const lease = await waiting;
+  await sleep(20);
+  expect(await queueLength()).toBe(0);
+  store.calls.acquire = 0;
+  await lease.release();
+  await sleep(50);
+  // A second one would be granted what nobody wants, and ask for ever.
+  expect(store.calls.acquire).toBe(0);
+  expect(await other.tryAcquire('a')).toMatchObject({ held: true });
+});
