@@ -165,7 +165,7 @@ export class Place {
       );
       // Not before it is read: who leaves meanwhile has to give up what it may have got.
       this.attempt = undefined;
-      if (this.isAnsweredLate(reply)) return;
+      if (this.isAnsweredLate(reply, sent !== undefined)) return;
       let lookAt: number;
       if (reply instanceof Error) lookAt = this.failed(attempt, reply, failures++);
       else {
@@ -234,20 +234,25 @@ export class Place {
       this.isUsed = true;
       this.doubtful = false;
     }
-    const takesPlace = isSent || (queue !== undefined && this.callers.wait && this.context.inbox.listening);
+    // Who stands keeps the place: one that is forgotten in the queue would be granted to nobody.
+    const isPatient = this.callers.wait || this.stands;
+    const takesPlace = isSent || (queue !== undefined && isPatient && this.context.inbox.listening);
     this.stands ||= takesPlace;
     this.lookAt = Infinity;
     return { askedAt: now(), takesPlace, hearing: this.callers.hearing };
   }
 
-  /** Whether it was over before the answer came. */
-  private isAnsweredLate(reply: AcquireReply | Error): boolean {
+  /**
+   * Whether it was over before the answer came.
+   * @param isSent what gave it up may have overtaken the request, which went together with another owner's release
+   */
+  private isAnsweredLate(reply: AcquireReply | Error, isSent: boolean): boolean {
     const isLost = reply instanceof Error && !isRefusal(reply);
     this.doubtful ||= isLost;
     if (!this.isOver) return false;
     // The release that has been sent, or the hold that stands, is the answer. But the request may arrive after it.
     if (isLost && this.tenure?.held === true) this.tenure.doubtful = true;
-    else if (isLost) this.giveUp();
+    else if (isLost || (isSent && this.tenure === undefined)) this.giveUp();
     return true;
   }
 
@@ -278,6 +283,12 @@ export class Place {
   private take({ grantedAt, fencingToken, rivals }: Omit<TenureOrigin, 'owner' | 'leaseTime'>): boolean {
     const { owner, lease: leaseTime } = this;
     const { queue } = this.terms;
+    if (this.wantedLease === undefined) {
+      // Nobody is left who wants it.
+      this.stands = true;
+      this.leave();
+      return true;
+    }
     if (this.wantedLease !== leaseTime) {
       this.stands = false;
       return false;

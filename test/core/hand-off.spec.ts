@@ -153,6 +153,10 @@ describe('a hand-off', () => {
   });
 
   it('goes to callers that come back at once', async () => {
+    // An answer takes its way.
+    store.beforeAcquire = async () => {
+      await sleep(1);
+    };
     const turns = async () => {
       for (let n = 0; n < 20; n++) await locks.using('a', () => undefined);
     };

@@ -1,6 +1,7 @@
 import type {
   AcquireAllReply,
   AcquireReply,
+  HandOverReply,
   LockStore,
   QueueMessage,
   StoredLock,
@@ -778,6 +779,76 @@ for (const [field, wrong] of Object.entries({
     },
   }));
 }
+
+const handOver = (store: LockStore): NonNullable<LockStore['handOver']> => {
+  if (store.handOver === undefined) throw new Error('the memory store has it');
+  return store.handOver;
+};
+const handedOver =
+  (change: (reply: HandOverReply) => object): Bug =>
+  (store) => ({
+    handOver: async (request, next) => {
+      const reply = await handOver(store)(request, next);
+      return { ...reply, ...change(reply) };
+    },
+  });
+const ALONE = 'answers at once where nobody else stands in the queue';
+const BEHIND = 'lets in those who stand in the queue, and takes the place behind them';
+plant('LockStore.handOver', 'only releases', ALONE, (store) => ({
+  handOver: async (request) => ({
+    released: await store.release(request),
+    next: { granted: false, retryAfter: 1_000, holder: undefined },
+  }),
+}));
+plant('NextOwner.owner', 'is the former one', BEHIND, (store) => ({
+  handOver: (request, next) => handOver(store)(request, { ...next, owner: request.owner }),
+}));
+plant('NextOwner.leaseTime', 'is too short', ALONE, (store) => ({
+  handOver: (request, next) => handOver(store)(request, { ...next, leaseTime: 100 }),
+}));
+plant(
+  'HandOverReply.released',
+  'is always so',
+  ALONE,
+  handedOver(() => ({ released: 'released' })),
+);
+plant(
+  'HandOverReply.next',
+  'is always granted',
+  BEHIND,
+  handedOver(() => ({ next: { granted: true, fencingToken: 1 } })),
+);
+plant(
+  'AcquireReply.rivals',
+  'are said to be there',
+  ALONE,
+  handedOver(({ next }) => ({ next: { ...next, rivals: 'outside' } })),
+);
+plant(
+  'AcquireReply.listen',
+  'is said where there is a queue',
+  BEHIND,
+  handedOver(({ next }) => ({ next: { ...next, listen: true } })),
+);
+const SHARE = 'leaves their share to those who listen for its release';
+plant(
+  'QueueMessage.rivals',
+  'are not told',
+  SHARE,
+  told(() => ({ rivals: 'none' })),
+);
+plant(
+  'Rivals',
+  'have a word of their own',
+  SHARE,
+  told(() => ({ rivals: 'others' })),
+);
+plant(
+  'QueueMessage.listen',
+  'is not told',
+  SHARE,
+  told(() => ({ listen: false })),
+);
 
 /** Each is a small change of the memory store. */
 export const PLANTED_BUGS: readonly PlantedBug[] = bugs;

@@ -14,6 +14,8 @@ import { now } from '../../lock.clock.js';
 
 /** How long the first in the queue of a plain lock leaves it to those who do not stand there, ms. */
 const LEFT_TO_OUTSIDERS = 10;
+/** How many turns those outside have in a row, about. */
+const TURNS_IN_A_ROW = 2;
 /** Keeps those who look by themselves from looking all at once, ms per place. */
 const SPREAD = 10;
 /** The most of it while a claim is in the way, ms. */
@@ -163,7 +165,7 @@ export class MemoryLock {
     }
     const outsiders = this.around.outsiders();
     const [head] = this.waiting;
-    const chances = outsiders + this.waiting.length;
+    const chances = TURNS_IN_A_ROW * (outsiders + this.waiting.length);
     const isLeft = this.holders.size === 0 && Math.random() * chances < outsiders;
     if (!isLeft) this.advance(asker);
     const isKept = [...this.holders.keys()].some((owner) => owner.startsWith('kept:'));

@@ -17,6 +17,7 @@ export function describeHandOver(stage: Stage): void {
     if (reply === undefined) return;
     assert.equal(reply.released, 'released');
     assert.ok(tokenOf(reply.next) > fencingToken);
+    assert.ok(reply.next.granted && (reply.next.rivals ?? 'none') === 'none');
     assert.equal(await lock.holder(), 'alone:2');
     const left = (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
     assert.ok(left > LEASE / 2 && left <= LEASE, String(left));
@@ -44,6 +45,7 @@ export function describeHandOver(stage: Stage): void {
       assert.equal(reply.released, 'released');
       assert.ok(!reply.next.granted && reply.next.arrival !== undefined);
       assert.equal(reply.next.holder, 'behind:1');
+      assert.notEqual(reply.next.listen, true, 'the hold in the way is handed over');
       assert.ok(reply.next.retryAfter > 0, String(reply.next.retryAfter));
       await client.granted('behind:1');
       const again = await lock.handOver('a:1', 'behind:2');

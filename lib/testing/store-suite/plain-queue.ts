@@ -11,7 +11,7 @@ export function describePlainQueue(stage: Stage): void {
   const { it } = words();
   const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
-  it('hands over in the order of arrival, with the release, each time with a greater token', async () => {
+  it('hands the plain lock over in the order of arrival, each time with a greater token', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'order');
     let last = await lock.take('a:1');
@@ -96,6 +96,19 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
+  it('hands over with the release of a hold that has ended by itself', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'ended');
+    await lock.take('a:1', 300);
+    await lock.stands('ended:1');
+    await lock.isFree();
+    assert.equal(await lock.release('a:1'), 'deleted');
+    assert.ok((await grantOf(client, 'ended:1')).fencingToken > 0);
+    await lock.release('ended:1');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
   it('keeps the place of an owner that asks again, or comes back to it', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'again');
@@ -115,7 +128,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('only asks for who names no place', async () => {
+  it('asks only, where no place is named', async () => {
     const lock = new PlainLockStage(stage);
     await lock.take('a:1');
     const reply = await lock.ask('ask:1');
@@ -154,7 +167,7 @@ export function describePlainQueue(stage: Stage): void {
     }
   });
 
-  it('passes over who does not listen, at once or after a claim', async () => {
+  it('passes over who does not listen for the plain lock, at once or after a claim', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'alive');
     await lock.take('a:1');
@@ -278,7 +291,7 @@ export function describePlainQueue(stage: Stage): void {
     let woken = 0;
     const outsider = await stage.other.subscribe(name, () => woken++);
     const outcomes = { left: 0, handedOver: 0 };
-    // Half of the releases, each by chance.
+    // Some of the releases, by chance.
     for (let n = 0; n < 100 && Math.min(outcomes.left, outcomes.handedOver) === 0; n++) {
       const lock = new PlainLockStage(stage, name);
       const [holder, waiter] = [`a:${String(n)}`, `shares:${String(n)}`];

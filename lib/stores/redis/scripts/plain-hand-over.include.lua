@@ -3,16 +3,19 @@
 
 -- How long the head leaves the lock to those outside, ms.
 local LEFT_TO_OUTSIDERS = 10
+-- How many turns those outside have in a row, about: who releases it is quicker to take it again than a message to the head.
+local TURNS_IN_A_ROW = 2
 
 -- Who waits outside of the queue listens for the release, as Redisson does: it does not know the queue, and would never get
--- its turn. So each of them has the same chance of the next turn as each who stands in it: the lock is freed, and the
--- head follows its releases from then on.
+-- its turn. So each of them gets about as many turns as each who stands in it: now and then the lock is freed, and the head
+-- follows its releases from then on.
 local function is_left_to_outsiders()
   local counting = publishing == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
   local listening = redis.pcall('PUBSUB', counting, release_channel)[2]
   if type(listening) ~= 'number' or listening == 0 then return false end
   outsiders = true
-  return admits() and micros % (listening + redis.call('ZCARD', KEYS[3])) < listening
+  local rivals = listening + redis.call('ZCARD', KEYS[3])
+  return admits() and micros % (TURNS_IN_A_ROW * rivals) < listening
 end
 
 -- The user may not be allowed to send it, and what has been done counts all the same.

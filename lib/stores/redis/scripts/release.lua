@@ -56,8 +56,8 @@ elseif ARGV[4] ~= '0' then
 end
 
 local asker = ARGV[8] ~= '' and ARGV[8]
--- Nothing has changed for those who wait.
-if released ~= 1 and not stood and not asker then return released end
+-- Nothing has changed for those who wait. Where nobody holds it any more, they may not know that yet.
+if released == -1 and not stood and not asker then return released end
 if not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
   -- Also where the lock stays: who waits has been told of a later end. The user may not be allowed to send it, and what has
   -- been done counts all the same.
