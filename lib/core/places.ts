@@ -53,10 +53,11 @@ export class Places {
     if (isGone) former.lose('taken');
   }
 
-  ended(tenure: Tenure, departure: ReleaseRequest): void {
-    const { name, stood } = tenure;
-    if (this.exclusive.get(name) === tenure) this.exclusive.delete(name);
-    // A replica that takes over may still have its place.
-    if (stood) this.departures.add(departure);
+  ended(tenure: Tenure): void {
+    if (this.exclusive.get(tenure.name) === tenure) this.exclusive.delete(tenure.name);
+  }
+
+  departed(departure: ReleaseRequest): void {
+    this.departures.add(departure);
   }
 }

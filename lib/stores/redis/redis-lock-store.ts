@@ -98,11 +98,11 @@ export class RedisLockStore implements LockStore {
 
   private async take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
-    const arrival = queue?.place === undefined ? '' : (queue.place.arrival ?? 0);
-    const command = {
-      keys: [keys.lock, keys.fence, ...(queue === undefined ? [] : [keys.queue])],
-      args: [owner, leaseTime, leastToken ?? 0, FENCE_TTL, arrival, this.clusterArgument],
-    };
+    const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
+    // What is left out at the end is nothing to read for client and server.
+    if (queue?.place !== undefined) args.push(queue.place.arrival ?? 0, this.clusterArgument);
+    else if (this.connection.isCluster) args.push('', this.clusterArgument);
+    const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = this.readingClock(plainReply);
     return await this.enter(owner, name, (acquisition) =>
       this.retiring(scripts.acquire, command, [name], read, acquisition),
@@ -199,10 +199,10 @@ export class RedisLockStore implements LockStore {
   ): Promise<R> {
     const keys = this.keys(name);
     const stood = queue === undefined ? '' : leaseTime;
-    const args = [
-      ...[owner, ...this.publishing(keys), fencingToken ?? 0, FENCE_TTL, keepFor, stood],
-      ...[next?.owner ?? '', next?.leaseTime ?? 0, this.clusterArgument],
-    ];
+    const [command, channel] = this.publishing(keys);
+    const args: Argument[] = [owner, command, channel, fencingToken ?? 0, FENCE_TTL, keepFor, stood];
+    if (next !== undefined) args.push(next.owner, next.leaseTime, this.clusterArgument);
+    else if (this.connection.isCluster) args.push('', 0, this.clusterArgument);
     const touched = queue === undefined ? [keys.lock, keys.fence] : keys.queued;
     return this.run(scripts.release, touched, args, name, read);
   }

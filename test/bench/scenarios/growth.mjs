@@ -25,7 +25,7 @@ const waiters = (count) => ({
 
 function growth(count) {
   return async (cast, { quick }) => {
-    await cast.warmUp('burst', { name: 'warm', waiters: 3, limit: 10_000 });
+    await cast.warmUp('burst', { name: 'warm', waiters: 40, hold: 1, limit: 10_000 });
     const performance = await cast.measure(async () => {
       const acts = [];
       const until = now() + (quick ? 200 : 700);

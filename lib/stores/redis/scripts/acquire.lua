@@ -8,7 +8,7 @@
 -- ARGV[3]  the least token to give; 0 for any
 -- ARGV[4]  how long the fence outlives the lease, ms
 -- ARGV[5]  to stand in the queue when it is busy: the arrival that the owner was told before, microseconds, or 0 when it is new;
---          '' only to ask
+--          '' or left out only to ask
 -- ARGV[6]  as in queue.include.lua
 --
 -- Returns the fencing token when the owner holds the lock now, or { -3 } when it was last used as a kind with a queue, which
@@ -19,7 +19,7 @@
 -- @include plain
 
 local owner, lease, stay = ARGV[1], ARGV[2], ARGV[4]
-local entry = KEYS[3] and ARGV[5] ~= '' and 'p ' .. owner .. ' ' .. lease
+local entry = KEYS[3] and (ARGV[5] or '') ~= '' and 'p ' .. owner .. ' ' .. lease
 local left, holder = in_the_way(KEYS[1], owner)
 if left == FOREIGN then return no_lock() end
 if left == QUEUED then return { QUEUED } end

@@ -10,7 +10,7 @@
 -- ARGV[5]  how long the fence outlives the lock, ms
 -- ARGV[6]  how long the lock stays taken all the same, ms; 0 frees it
 -- ARGV[7]  the lease that the owner has asked for where it may stand in the queue, ms; else ''
--- ARGV[8]  who takes a place; '' for nobody
+-- ARGV[8]  who takes a place; '' or left out for nobody
 -- ARGV[9]  the lease that it asks for, ms
 -- ARGV[10] as in queue.include.lua
 --
@@ -55,7 +55,7 @@ elseif ARGV[4] ~= '0' then
   end
 end
 
-local asker = ARGV[8] ~= '' and ARGV[8]
+local asker = (ARGV[8] or '') ~= '' and ARGV[8]
 -- Nothing has changed for those who wait. Where nobody holds it any more, they may not know that yet.
 if released == -1 and not stood and not asker then return released end
 if not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
