@@ -1,7 +1,10 @@
 import { type History, holdsOf, type Violation } from '../history.js';
 
-/** Commands per attempt: one to ask, one to give back, and one for each time that it was busy or had to be renewed. */
-const PER_ATTEMPT = 3;
+/**
+ * Commands per attempt: one to ask, one to give back, and one for each time that it was busy or had to be renewed. Where replicas
+ * have to confirm, what a message tells is asked for again, and each grant costs a WAIT.
+ */
+const PER_ATTEMPT = 5;
 /** Commands per second and process that depend on time only: polls, renewals, repetitions. */
 const PER_SECOND = 30;
 
