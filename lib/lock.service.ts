@@ -1,5 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
+import { idleTimerAt } from './core/deadline.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
 import { assertName } from './core/validation.js';
@@ -17,7 +18,7 @@ import { PlainLock } from './locks/plain-lock.js';
 import { QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
-import { connect, createStore } from './stores/create-store.js';
+import { connect, createStore, isInProcess } from './stores/create-store.js';
 import type { LockStore } from './stores/lock-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
@@ -54,7 +55,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const settings = resolveOptions(options);
     const store = createStore(options, settings);
     stores.set(this, store);
-    this.client = new LockClient(store, settings);
+    // In memory a lock that is still held is no reason for the process to go on: a failed test leaves some. A wait with an end is.
+    this.client = new LockClient(store, settings, isInProcess(store) ? idleTimerAt : undefined);
     this.events$ = this.client.events.asObservable();
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);

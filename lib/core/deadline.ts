@@ -25,3 +25,11 @@ export const leaseWithin = (leaseTime: number, left: number): number =>
 /** A timer for a moment of the monotonic clock, however far. It may fire early where that is too far for one timer. */
 export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
   setTimeout(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));
+
+/** As `timerAt`, and it keeps no process alive. */
+export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout => {
+  const timer = timerAt(moment, callback);
+  // A browser's, as jsdom has them for tests, are numbers, and end with its window.
+  (timer as Partial<NodeJS.Timeout>).unref?.();
+  return timer;
+};

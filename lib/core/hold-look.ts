@@ -1,4 +1,4 @@
-import { now, timerAt } from './deadline.js';
+import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
 import type { Busy } from './waiting.js';
 
@@ -63,10 +63,10 @@ export class HoldLook {
       this.lookAgain(tenure);
       return;
     }
-    this.timer ??= timerAt(since, () => {
+    this.timer ??= idleTimerAt(since, () => {
       this.timer = undefined;
       if (tenure.held) this.lookAgain(tenure);
-    }).unref();
+    });
   }
 
   /** The hold is over. */

@@ -1,5 +1,5 @@
 import { timeSuspended } from '../lock.clock.js';
-import { now, timerAt } from './deadline.js';
+import { now, type timerAt } from './deadline.js';
 import type { Ear } from './inbox.js';
 import type { Tenure } from './tenure.js';
 
@@ -36,6 +36,7 @@ export class HoldWatch {
     private readonly look: (tenures: readonly Tenure[]) => void,
     /** The machine has been suspended: timers are late by that. */
     private readonly onSuspension: () => void,
+    private readonly setTimer: typeof timerAt,
   ) {}
 
   /** A hold has begun. */
@@ -80,7 +81,7 @@ export class HoldWatch {
   }
 
   private wakeIn(time: number): void {
-    this.timer = timerAt(now() + time, () => {
+    this.timer = this.setTimer(now() + time, () => {
       this.timer = undefined;
       this.round();
     });

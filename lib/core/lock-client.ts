@@ -10,7 +10,7 @@ import type {
   ReleaseReply,
   ReleaseRequest,
 } from '../stores/lock-store.js';
-import { leaseWithin, now } from './deadline.js';
+import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
 import { GroupQueue } from './group-queue.js';
 import { HoldWatch } from './hold-watch.js';
@@ -75,10 +75,16 @@ export class LockClient {
   constructor(
     readonly store: LockStore,
     readonly options: ResolvedLockOptions,
+    /** Of what is held, and of the questions of who waits; the end of a wait time has a timer of its own. */
+    private readonly setTimer: typeof timerAt = timerAt,
   ) {
-    this.watchdog = new Watchdog(store, (names, error) => {
-      this.events.next({ type: 'renewal-failed', names, error });
-    });
+    this.watchdog = new Watchdog(
+      store,
+      (names, error) => {
+        this.events.next({ type: 'renewal-failed', names, error });
+      },
+      setTimer,
+    );
     this.releaser = new Releaser(store);
     this.inbox = new Inbox(
       this.id,
@@ -103,6 +109,7 @@ export class LockClient {
         for (const tenure of [...this.tenures.keys()]) tenure.catchUp();
         this.watchdog.catchUp();
       },
+      setTimer,
     );
     const places = (this.places = new Places(this.releaser));
     const handOver = store.handOver?.bind(store);
@@ -110,6 +117,7 @@ export class LockClient {
     this.context = {
       store,
       inbox: this.inbox,
+      setTimer,
       releaser: this.releaser,
       localHandoff: options.localHandoff,
       leaseTime: options.leaseTime,
@@ -305,7 +313,7 @@ export class LockClient {
   }
 
   private open(keeper: TenureKeeper, name: string, terms: Terms, origin: TenureOrigin): Tenure {
-    const tenure = new Tenure(name, terms, origin, this.onEnd);
+    const tenure = new Tenure(name, terms, origin, this.onEnd, this.setTimer);
     this.tenures.set(tenure, keeper);
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);

@@ -9,7 +9,7 @@ import {
   type QueueTerms,
   type ReleaseRequest,
 } from '../stores/lock-store.js';
-import { deadlineOf, driftOf, now, timerAt } from './deadline.js';
+import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Ear } from './inbox.js';
 import { mayFollow, type PlaceState } from './place-state.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
@@ -54,6 +54,7 @@ export interface PlaceContext extends WaitingContext {
   readonly leaseTime: number;
   /** Where messages about places are heard. */
   readonly inbox: Ear;
+  readonly setTimer: typeof timerAt;
 }
 
 /** A request for the lock. */
@@ -386,7 +387,7 @@ export class Place {
           this.resume = undefined;
           resolve();
         } else {
-          timer = timerAt(this.lookAt, () => this.resume?.());
+          timer = this.context.setTimer(this.lookAt, () => this.resume?.());
         }
       };
       this.resume();

@@ -1,4 +1,5 @@
 import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../stores/lock-store.js';
+import { idleTimerAt, now } from './deadline.js';
 
 /** ms: more than a store needs that gives up on its nodes by itself. */
 const PATIENCE = 5_000;
@@ -42,9 +43,9 @@ export class Preflight {
 
   private ask(depth: HealthDepth): Promise<StoreHealth> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
+      const timer = idleTimerAt(now() + PATIENCE, () => {
         resolve(down(`it has not answered for ${String(PATIENCE)} ms`));
-      }, PATIENCE).unref();
+      });
       const answered = (health: StoreHealth) => {
         clearTimeout(timer);
         resolve(health);

@@ -77,6 +77,7 @@ export class Tenure {
     { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, rivals = 'none' }: TenureOrigin,
     /** Takes the tenure out of the books. Called once, whichever way it ends. */
     private readonly onEnd: (tenure: Tenure) => void,
+    private readonly setTimer: typeof timerAt = timerAt,
   ) {
     this.owner = owner;
     this.queue = queue;
@@ -182,7 +183,7 @@ export class Tenure {
 
   /** Renewals move the deadline often; the timer catches up when it fires instead of being set anew each time. */
   private armLossTimer(): NodeJS.Timeout {
-    return timerAt(this.endsAt, () => {
+    return this.setTimer(this.endsAt, () => {
       if (this.held) this.lossTimer = this.armLossTimer();
     });
   }

@@ -1,6 +1,6 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../lock.errors.js';
 import type { HoldState, LockStore, RenewRequest } from '../stores/lock-store.js';
-import { leaseWithin, now, timerAt } from './deadline.js';
+import { leaseWithin, now, type timerAt } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';
 
@@ -30,6 +30,7 @@ export class Watchdog {
   constructor(
     private readonly store: LockStore,
     private readonly onFailure: (names: readonly string[], error: unknown) => void,
+    private readonly setTimer: typeof timerAt,
   ) {}
 
   /** @param since when the store has granted what it has; the first renewal comes a third of that later */
@@ -107,7 +108,7 @@ export class Watchdog {
     if (moment >= this.wakesAt) return;
     clearTimeout(this.timer);
     this.wakesAt = moment;
-    this.timer = timerAt(moment, () => {
+    this.timer = this.setTimer(moment, () => {
       this.wakesAt = Infinity;
       this.renewDue();
     });

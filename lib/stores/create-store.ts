@@ -41,6 +41,9 @@ const connectors = new WeakMap<LockStore, () => void>();
 /** Opens a store's connections in the background; what is used before opens by itself. Leaves other stores alone. */
 export const connect = (store: LockStore): void => connectors.get(store)?.();
 
+/** Whether locks live in this process alone. */
+export const isInProcess = (store: LockStore): boolean => store instanceof MemoryLockStore;
+
 /** Makes the store that the options name. Nothing is connected yet. */
 export function createStore(options: LockModuleOptions, settings: Settings): LockStore {
   const { connection, nodes, store } = options;

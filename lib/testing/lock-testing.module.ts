@@ -13,6 +13,9 @@ export interface LockTestingOptions extends Omit<LockModuleOptions, 'connection'
  * LockModule without Redis, for tests: locks live in memory and behave as they do on Redis, expiry, queues and
  * fencing tokens included. All time is that of timers and of `performance.now()`, so fake timers govern it when they
  * are installed before the module is made; a wait that is over ends one millisecond later there.
+ *
+ * A lock that is left held, after a failed assertion for example, keeps no process alive, nor does a wait without an end for
+ * it; a wait with a `waitTime` does until that is over.
  */
 @Module({})
 export class LockTestingModule {

@@ -60,6 +60,58 @@ describe('The process exits by itself', () => {
     expect(output).toBe('LOCK_TIMEOUT');
   });
 
+  it('with a memory store, and by the end of a wait, while a lock is still held', async () => {
+    const output = await runProgram(`
+      const locks = new LockService({ store: 'memory' });
+      await locks.acquire('a');
+      const busy = await locks.acquire('a', { waitTime: 300 }).catch((error) => error.code);
+      await locks.acquire('b', { leaseTime: 300 });
+      const next = await locks.acquire('b');
+      await locks.getFairLock('c').acquire({ leaseTime: 300 });
+      const fair = await locks.getFairLock('c').acquire();
+      console.log(busy, next.held, fair.held);
+    `);
+    expect(output.split('\n').at(-1)).toBe('LOCK_TIMEOUT true true');
+  });
+
+  it('after a test with the testing module that has failed before its end', async () => {
+    const output = await runProgram(`
+      import { Test } from '@nestjs/testing';
+      import { LockTestingModule, makeLockBusy } from 'nestjs-distributed-lock/testing';
+      const module = await Test.createTestingModule({ imports: [LockTestingModule.forRoot()] }).compile();
+      const locks = module.get(LockService);
+      for (const lock of [locks.getLock('a'), locks.getFairLock('b'), locks.getReadWriteLock('c').read]) {
+        await makeLockBusy(lock);
+      }
+      await locks.acquire('fixed', { leaseTime: 60_000 });
+      locks.using('a', { waitTime: Infinity }, () => undefined);
+      locks.getFairLock('b').acquire({ waitTime: Infinity });
+      locks.getReadWriteLock('c').write.acquire({ waitTime: Infinity });
+      locks.acquire(['d', 'a'], { waitTime: Infinity });
+      locks.acquire('fixed', { waitTime: Infinity });
+      // Long enough for the timers that begin with the first second of a hold.
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      console.log('failed');
+    `);
+    expect(output).toBe('failed');
+  });
+
+  it('but not while a lock is waited for that lives elsewhere', async () => {
+    const output = await runProgram(`
+      const { MemoryLockStore } = await import(process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock');
+      const memory = new MemoryLockStore();
+      const elsewhere = new Proxy({}, {
+        get: (_, key) => (typeof memory[key] === 'function' ? memory[key].bind(memory) : memory[key]),
+      });
+      const locks = new LockService({ store: elsewhere });
+      await locks.acquire('a', { leaseTime: 300 });
+      const lease = await locks.acquire('a', { waitTime: Infinity });
+      console.log(lease.held);
+      await lease.release();
+    `);
+    expect(output.split('\n').at(-1)).toBe('true');
+  });
+
   it.each([
     ['and a lock is held', `await locks.acquire('held');`, 'held'],
     ['and somebody waits', `await locks.inspect('other');`, 'other'],
