@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { Command, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import {
   isLockUnavailableError,
@@ -158,6 +158,54 @@ describe.each([
     await lease.release();
     expect(await databases()).toEqual(['db0']);
     expect(own.condition?.select).toBe(0);
+  });
+
+  it.each<[string, (own: Redis, database: number) => Promise<unknown>]>([
+    ["call('SELECT')", (own, database) => own.call('SELECT', database)],
+    ["call('select')", (own, database) => own.call('select', String(database))],
+    [
+      'sendCommand',
+      (own, database) => Promise.resolve(own.sendCommand(new Command('Select', [String(database)]))),
+    ],
+    ['a pipeline', (own, database) => own.pipeline().call('SELECT', database).exec()],
+    ['a transaction', (own, database) => own.multi().select(database).exec()],
+    [
+      'a transaction step by step',
+      async (own, database) => {
+        await own.call('MULTI');
+        await own.call('SELECT', database);
+        await own.call('EXEC');
+      },
+    ],
+  ])('that is switched by %s has no locks there, and has them again when it is back', async (_, change) => {
+    const own = connect();
+    const locks = service(own);
+    const lease = await locks.acquire('held');
+    await change(own, 2);
+    await own.set('key', 'value');
+    expect(await refusal(locks)).toContain('switched its client to database 2');
+    expect(await locks.health()).toMatchObject({ status: 'down' });
+    expect(await own.get('key')).toBe('value');
+    await change(own, 0);
+    await lease.extend(6_000);
+    await (await locks.acquire('order:7')).release();
+    await lease.release();
+    expect(await databases()).toEqual(['db0', 'db2']);
+  });
+
+  it('that is switched back by RESET has no locks on database 0, and has them again after a reconnection', async () => {
+    const own = connect();
+    await own.select(3);
+    const locks = [service(own), service(own)] as const;
+    const lease = await locks[0].acquire('held');
+    await own.call('RESET');
+    for (const each of locks) expect(await refusal(each)).toContain('switched its client to database 0');
+    own.disconnect(true);
+    await once(own, 'ready');
+    await lease.extend(6_000);
+    await (await locks[1].acquire('order:7')).release();
+    await lease.release();
+    expect(await databases()).toEqual(['db3']);
   });
 
   it('is never switched by the locks, and a lock under way at that moment is not taken for one', async () => {

@@ -6,6 +6,7 @@ import { ConnectionState } from './connection-state.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
 import { withCommand } from './command-refused.js';
 import { isWithheld, lacksEvalsha, NotConnected, replyCode, TakenBack } from './redis-errors.js';
+import { hearSwitches } from './database-switches.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
 import { SentinelRound } from './sentinel-round.js';
@@ -37,8 +38,8 @@ const REVIVAL = 50;
 
 /**
  * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is
- * defined on it, no option of it is changed. Commands leave in the order of the calls, which is what lets a release
- * follow an acquisition of unknown outcome.
+ * defined on it, no option of it is changed; what the application sends over it is looked at. Commands leave in the
+ * order of the calls, which is what lets a release follow an acquisition of unknown outcome.
  */
 export class RedisConnection implements Deployment {
   readonly isCluster = false;
@@ -81,11 +82,6 @@ export class RedisConnection implements Deployment {
         this.database.disconnected();
         state.set(false);
       },
-      // Over a client of the application's. What it pipelines by itself leaves after the SELECT, though asked for before.
-      select: () => {
-        this.epoch = ++epochs;
-        this.database.switched();
-      },
       end: () => {
         state.settle();
         this.revive();
@@ -101,7 +97,17 @@ export class RedisConnection implements Deployment {
         this.sentinels.heard(error);
       },
     };
-    this.stopListening = listen(client, listeners, owned);
+    const stopListening = listen(client, listeners, owned);
+    const stopHearing = owned
+      ? undefined
+      : hearSwitches(client, (database) => {
+          // What ioredis pipelines by itself leaves after the SELECT, though asked for before.
+          if (this.database.switchedTo(database)) this.epoch = ++epochs;
+        });
+    this.stopListening = () => {
+      stopListening();
+      stopHearing?.();
+    };
   }
 
   get keyPrefix(): string {

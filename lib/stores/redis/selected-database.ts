@@ -11,6 +11,8 @@ export class SelectedDatabase {
   /** The one that the client was on when it was given: the locks live there. */
   private readonly wanted: number;
   private confirmed: boolean;
+  /** Where the application has switched this connection to, which ioredis does not always know. */
+  private switched: number | undefined;
   private asking: Promise<void> | undefined;
   /** Grows whenever an answer that is still due says nothing about the present connection. */
   private generation = 0;
@@ -29,13 +31,20 @@ export class SelectedDatabase {
 
   /** The connection is gone: the next one begins on database 0. */
   disconnected(): void {
+    this.switched = undefined;
     this.forget();
     this.confirmed = this.isDefault;
   }
 
-  /** The application has sent a SELECT over its own client. What was sent before is not affected, what follows is. */
-  switched(): void {
+  /**
+   * The application sends a SELECT or a RESET over its own client. What was sent before is not affected, what follows is.
+   * @returns whether that leads elsewhere
+   */
+  switchedTo(database: number): boolean {
+    if (database === this.present) return false;
+    this.switched = database;
     this.forget();
+    return true;
   }
 
   /** Whether an error of the client is the refusal of its own SELECT, which is asked for here once more. */
@@ -82,9 +91,9 @@ export class SelectedDatabase {
     this.confirmed = false;
   }
 
-  /** The database that the client believes to be on. */
+  /** The database that the connection is on as far as is known here. */
   private get present(): number {
-    return this.client.condition?.select ?? this.client.options.db ?? 0;
+    return this.switched ?? this.client.condition?.select ?? this.client.options.db ?? 0;
   }
 
   private get isDefault(): boolean {

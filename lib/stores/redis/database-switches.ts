@@ -1,0 +1,57 @@
+import type { Redis } from 'ioredis';
+
+type Listener = (database: number) => void;
+type Send = Redis['sendCommand'];
+type Sent = Parameters<Send>[0];
+
+interface Watch {
+  readonly listeners: Set<Listener>;
+  stop(): void;
+}
+
+const watches = new WeakMap<Redis, Watch>();
+
+/**
+ * Hears which database the application switches its own client to, just before the command leaves. ioredis tells only of a
+ * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks without a word. Everything that leaves goes
+ * through `sendCommand`, so while a service uses the client that is looked at and passed on unchanged.
+ * @returns stops it
+ */
+export function hearSwitches(client: Redis, listener: Listener): () => void {
+  const watch = watches.get(client) ?? watchOver(client);
+  watch.listeners.add(listener);
+  return () => {
+    if (watch.listeners.delete(listener) && watch.listeners.size === 0) watch.stop();
+  };
+}
+
+/** One for all services of a process that share the client. */
+function watchOver(client: Redis): Watch {
+  const listeners = new Set<Listener>();
+  const own = Object.getOwnPropertyDescriptor(client, 'sendCommand');
+  const send = client.sendCommand.bind(client);
+  const watched: Send = (command, ...rest) => {
+    const database = databaseAfter(command);
+    if (database !== undefined) for (const listener of [...listeners]) listener(database);
+    return send(command, ...rest);
+  };
+  client.sendCommand = watched;
+  const stop = () => {
+    watches.delete(client);
+    // What the application has put in front of it since stays.
+    if (client.sendCommand !== watched) return;
+    Reflect.deleteProperty(client, 'sendCommand');
+    if (own !== undefined) Object.defineProperty(client, 'sendCommand', own);
+  };
+  const watch = { listeners, stop };
+  watches.set(client, watch);
+  return watch;
+}
+
+/** NaN where the server alone can say; undefined where the command leads nowhere. */
+function databaseAfter({ name, args }: Sent): number | undefined {
+  // The length is looked at first, because every command of the application comes this way.
+  if (name.length === 6 && name.toLowerCase() === 'select') return Number(args[0]);
+  if (name.length === 5 && name.toLowerCase() === 'reset') return 0;
+  return undefined;
+}
