@@ -5,6 +5,8 @@ import type { Tenure } from './tenure.js';
 
 /** How long a hold lasts before messages about it are worth a subscription, ms: most are over by then. */
 const LONG = 1_000;
+/** How many such owners without a hold here are remembered. A grant may take its time; of most the hold has just ended. */
+const MOST_UNKNOWN = 1_000;
 /** When messages that could not be asked for are asked for again, ms. */
 const RETRY = 10_000;
 
@@ -63,7 +65,7 @@ export class HoldWatch {
       this.suspects = new Set();
       const suspected = [...this.tenures.keys()].filter((tenure) => suspects.has(tenure.owner));
       for (const { owner } of suspected) suspects.delete(owner);
-      for (const owner of suspects) this.unknown.add(owner);
+      for (const owner of suspects) this.keep(owner);
       if (suspected.length > 0) this.look(suspected);
     });
   }
@@ -80,6 +82,15 @@ export class HoldWatch {
     if (this.tenures.size > 0) this.look([...this.tenures.keys()]);
   }
 
+  private keep(owner: string): void {
+    this.unknown.add(owner);
+    if (this.unknown.size <= MOST_UNKNOWN) return;
+    for (const oldest of this.unknown) {
+      this.unknown.delete(oldest);
+      return;
+    }
+  }
+
   private wakeIn(time: number): void {
     this.timer = this.setTimer(now() + time, () => {
       this.timer = undefined;
@@ -93,7 +104,6 @@ export class HoldWatch {
       this.suspended = suspended;
       this.onSuspension();
     }
-    this.unknown.clear();
     const [oldest] = this.tenures.keys();
     if (oldest === undefined) return;
     const time = now();

@@ -88,6 +88,23 @@ describe('a hold that has lasted for a second', () => {
     expect((signal.reason as LockLostError).reason).toBe('deleted');
   });
 
+  it('is told when the reply that grants it comes long after the message', async () => {
+    await locks.acquire('b');
+    await pass(1_001);
+    const reply = deferred();
+    store.afterAcquire = () => reply.promise;
+    const acquiring = locks.acquire('a');
+    await pass(0);
+    await administrator.forceRelease('a');
+    await pass(2_500);
+    store.calls.renew = 0;
+    reply.resolve();
+    const { signal } = await acquiring;
+    await pass(0);
+    expect((signal.reason as LockLostError).reason).toBe('deleted');
+    expect(store.calls.renew).toBe(1);
+  });
+
   it('is asked about where it was granted before messages were heard, and the reply came after that', async () => {
     await locks.acquire('b');
     await pass(900);
