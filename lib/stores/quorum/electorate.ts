@@ -1,3 +1,4 @@
+import { now } from '../../lock.clock.js';
 import { aheadOf, middleOf, type ClockReading } from './clocks.js';
 import { type Incarnation, type Member, quorumOf } from './member.js';
 
@@ -13,6 +14,8 @@ interface Standing {
   /** At that look, and this process's own one. */
   readonly clock: ClockReading;
   readonly ownClock: number;
+  /** How long this machine had been suspended by then, ms, which that clock has missed. */
+  readonly suspended: number;
   /** The leases beyond the usual that had been asked for by then. */
   readonly longLeases: LongLeases;
   noted: boolean;
@@ -25,6 +28,9 @@ interface LongLeases {
   since: number;
   until: number;
 }
+
+/** ms, as far as it has been noticed. */
+const suspendedSoFar = (): number => now() - performance.now();
 
 /** The note of a member that is no founder: no run has this id. */
 const JOINED = '0';
@@ -83,10 +89,10 @@ export class Electorate {
   /** A lease of this length is about to be asked for. Who starts after that may forget it; who is there will not. */
   learn(leaseTime: number): void {
     if (leaseTime <= this.leaseTime) return;
-    const now = performance.now();
+    const time = performance.now();
     const { longLeases } = this;
-    if (longLeases.until < now) longLeases.since = now;
-    longLeases.until = Math.max(longLeases.until, now + leaseTime);
+    if (longLeases.until < time) longLeases.since = time;
+    longLeases.until = Math.max(longLeases.until, time + leaseTime);
   }
 
   /** Whether the vote of a member counts that answers over its present connection. */
@@ -126,9 +132,18 @@ export class Electorate {
     return 0;
   }
 
-  /** What the members' clocks say, µs: the one in the middle. Undefined while too few have told. */
+  /**
+   * What the members' clocks say, µs: the one in the middle. Undefined while too few have told. They have gone on while this
+   * machine was suspended. Whose vote counts is a matter of time that has certainly passed, which a suspension does not add to.
+   */
   get time(): number | undefined {
-    const middle = middleOf(this.clocks, this.members.length);
+    const suspended = suspendedSoFar();
+    const clocks = this.standings.flatMap((standing) => {
+      if (standing === undefined) return [];
+      const missed = suspended - standing.suspended;
+      return { least: standing.clock.least + missed, most: standing.clock.most + missed };
+    });
+    const middle = middleOf(clocks, this.members.length);
     return middle === undefined ? undefined : (middle + performance.now()) * 1_000;
   }
 
@@ -165,7 +180,7 @@ export class Electorate {
     // Over one connection it is one run, whatever it is called.
     const seen = same || (runId === undefined && before?.runId === undefined && before?.epoch === epoch);
     const birth = seen ? before : this.birthOf(told, before !== undefined);
-    const { seenAt, startedAt, clock, ownClock, longLeases } = birth;
+    const { seenAt, startedAt, clock, ownClock, suspended, longLeases } = birth;
     this.standings[index] = {
       epoch,
       runId,
@@ -173,6 +188,7 @@ export class Electorate {
       startedAt,
       clock,
       ownClock,
+      suspended,
       longLeases,
       noted: noted !== undefined,
       founder: (runId !== undefined && noted === runId && othersNoted) || (same && before.founder),
@@ -199,7 +215,9 @@ export class Electorate {
     // Another run than the one before may be old: that of a replica, which has missed the last writes.
     const replaced = known && runId !== undefined;
     const startedAt = uptime === undefined ? Infinity : replaced ? seenAt : seenAt - uptime;
-    return { seenAt, startedAt, clock, ownClock: Date.now() - seenAt, longLeases: { ...this.longLeases } };
+    const ownClock = Date.now() - seenAt;
+    const suspended = suspendedSoFar();
+    return { seenAt, startedAt, clock, ownClock, suspended, longLeases: { ...this.longLeases } };
   }
 
   /** When every lease that the member may have forgotten has ended, on this process's monotonic clock. */
