@@ -79,6 +79,8 @@ export function clusterClient(
       ...options.redisOptions,
       ...bounded(silenceOf(leaseTime)),
       replyMapping: 'legacy',
+      // Without INFO, renamed away, no node would ever be ready. A node that is loading says so to each command.
+      enableReadyCheck: false,
     },
     clusterRetryStrategy: patience(),
     // A node that is lost is found again, or replaced, by looking at the slots.
@@ -112,7 +114,8 @@ export function nodeSubscriberClient(node: Redis): Redis {
     keyPrefix: '',
     readOnly: false,
     autoResubscribe: false,
-    enableReadyCheck: true,
+    // Messages are heard while it is loading, too.
+    enableReadyCheck: false,
     lazyConnect: false,
   });
 }
