@@ -200,3 +200,25 @@ describe('under fake timers', () => {
     },
   );
 });
+
+it('takes the timers of a browser, as jsdom has them', async () => {
+  const module = await Test.createTestingModule({ imports: [LockTestingModule.forRoot()] }).compile();
+  const real = globalThis.setTimeout;
+  const timers = new Map<number, NodeJS.Timeout>();
+  const numbered = (callback: () => void, delay: number) => {
+    timers.set(timers.size + 1, real(callback, delay));
+    return timers.size;
+  };
+  globalThis.setTimeout = numbered as unknown as typeof setTimeout;
+  try {
+    const locks = module.get(LockService);
+    const busy = await makeLockBusy(locks.getLock('a'));
+    await expect(locks.acquire('a', { waitTime: 20 })).rejects.toThrow(LockTimeoutError);
+    expect((await locks.health()).status).toBe('up');
+    await busy.release();
+  } finally {
+    globalThis.setTimeout = real;
+    for (const timer of timers.values()) clearTimeout(timer);
+    await module.close();
+  }
+});
