@@ -119,7 +119,7 @@ export class ClusterConnection implements Deployment {
       const node = asked ?? this.ownerOf(slot);
       try {
         if (node === undefined) throw new NotConnected('no node has the slot', this.state.lastError);
-        const sending = { until, asking: asked !== undefined };
+        const sending = { group: slot, until, asking: asked !== undefined, isAlone: tries > 0 };
         const sent = this.prefixed(keys, node);
         const reply = await node.run(script, sent, args, acquisition, sending);
         // Its release has been sent to where the lock lives now, and could not wait for this answer.

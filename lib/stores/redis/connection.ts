@@ -5,27 +5,23 @@ import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
 import { withCommand } from './command-refused.js';
-import { isWithheld, lacksEvalsha, NotConnected, replyCode, TakenBack } from './redis-errors.js';
 import { hearSwitches } from './database-switches.js';
+import { Evaluator } from './evaluator.js';
+import type { Call } from './lane.js';
+import { isWithheld, NotConnected, TakenBack } from './redis-errors.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
 import { SentinelRound } from './sentinel-round.js';
 
 /** How a cluster sends a command to one of its nodes. */
-interface Sending {
-  /** The end of its time, on the monotonic clock. */
-  readonly until: number;
-  /** The node has been named by ASK: its slot is still on the way there. */
-  readonly asking: boolean;
+export interface Sending extends Pick<Call, 'group' | 'until' | 'asking'> {
+  /** Not together with others. */
+  readonly isAlone: boolean;
 }
 
-let epochs = 0;
+const ANYHOW: Sending = { group: 0, until: Infinity, asking: false, isAlone: false };
 
-/**
- * Commands that leave in one piece: enough to spread the cost of a write, few enough for the server to work at one piece
- * while the next is made. Of 4 to 32, 16 and 24 let 64 loops run fastest.
- */
-const PIECE = 16;
+let epochs = 0;
 
 /** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
 const REPLICA_PAUSE = 5_000;
@@ -47,15 +43,9 @@ export class RedisConnection implements Deployment {
   /** Grows with every lost connection; a command that spans two values may have been sent twice by the client. */
   private leftReplicaAt = -Infinity;
   private epoch = ++epochs;
-  /** The server takes whole scripts only: EVALSHA is forbidden or renamed away, EVAL is not. */
-  private digestless = false;
-  /** Commands that have been sent and not answered. */
-  private underway = 0;
-  /** The socket that holds back what is written, and how much it holds. */
-  private gathering: Redis['stream'] | undefined;
-  private gathered = 0;
   private revival: NodeJS.Timeout | undefined;
   private readonly database: SelectedDatabase;
+  private readonly evaluator: Evaluator;
   private readonly sentinels = new SentinelRound();
   private readonly stopListening: () => void;
 
@@ -68,6 +58,15 @@ export class RedisConnection implements Deployment {
     private readonly state = new ConnectionState(node),
   ) {
     this.database = new SelectedDatabase(client, commandTimeout);
+    this.evaluator = new Evaluator(client, {
+      commandTimeout,
+      isUsable: () => this.usable,
+      epoch: () => this.epoch,
+      outage: () => this.outage(),
+      refusedAsReplica: (error) => {
+        this.leaveReplica(error);
+      },
+    });
     const listeners = {
       ready: () => {
         // Already given up: ioredis 5.4 becomes ready by the answer to INFO although the password was refused.
@@ -78,7 +77,7 @@ export class RedisConnection implements Deployment {
       },
       close: () => {
         this.epoch = ++epochs;
-        this.digestless = false;
+        this.evaluator.disconnected();
         this.database.disconnected();
         state.set(false);
       },
@@ -147,43 +146,19 @@ export class RedisConnection implements Deployment {
     return this.state.refusal ?? new NotConnected(this.client.status, this.state.lastError);
   }
 
-  async run(
+  run(
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
     acquisition?: Acquisition,
-    { until, asking }: Sending = { until: Infinity, asking: false },
+    sending: Sending = ANYHOW,
   ): Promise<unknown> {
-    const time = () => Math.max(1, Math.min(this.commandTimeout, until - performance.now()));
-    if (!this.usable) await this.ready(time());
-    if (acquisition?.unwanted === true) throw new TakenBack();
-    this.gather();
-    const { epoch } = this;
-    const evaluate = asking ? this.ask : this.evaluate;
-    const send = (whole: boolean) =>
-      whole ? evaluate('eval', script.source, keys, args) : evaluate('evalsha', script.sha, keys, args);
-    this.underway++;
-    try {
-      const reply = await within(time(), (over) =>
-        send(this.digestless).catch((error: unknown) => {
-          if (replyCode(error) === 'READONLY') this.leaveReplica(error);
-          const lacking = lacksEvalsha(error);
-          const again = lacking || replyCode(error) === 'NOSCRIPT';
-          // Once the time is over a release may have followed, which nothing may come after.
-          if (over() || !again) throw error;
-          // What was sent twice, over two connections, may have been carried out the first time.
-          if (acquisition?.unwanted === true) throw epoch === this.epoch ? new TakenBack() : error;
-          return lacking ? this.goOnWithout(send(true)) : send(true);
-        }),
-      );
-      if (acquisition !== undefined && epoch !== this.epoch)
-        throw new Error('the connection was lost meanwhile');
-      return reply;
-    } catch (error) {
-      throw withCommand(error, script);
-    } finally {
-      this.underway--;
-    }
+    if (!this.usable) return this.runWhenReady(script, keys, args, acquisition, sending);
+    if (acquisition?.unwanted === true) return Promise.reject(new TakenBack());
+    return new Promise((resolve, reject) => {
+      const { group, until, asking, isAlone } = sending;
+      this.evaluator.run({ script, keys, args, acquisition, group, until, asking, resolve, reject }, isAlone);
+    });
   }
 
   runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
@@ -194,7 +169,7 @@ export class RedisConnection implements Deployment {
   async pipeline(script: Script, commands: readonly Command[]): Promise<readonly unknown[]> {
     const replies = await this.send((client) => {
       const pipeline = client.pipeline();
-      const [command, text] = this.digestless
+      const [command, text] = this.evaluator.digestless
         ? (['eval', script.source] as const)
         : (['evalsha', script.sha] as const);
       for (const { keys, args } of commands) pipeline[command](text, keys.length, ...keys, ...args);
@@ -209,6 +184,7 @@ export class RedisConnection implements Deployment {
   /** Any other command, likewise bounded. */
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
     if (!this.usable) await this.ready(this.commandTimeout);
+    this.evaluator.flush();
     return await within(this.commandTimeout, () => command(this.client));
   }
 
@@ -236,6 +212,17 @@ export class RedisConnection implements Deployment {
     this.stopListening();
     clearTimeout(this.revival);
     this.state.settle();
+  }
+
+  private async runWhenReady(
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    acquisition: Acquisition | undefined,
+    sending: Sending,
+  ): Promise<unknown> {
+    await this.ready(Math.max(1, Math.min(this.commandTimeout, sending.until - performance.now())));
+    return await this.run(script, keys, args, acquisition, sending);
   }
 
   private get usable(): boolean {
@@ -285,40 +272,12 @@ export class RedisConnection implements Deployment {
     }
   }
 
-  private async goOnWithout(reply: Promise<unknown>): Promise<unknown> {
-    const answer = await reply;
-    this.digestless = true;
-    return answer;
-  }
-
   /** A master that has been demoted: its name or address may lead to the new one by now, its connection never will. */
   private leaveReplica(error: unknown): void {
     if (!this.owned || performance.now() - this.leftReplicaAt < REPLICA_PAUSE) return;
     this.leftReplicaAt = performance.now();
     this.state.failed(error);
     this.client.disconnect(true);
-  }
-
-  /**
-   * What follows a command that is under way leaves with the rest of its turn of the event loop, or with the rest of a
-   * piece: a write to the socket costs as much as a command. A client of the user's is left alone.
-   */
-  private gather(): void {
-    if (!this.owned || this.underway === 0) return;
-    const { stream } = this.client;
-    if (this.gathering !== stream) {
-      this.gathering = stream;
-      this.gathered = 0;
-      stream.cork();
-      process.nextTick(() => {
-        this.gathering = undefined;
-        stream.uncork();
-      });
-    } else if (++this.gathered === PIECE) {
-      this.gathered = 0;
-      stream.uncork();
-      stream.cork();
-    }
   }
 
   /**
@@ -331,23 +290,4 @@ export class RedisConnection implements Deployment {
       this.client.connect().catch(() => undefined);
     }, REVIVAL);
   }
-
-  private readonly evaluate = (
-    command: 'evalsha' | 'eval',
-    text: string,
-    keys: readonly string[],
-    args: readonly Argument[],
-  ): Promise<unknown> => this.client[command](text, keys.length, ...keys, ...args);
-
-  /** ASKING holds for the very next command, so both leave in one piece. */
-  private readonly ask: typeof this.evaluate = async (command, text, keys, args) => {
-    const replies = await this.client
-      .pipeline()
-      .asking()
-      [command](text, keys.length, ...keys, ...args)
-      .exec();
-    const [error, reply] = replies?.[1] ?? [];
-    if (error != null) throw error;
-    return reply;
-  };
 }

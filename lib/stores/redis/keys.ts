@@ -22,6 +22,8 @@ export class LockKeys {
   readonly lock: string;
   /** What the server sees of it. */
   private readonly stored: string;
+  private allQueued: readonly string[] | undefined;
+  private itsChannel: string | undefined;
 
   /**
    * @param keyPrefix the module's
@@ -37,7 +39,7 @@ export class LockKeys {
     this.stored = clientPrefix + this.lock;
   }
 
-  // No command needs all of them, so each is made when it is asked for.
+  // No command needs all of them, so each is made when it is asked for. What every acquisition needs is kept.
 
   get fence(): string {
     return this.beside('fence');
@@ -49,8 +51,8 @@ export class LockKeys {
   }
 
   /** What the scripts with a queue touch. */
-  get queued(): string[] {
-    return [this.lock, this.fence, this.queue];
+  get queued(): readonly string[] {
+    return (this.allQueued ??= [this.lock, this.fence, this.queue]);
   }
 
   /** Who comes next among those who want several locks at once. */
@@ -60,7 +62,7 @@ export class LockKeys {
 
   /** Redisson's channel for the same name. It keeps the slot of a name with a hash tag, and makes one for any other. */
   get channel(): string {
-    return CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`);
+    return (this.itsChannel ??= CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`));
   }
 
   /** The channel for sharded messages: Redisson's, unless that one would fall into another slot than the lock. */

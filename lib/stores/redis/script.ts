@@ -5,21 +5,25 @@ import * as sources from './scripts.generated.js';
 export interface Script {
   readonly source: string;
   readonly sha: string;
+  /** What lane.lua calls it, where that can run it together with others. */
+  readonly inLane: string | undefined;
 }
 
-const script = (source: string): Script => ({
+const script = (source: string, inLane?: string): Script => ({
   source,
   sha: createHash('sha1').update(source).digest('hex'),
+  inLane,
 });
 
-export const acquire = script(sources.acquire);
-export const acquireAll = script(sources.acquireAll);
-export const leaveTurns = script(sources.leaveTurns);
-export const renew = script(sources.renew);
-export const release = script(sources.release);
+export const acquire = script(sources.acquire, 'acquire');
+export const acquireAll = script(sources.acquireAll, 'acquire-all');
+export const leaveTurns = script(sources.leaveTurns, 'leave-turns');
+export const renew = script(sources.renew, 'renew');
+export const release = script(sources.release, 'release');
+export const lane = script(sources.lane);
 export const retire = script(sources.retire);
-export const queueAcquire = script(sources.queueAcquire);
-export const queueRelease = script(sources.queueRelease);
+export const queueAcquire = script(sources.queueAcquire, 'queue-acquire');
+export const queueRelease = script(sources.queueRelease, 'queue-release');
 export const forceRelease = script(sources.forceRelease);
 export const inspect = script(sources.inspect);
 export const trial = script(sources.trial);

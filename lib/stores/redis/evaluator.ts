@@ -1,0 +1,211 @@
+import type { Redis } from 'ioredis';
+import { within } from './bounded.js';
+import { withCommand } from './command-refused.js';
+import type { Argument } from './deployment.js';
+import { type Call, Lane } from './lane.js';
+import { isWithheld, lacksEvalsha, replyCode, TakenBack, UnexpectedReply } from './redis-errors.js';
+import { isReply } from './reply-texts.js';
+import * as scripts from './script.js';
+
+interface EvaluatorContext {
+  readonly commandTimeout: number;
+  /** It is connected, and to the right database. */
+  isUsable(): boolean;
+  /** Grows with every lost connection. */
+  epoch(): number;
+  /** Why nothing can be sent now. */
+  outage(): Error;
+  /** The server is no master any more. */
+  refusedAsReplica(error: unknown): void;
+}
+
+/** The calls of one command, which dwindle where some are taken back before it is sent again. */
+interface Command {
+  calls: readonly Call[];
+  /** The connection over which it was sent. */
+  readonly epoch: number;
+}
+
+/**
+ * Carries out scripts over one client, in the order in which they are asked for: one that comes alone at once, and several
+ * of one turn of the event loop as one command.
+ */
+export class Evaluator {
+  /** The server takes whole scripts only: EVALSHA is forbidden or renamed away, EVAL is not. */
+  private isDigestless = false;
+  /** lane.lua has been sent over this connection. */
+  private knowsLane = false;
+  /** The user may not send whole scripts, and the server does not know lane.lua. */
+  private lacksLane = false;
+  /** Commands that have been sent and not answered. */
+  private underway = 0;
+  private readonly lane: Lane;
+
+  constructor(
+    private readonly client: Redis,
+    private readonly context: EvaluatorContext,
+  ) {
+    this.lane = new Lane((groups) => {
+      this.sendGroups(groups);
+    });
+  }
+
+  /** @param isAlone it is not sent together with others */
+  run(call: Call, isAlone: boolean): void {
+    const mayShare = !isAlone && call.script.inLane !== undefined && !this.isDigestless && !this.lacksLane;
+    // Who comes first, or alone, has nobody to wait for.
+    if (mayShare && (this.underway > 0 || !this.lane.isEmpty)) {
+      this.lane.add(call);
+    } else {
+      this.lane.flush();
+      void this.send([call]);
+    }
+  }
+
+  get digestless(): boolean {
+    return this.isDigestless;
+  }
+
+  /** What the next server knows is to be found out anew. */
+  disconnected(): void {
+    this.isDigestless = false;
+    this.knowsLane = false;
+    this.lacksLane = false;
+  }
+
+  /** To be called before anything is sent past this. */
+  flush(): void {
+    this.lane.flush();
+  }
+
+  private sendGroups(groups: readonly (readonly Call[])[]): void {
+    const { stream } = this.client;
+    // A write to the socket costs as much as a command.
+    if (groups.length > 1) stream.cork();
+    for (const calls of groups) void this.send(calls);
+    if (groups.length > 1) stream.uncork();
+  }
+
+  /** Answers each of the calls, and never rejects. */
+  private async send(calls: readonly Call[]): Promise<void> {
+    const { context } = this;
+    const epoch = context.epoch();
+    const command = { calls: this.wanted(calls, () => new TakenBack()), epoch };
+    if (command.calls.length === 0) return;
+    const until = calls.reduce((earliest, call) => Math.min(earliest, call.until), Infinity);
+    const time = Math.max(1, Math.min(context.commandTimeout, until - performance.now()));
+    const end = performance.now() + time;
+    this.underway++;
+    try {
+      if (!context.isUsable()) throw context.outage();
+      const reply = await within(time, (over) =>
+        this.evaluate(command, this.isDigestless || this.isFirstInLane(command)).catch((error: unknown) =>
+          this.again(command, error, over()),
+        ),
+      );
+      this.answer(command, reply, end);
+    } catch (error) {
+      this.lacksLane ||= command.calls.length > 1 && isWithheld(error);
+      for (const call of command.calls) {
+        // The server may know the script of each.
+        if (this.lacksLane && command.calls.length > 1) void this.send([{ ...call, until: end }]);
+        else call.reject(withCommand(error, call.script));
+      }
+    } finally {
+      this.underway--;
+    }
+  }
+
+  /** @param isOver its time is: then a release may have followed, which nothing may come after */
+  private async again(command: Command, error: unknown, isOver: boolean): Promise<unknown> {
+    if (replyCode(error) === 'READONLY') this.context.refusedAsReplica(error);
+    const lacking = lacksEvalsha(error);
+    if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) throw error;
+    // What was sent twice, over two connections, may have been carried out the first time.
+    command.calls = this.wanted(command.calls, () =>
+      command.epoch === this.context.epoch() ? new TakenBack() : error,
+    );
+    if (command.calls.length === 0) return [];
+    const reply = await this.evaluate(command, true);
+    if (lacking) this.isDigestless = true;
+    return reply;
+  }
+
+  /**
+   * That one is sent whole: where the server does not know the script, it would be sent again after what has been asked for
+   * meanwhile, such as an acquisition that this releases for.
+   */
+  private isFirstInLane({ calls }: Command): boolean {
+    if (calls.length === 1 || this.knowsLane) return false;
+    this.knowsLane = true;
+    return true;
+  }
+
+  private evaluate({ calls }: Command, whole: boolean): Promise<unknown> {
+    const [only] = calls;
+    const { script, keys, args } = only !== undefined && calls.length === 1 ? only : together(calls);
+    const send = only?.asking === true ? this.ask : this.evaluateNow;
+    return whole ? send('eval', script.source, keys, args) : send('evalsha', script.sha, keys, args);
+  }
+
+  private answer({ calls, epoch }: Command, reply: unknown, until: number): void {
+    const [only] = calls;
+    if (only !== undefined && calls.length === 1) {
+      this.settle(only, reply, epoch);
+      return;
+    }
+    const replies = Array.isArray(reply) && reply.length === calls.length ? (reply as unknown[]) : undefined;
+    calls.forEach((call, index) => {
+      const own = replies === undefined ? new UnexpectedReply(reply) : replies[index];
+      if (!(own instanceof Error)) {
+        this.settle(call, own, epoch);
+      } else if (isReply(own) && isWithheld(own)) {
+        // Which command was refused is said only to a script by itself.
+        void this.send([{ ...call, until }]);
+      } else {
+        if (replyCode(own) === 'READONLY') this.context.refusedAsReplica(own);
+        call.reject(own);
+      }
+    });
+  }
+
+  private settle(call: Call, reply: unknown, epoch: number): void {
+    if (call.acquisition === undefined || epoch === this.context.epoch()) call.resolve(reply);
+    else call.reject(new Error('the connection was lost meanwhile'));
+  }
+
+  /** Those that nobody has taken back; the others are told. */
+  private wanted(calls: readonly Call[], reason: () => unknown): readonly Call[] {
+    const isUnwanted = ({ acquisition }: Call) => acquisition?.unwanted === true;
+    if (!calls.some(isUnwanted)) return calls;
+    for (const call of calls) if (isUnwanted(call)) call.reject(reason());
+    return calls.filter((call) => !isUnwanted(call));
+  }
+
+  private readonly evaluateNow = (
+    command: 'evalsha' | 'eval',
+    text: string,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<unknown> => this.client[command](text, keys.length, ...keys, ...args);
+
+  /** ASKING holds for the very next command, so both leave in one piece. */
+  private readonly ask: typeof this.evaluateNow = async (command, text, keys, args) => {
+    const replies = await this.client
+      .pipeline()
+      .asking()
+      [command](text, keys.length, ...keys, ...args)
+      .exec();
+    const [error, reply] = replies?.[1] ?? [];
+    if (error != null) throw error;
+    return reply;
+  };
+}
+
+/** Several calls as one of lane.lua. */
+function together(calls: readonly Call[]): Pick<Call, 'script' | 'keys' | 'args'> {
+  const keys = calls.flatMap((call) => call.keys);
+  // The scripts take every argument for a text, as a command has them.
+  const items = calls.map((call) => [call.script.inLane, call.keys.length, call.args.map(String)]);
+  return { script: scripts.lane, keys, args: [JSON.stringify(items)] };
+}
