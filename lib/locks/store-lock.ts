@@ -54,10 +54,22 @@ export abstract class StoreLock extends ScopedLock {
     const outer = this.findHold(inside);
     if (outer !== undefined) return this.reenter(outer, into, options);
 
-    const askedAt = now();
-    return this.obtain(request, inside).then((tenure) =>
-      'busy' in tenure ? tenure : this.begin(tenure, into, askedAt),
-    );
+    return this.obtainHeld(request, inside, into, now());
+  }
+
+  private obtainHeld(
+    request: WaitRequest,
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    askedAt: number,
+  ): Promise<OwnLease | Busy> {
+    return this.obtain(request, inside).then((tenure) => {
+      if ('busy' in tenure) return tenure;
+      if (!isLostToAnother(tenure)) return this.begin(tenure, into, askedAt);
+      // The store has forgotten it and granted it to another, which came to light before the caller could begin.
+      const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
+      return this.obtainHeld({ ...request, waitTime }, inside, into, askedAt);
+    });
   }
 
   /** A tenure becomes a lease, which the scope shares from now on. */
@@ -119,6 +131,9 @@ export abstract class StoreLock extends ScopedLock {
     return { terms, waitTime, signal, inside };
   }
 }
+
+const isLostToAnother = ({ held, loss }: Tenure): boolean =>
+  !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
 
 /** A fixed lease promises its length. One that is renewed ends with `maxHoldTime`, however long it was to be. */
 function assertLasting(hold: Hold, { leaseTime, renew }: AcquireOptions): void {

@@ -8,6 +8,9 @@ import {
   LockService,
   LockTimeoutError,
 } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until } from '../scenarios/until.js';
 
 let locks: LockService;
 let events: LockEvent[];
@@ -51,6 +54,27 @@ describe('a lease', () => {
       code: 'LOCK_TIMEOUT',
       stack: expect.stringContaining('placeOrder'),
     });
+  });
+
+  it('that another has got before its caller could begin is waited for again', async () => {
+    const store = new ScriptedStore();
+    const both = deferred();
+    store.afterAcquire = () => both.promise;
+    const service = new LockService({ store });
+    const lock = service.getFairLock('a');
+    const first = lock.acquire({ waitTime: 2_000 });
+    await until(() => store.calls.acquire === 1);
+    await store.forceRelease('a');
+    const second = lock.acquire();
+    await until(() => store.calls.acquire === 2);
+    // The two answers come at once.
+    both.resolve();
+    const later = await second;
+    expect(later.held).toBe(true);
+    await later.release();
+    expect((await first).held).toBe(true);
+    await (await first).release();
+    await service.onApplicationShutdown();
   });
 
   it('is listed while it is held', async () => {
