@@ -91,6 +91,8 @@ export interface History {
   readonly residue: Residue | undefined;
   /** Whether who waits stands in a queue of the store. */
   readonly queues: boolean;
+  /** Whether replicas have to confirm each grant. */
+  readonly confirmed: boolean;
   /** Lock commands that the server has run; undefined where it has forgotten them. */
   readonly commands: number | undefined;
 }

@@ -136,6 +136,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
       drained,
       residue: { ...left, hanging },
       queues: stage.queues,
+      confirmed: stage.confirmed === true,
       commands,
     };
     const violations = await judge(history, { recovery, prompt: 300, perDead: stage.perDead });

@@ -22,8 +22,7 @@ export class LockKeys {
   readonly lock: string;
   /** What the server sees of it. */
   private readonly stored: string;
-  private allQueued: readonly string[] | undefined;
-  private itsChannel: string | undefined;
+  private slot: number | undefined;
 
   /**
    * @param keyPrefix the module's
@@ -39,7 +38,7 @@ export class LockKeys {
     this.stored = clientPrefix + this.lock;
   }
 
-  // No command needs all of them, so each is made when it is asked for. What every acquisition needs is kept.
+  // No command needs all of them, so each is made when it is asked for.
 
   get fence(): string {
     return this.beside('fence');
@@ -51,8 +50,8 @@ export class LockKeys {
   }
 
   /** What the scripts with a queue touch. */
-  get queued(): readonly string[] {
-    return (this.allQueued ??= [this.lock, this.fence, this.queue]);
+  get queued(): string[] {
+    return [this.lock, this.fence, this.queue];
   }
 
   /** Who comes next among those who want several locks at once. */
@@ -62,7 +61,7 @@ export class LockKeys {
 
   /** Redisson's channel for the same name. It keeps the slot of a name with a hash tag, and makes one for any other. */
   get channel(): string {
-    return (this.itsChannel ??= CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`));
+    return CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`);
   }
 
   /** The channel for sharded messages: Redisson's, unless that one would fall into another slot than the lock. */
@@ -74,7 +73,7 @@ export class LockKeys {
   }
 
   private beside(role: 'fence' | 'queue' | 'turn'): string {
-    const key = keyInSlot(this.stored + RESERVED + role, slotOf(this.stored));
+    const key = keyInSlot(this.stored + RESERVED + role, (this.slot ??= slotOf(this.stored)));
     return key.slice(this.clientPrefix.length);
   }
 }

@@ -61,17 +61,12 @@ export interface RedisLockStoreOptions {
   readonly replication?: Replication | undefined;
 }
 
-/** Names whose keys are kept at most. */
-const KEPT_KEYS = 1_000;
-
 /** Locks on one Redis deployment. The plain lock is wire-compatible with Redisson's RLock. */
 export class RedisLockStore implements LockStore {
   private readonly connection: Deployment;
   private readonly clocks = new ServerClocks();
   /** The acquisitions under way, by owner. */
   private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
-  /** The keys of names that have lately been used, by name: each is used several times in a row. */
-  private readonly lately = new Map<string, LockKeys>();
   private readonly renewals: Renewals;
   private readonly trial: Trial;
   /** Not where a grant has to be confirmed by replicas, which only its owner can wait for. */
@@ -382,13 +377,7 @@ export class RedisLockStore implements LockStore {
   }
 
   private keys(name: string): LockKeys {
-    let keys = this.lately.get(name);
-    if (keys === undefined) {
-      if (this.lately.size === KEPT_KEYS) this.lately.clear();
-      keys = new LockKeys(name, this.options.keyPrefix, this.connection.keyPrefix);
-      this.lately.set(name, keys);
-    }
-    return keys;
+    return new LockKeys(name, this.options.keyPrefix, this.connection.keyPrefix);
   }
 
   /** How a release is told. */

@@ -69,6 +69,7 @@ export function history(attempts: readonly Attempt[], told: Partial<History> = {
     residue: { keys: [], channels: [], clients: 0, hanging: [] },
     queues: true,
     commands: undefined,
+    confirmed: false,
     ...told,
   };
 }

@@ -62,6 +62,7 @@ const sentinel = (name: string, replicas: number): Topology => ({
       failover: 5_000,
       perDead: 0,
       queues: true,
+      confirmed: replicas > 0,
       commands: () => commands.count(),
       heal: async () => {
         for (const server of servers) server.thaw();

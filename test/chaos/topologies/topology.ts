@@ -13,6 +13,8 @@ export interface Stage {
   readonly perDead: number;
   /** Whether the kinds with a queue can live here. */
   readonly queues: boolean;
+  /** Whether replicas have to confirm each grant. */
+  readonly confirmed?: boolean;
   /** Lock commands since the start; undefined when they have been forgotten. */
   commands(): Promise<number | undefined>;
   /** Puts everything in order that a fault may have left. */
