@@ -276,7 +276,7 @@ describe('Several locks at once', () => {
     expect(overlaps(records)).toEqual([]);
   });
 
-  it('50 names cost one command, and one for each that is given back', async () => {
+  it('50 names cost one command, and three when they are given back', async () => {
     const [service] = (await services(1)) as [LockService];
     const names = Array.from({ length: 50 }, (_, n) => `n${String(n)}`);
     await (await service.acquire(names)).release(); // teaches the scripts
@@ -285,6 +285,7 @@ describe('Several locks at once', () => {
     const between = (await server.commandCalls()).evalsha ?? 0;
     await lease.release();
     const after = (await server.commandCalls()).evalsha ?? 0;
-    expect([between - before, after - between]).toEqual([1, 50]);
+    // The first goes ahead, and 32 and 17 follow.
+    expect([between - before, after - between]).toEqual([1, 3]);
   });
 });
