@@ -40,7 +40,9 @@ export class Places {
       return;
     }
     const departed = this.departures.of(owner);
-    if (departed !== undefined) void this.releaser.release(departed, now() + CLAIM);
+    if (departed === undefined) return;
+    // What has been granted to it is the lease that it asked for, or a claim.
+    void this.releaser.release(departed, now() + Math.max(departed.leaseTime ?? 0, CLAIM));
   }
 
   /** The store has granted a hold. One of this process that would have kept it out is gone. */

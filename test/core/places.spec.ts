@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import { now } from '../../lib/core/deadline.js';
+import { Places } from '../../lib/core/places.js';
+import { CLAIM } from '../../lib/stores/lock-store.js';
+
+it.each([
+  [30_000, 30_000],
+  [100, CLAIM],
+])(
+  'what is granted to an owner who has left is given back for as long as it may last: %d ms',
+  (leaseTime, least) => {
+    const untils: number[] = [];
+    const places = new Places({
+      release: (_, until) => {
+        untils.push(until);
+        return Promise.resolve(undefined);
+      },
+    });
+    places.departed({ name: 'a', owner: 'client:1', leaseTime });
+    const granted = {
+      type: 'granted',
+      fencingToken: 1,
+      grantedAt: now(),
+      leaseTime,
+      rivals: 'none',
+    } as const;
+    places.hear({ ...granted, owner: 'client:2' });
+    expect(untils).toEqual([]);
+    places.hear({ ...granted, owner: 'client:1' });
+    expect(untils).toEqual([expect.closeTo(now() + least, -2)]);
+  },
+);
