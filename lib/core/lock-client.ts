@@ -300,7 +300,8 @@ export class LockClient {
   private queueOf(name: string): LocalQueue {
     let queue = this.queues.get(name);
     if (queue === undefined) {
-      queue = new LocalQueue({ ...this.plainTerms, name }, this.context, this.onIdle);
+      const { queue: terms, beside } = this.plainTerms;
+      queue = new LocalQueue({ name, queue: terms, beside }, this.context, this.onIdle);
       this.queues.set(name, queue);
     }
     return queue;

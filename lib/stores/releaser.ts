@@ -56,12 +56,12 @@ export class Releaser {
    * @param until when the lease has ended in the store all the same, on the monotonic clock
    * @returns what the store has answered; undefined when it has not yet
    */
-  async release(
+  release(
     request: ReleaseRequest,
     until: number,
     options: ReleaseOptions = {},
   ): Promise<ReleaseReply | undefined> {
-    return await this.track(this.send(request, until, FIRST_RETRY, options));
+    return this.track(this.send(request, until, FIRST_RETRY, options));
   }
 
   private async track<T>(sending: Promise<T>): Promise<T> {

@@ -66,7 +66,7 @@ export class RedisLockStore implements LockStore {
   private readonly connection: Deployment;
   private readonly clocks = new ServerClocks();
   /** The acquisitions under way, by owner. */
-  private readonly entering = new Map<string, Set<{ unwanted: boolean }>>();
+  private readonly entering = new Map<string, { unwanted: boolean }[]>();
   private readonly renewals: Renewals;
   private readonly trial: Trial;
   /** Not where a grant has to be confirmed by replicas, which only its owner can wait for. */
@@ -96,7 +96,7 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  private async take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
+  private take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
     // What is left out at the end is nothing to read for client and server.
@@ -104,7 +104,7 @@ export class RedisLockStore implements LockStore {
     else if (this.connection.isCluster) args.push('', this.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = this.readingClock(plainReply);
-    return await this.enter(owner, name, (acquisition) =>
+    return this.enter(owner, name, (acquisition) =>
       this.retiring(scripts.acquire, command, [name], read, acquisition),
     );
   }
@@ -334,15 +334,18 @@ export class RedisLockStore implements LockStore {
     ask: (acquisition: Acquisition) => Promise<R>,
   ): Promise<R> {
     const acquisition = { unwanted: false };
-    const entering = this.entering.get(owner) ?? new Set();
-    this.entering.set(owner, entering.add(acquisition));
+    // Mostly one, for which no Set is made.
+    const others = this.entering.get(owner);
+    if (others === undefined) this.entering.set(owner, [acquisition]);
+    else others.push(acquisition);
     try {
       return await ask(acquisition);
     } catch (error) {
       throw isLockKindMismatchError(error) ? error : translate(error, name);
     } finally {
-      entering.delete(acquisition);
-      if (entering.size === 0) this.entering.delete(owner);
+      const left = this.entering.get(owner)?.filter((other) => other !== acquisition) ?? [];
+      if (left.length === 0) this.entering.delete(owner);
+      else this.entering.set(owner, left);
     }
   }
 
