@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { commandClient } from '../../lib/stores/redis/clients.js';
 import { RedisConnection } from '../../lib/stores/redis/connection.js';
-import { acquire, acquireAll, inspect, release, renew } from '../../lib/stores/redis/script.js';
+import { replyCode } from '../../lib/stores/redis/redis-errors.js';
+import { unwrapped } from '../../lib/stores/redis/reply-texts.js';
+import { acquire, acquireAll, inspect, lane, release, renew } from '../../lib/stores/redis/script.js';
 import { Cast } from '../scenarios/cast.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -117,14 +119,30 @@ describe('Scripts that are asked for in one turn', () => {
 
     await redis.config('SET', 'maxmemory', '1');
     const full = await Promise.allSettled([give('a'), take('d'), give('b')]);
-    expect(full).toMatchObject([
-      { value: 1 },
-      { reason: { message: expect.stringMatching(/^OOM /) } },
-      { value: 1 },
+    expect(full).toMatchObject([{ value: 1 }, { status: 'rejected' }, { value: 1 }]);
+    expect(full.map((answer) => (answer.status === 'rejected' ? replyCode(answer.reason) : ''))).toEqual([
+      '',
+      'OOM',
+      '',
     ]);
     await redis.config('SET', 'maxmemory', '0');
     expect(await redis.exists('d', 'd:fence')).toBe(0);
   });
+
+  it.each(['-OOM', '-READONLY', 'Unknown Redis command called from', "The user executing the script can't"])(
+    'say why as one by itself does where the server puts the line of the script before %s',
+    (reason) => {
+      // As before Redis 7.
+      const own = `ERR Error running script (call to f_1): @user_script:3: @user_script: 3: ${reason} that`;
+      const [head = ''] = /ERR Error running script[^']*/.exec(lane.source) ?? [];
+      const together = `${head}@user_script: 3: ${reason} that`;
+      const [expected, found] = [own, together].map((text) =>
+        replyCode(Object.assign(new Error(text), { name: 'ReplyError' })),
+      );
+      expect(found).toBe(expected);
+      expect(unwrapped(new Error(together))).toBe(unwrapped(new Error(own)));
+    },
+  );
 
   it('that were given up in that turn are not sent', async () => {
     const acquisition = { unwanted: false };

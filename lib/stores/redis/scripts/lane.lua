@@ -17,10 +17,11 @@ local scripts = {
   -- @script renew
 }
 
--- As a script that is sent by itself says it. Before Redis 7 the text of an error may begin with its line.
+-- As a script that is sent by itself says it. Before Redis 7 the text of an error may begin with its line, and what is put
+-- before that is looked for by reply-texts.ts.
 local function error_of(reason)
   local text = type(reason) == 'table' and reason.err or tostring(reason)
-  return { err = string.find(text, '^%u+ ') and text or 'ERR Error running script: ' .. text }
+  return { err = string.find(text, '^%u+ ') and text or 'ERR Error running script (in lane.lua): ' .. text }
 end
 
 local replies, before = {}, 0
