@@ -195,6 +195,28 @@ describe('While a slot is on its way', () => {
     for (const lease of kept) await lease.release();
   });
 
+  it('a lock of any kind that is released to who waits for it is held by one at a time', async () => {
+    const [a, b, c] = [service(), service(), service()];
+    await each(async (kind) => {
+      const { name, slot, to } = await place();
+      const lease = await lockOf(a, name, kind).acquire();
+      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire();
+      await until(async () => waits(await a.inspect(name)));
+      // The key goes with its last holder, and none is made anew here.
+      const from = await cluster.beginMove(slot, to);
+      await lease.release();
+      await sleep(100);
+      await cluster.migrate(slot, from, to);
+      await cluster.endMove(slot, to);
+      const other = await lockOf(c, name, kind === 'read' ? 'write' : kind).tryAcquire({ waitTime: 500 });
+      await other?.release();
+      const next = await waiting;
+      if (other !== null) expect(next.fencingToken).toBeGreaterThan(other.fencingToken);
+      expect((await a.inspect(name))?.holders).toMatchObject([{ owner: next.owner }]);
+      await next.release();
+    });
+  });
+
   it('a new lock has to wait for it: neither taken nor busy', async () => {
     const { name, slot, to } = await place();
     const locks = service({ leaseTime: LEASE });

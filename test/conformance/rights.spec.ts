@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type Lease, type Lock, type LockService } from '../../lib/index.js';
@@ -166,3 +167,26 @@ it('A right that one kind needs costs the renewals of that kind only', async () 
   ]);
   await give('hexists');
 });
+
+it.each([
+  ['plain', 'hset'],
+  ['fair', 'zadd'],
+])(
+  'A %s lock that cannot be taken for who waits, without %s, is not told to be theirs',
+  async (kind, right) => {
+    const lockOf = KINDS[kind]!;
+    const [one, two] = [service(), service()];
+    const lease = await lockOf(one).acquire();
+    const waiting = lockOf(two).acquire({ waitTime: 20_000 });
+    let granted = false;
+    void waiting.then(() => (granted = true));
+    await until(async () => (await two.health()).waiting === 1);
+    await sleep(100); // it has a place by then
+    await take(right);
+    await lease.release();
+    await sleep(100);
+    expect(granted).toBe(false);
+    await give(right);
+    await (await waiting).release();
+  },
+);

@@ -115,3 +115,9 @@ local function let_in(mode, owner, token, span)
   hold(mode .. owner, now + span)
   write_fence(token, owner, used or kind, places or capacity)
 end
+
+local function put_out(mode, owner)
+  redis.call('ZREM', KEYS[1], mode .. owner)
+  holders = holders - 1
+  if holders > 0 then keep_until_last() end
+end

@@ -31,6 +31,11 @@ local function let_in(_, owner, token, span)
   redis.call('SET', KEYS[2], string.format('%.0f %s', token, owner), 'PX', span + stay)
 end
 
+local function put_out(_, owner)
+  free = true
+  redis.call('HDEL', KEYS[1], owner)
+end
+
 -- @include queue
 
 -- What the owner is told who stands in the queue behind a hold that ends in `left` ms.

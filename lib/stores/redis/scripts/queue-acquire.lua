@@ -48,11 +48,12 @@ while head and not in_line(string.sub(head, 1, 1)) do
   local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')
   local token, span = next_token(), math.min(tonumber(wanted) or CLAIM, CLAIM)
   redis.call('ZREM', KEYS[3], head)
-  if tell(whose, 'granted', whose, digits(token), digits(now), digits(span), server()) then
+  if hears(whose) then
     redis.call('HSET', KEYS[1], whose, 1)
     redis.call('PEXPIRE', KEYS[1], span)
     redis.call('SET', KEYS[2], digits(token) .. ' ' .. whose, 'PX', span + stay)
-    return { -1, 'lock', 1 }
+    if send(whose, 'granted', whose, digits(token), digits(now), digits(span), server()) then return { -1, 'lock', 1 } end
+    redis.call('HDEL', KEYS[1], whose)
   end
   head = head_of_queue()
 end

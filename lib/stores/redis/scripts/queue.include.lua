@@ -5,6 +5,7 @@
 --   blocked_until(mode) when the hold that is in the way ends by itself, ms, and whose it is
 --   next_token()        the token that the next holder gets
 --   let_in(mode, owner, token, span)  makes it a holder for so many ms
+--   put_out(mode, owner)  undoes that
 -- the server's time in `micros` and, as ms, in `now`, in `asker` the owner whose answer is the script's own and no message
 -- (nil for none), and in `outsiders` whether some wait who do not stand in the queue.
 -- A hand-over is as long as its script, so what is known already is not asked for again.
@@ -35,15 +36,20 @@ local function publish(channel, message)
   return type(heard) == 'number' and heard
 end
 
--- Tells one waiter's process. False when it does not listen. PUBLISH also counts subscribers of patterns, such as a
+-- Whether a waiter's process listens, as far as that is known. PUBLISH also counts subscribers of patterns, such as a
 -- monitoring tool, to which the dead would look alive; its count has to do where the user may not ask for another.
-local function tell(owner, ...)
-  local channel = CHANNEL .. string.match(owner, PROCESS)
-  local message = table.concat({ ... }, ' ')
-  if in_cluster then return publish(channel, message) end
-  if redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0 then return false end
-  return (publish(channel, message) or 0) > 0
+local function hears(owner)
+  return in_cluster or redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. string.match(owner, PROCESS))[2] ~= 0
 end
+
+-- False when nobody has heard it.
+local function send(owner, ...)
+  local heard = publish(CHANNEL .. string.match(owner, PROCESS), table.concat({ ... }, ' '))
+  return heard and (in_cluster or heard > 0)
+end
+
+-- Tells one waiter's process. False when it does not listen.
+local function tell(owner, ...) return hears(owner) and send(owner, ...) end
 
 -- What the store grants to a waiter by a message, ms: the whole lease where the waiter has arrived within CLAIM, else a
 -- claim of CLAIM, which its process confirms before the caller's code runs. A process that stopped while it waited
@@ -114,8 +120,12 @@ local function advance(sparing)
         if owner == asker then
           asker_token, asker_rivals = token, rivals
           let_in(mode, owner, token, span)
-        elseif tell(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
+        elseif hears(owner) then
+          -- Before it is told, which cannot be undone: a slot that is on the move takes no new key, and a user may lose rights.
           let_in(mode, owner, token, span)
+          if not send(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
+            put_out(mode, owner)
+          end
         end
       else
         local left = blocked_until(mode) - now
