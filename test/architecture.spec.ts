@@ -18,7 +18,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   health: ['words', 'service', 'nest'],
   testing: ['words', 'service', 'core', 'locks', 'stores', 'nest'],
 };
-const WORDS = /^lock\.(clock|errors|events|options|health|state|text)\.ts$/;
+const WORDS = /^lock\.(clock|turn|errors|events|options|health|state|text)\.ts$/;
 
 function roomOf(path: string): string {
   const [first = '', ...rest] = path.split('/');

@@ -1,4 +1,5 @@
 import { LockClosedError } from '../lock.errors.js';
+import { atEndOfTurn } from '../lock.turn.js';
 import {
   type AcquireReply,
   CLAIM,
@@ -15,9 +16,6 @@ import { ReleaseEar } from './release-ear.js';
 import type { Tenure, TenureOrigin, Terms } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
 import { type Busy, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
-
-/** The real one: fake timers of a test hold up what replaces it. */
-const nextTick = process.nextTick.bind(process);
 
 export interface LocalQueueContext extends PlaceContext, LookContext {
   readonly store: PlaceContext['store'] & Pick<LockStore, 'subscribe'>;
@@ -307,7 +305,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     if (!mayHandOff(tenure, tenure.terms, this.context.localHandoff)) return false;
     tenure.holder = undefined;
     await new Promise<void>((resolve) => {
-      nextTick(resolve);
+      atEndOfTurn(resolve);
     });
     this.shared = this.length > 0;
     // Lost meanwhile, there is nothing left to give up.

@@ -1,5 +1,6 @@
 import type { Acquisition, Argument } from './deployment.js';
 import type { Script } from './script.js';
+import { atEndOfTurn } from '../../lock.turn.js';
 
 /** A script that is to run. */
 export interface Call {
@@ -24,9 +25,6 @@ const MOST = 32;
 /** A renewal or a multi-lock has many keys, and takes as long as so many calls. */
 const MOST_KEYS = 4 * MOST;
 
-/** The real one: fake timers of a test would hold up what replaces it. */
-const nextTick = process.nextTick.bind(process);
-
 /**
  * Collects what is asked of one server in one turn of the event loop, so that it travels as one command: the command
  * is what costs, on both sides, and not what the script does.
@@ -43,7 +41,7 @@ export class Lane {
   }
 
   add(call: Call): void {
-    if (this.isEmpty) nextTick(this.flush);
+    if (this.isEmpty) atEndOfTurn(this.flush);
     this.calls.push(call);
     this.keys += call.keys.length;
     if (this.calls.length >= MOST || this.keys >= MOST_KEYS) this.flush();
