@@ -181,6 +181,24 @@ describe('Scripts that are asked for in one turn', () => {
     expect(await taken).toEqual(expect.any(Number));
   });
 
+  it('are sent whole again where the first command of them was not carried out', async () => {
+    const fresh = await cast.server();
+    const shared = new Redis(fresh.url);
+    cast.add(() => {
+      shared.disconnect();
+    });
+    const over = new RedisConnection(shared, 'shared', 500, false);
+    cast.add(() => over.close());
+    const takeAll = () => ['a', 'b', 'c'].map((name) => take(name, OWNER, undefined, over));
+    await take('warm', OWNER, undefined, over);
+    await fresh.client().config('RESETSTAT');
+    await shared.multi({ pipeline: false });
+    await Promise.allSettled(takeAll());
+    await shared.discard();
+    expect(await Promise.all(takeAll())).toEqual(tokens(3));
+    expect(await fresh.client().info('errorstats')).not.toContain('NOSCRIPT');
+  });
+
   it('that get no answer each say so in time', async () => {
     const quick = connect(server.url, 300);
     await Promise.all([take('a', 'client:9', undefined, quick), take('b', 'client:9', undefined, quick)]);

@@ -105,6 +105,8 @@ export class Evaluator {
       );
       this.answer(command, reply, end);
     } catch (error) {
+      // The server may not have come to know it.
+      if (command.calls.length > 1) this.knowsLane = false;
       this.lacksLane ||= command.calls.length > 1 && isWithheld(error);
       for (const call of command.calls) {
         // The server may know the script of each.
@@ -155,6 +157,7 @@ export class Evaluator {
       return;
     }
     const replies = Array.isArray(reply) && reply.length === calls.length ? (reply as unknown[]) : undefined;
+    if (replies === undefined) this.knowsLane = false;
     calls.forEach((call, index) => {
       const own = replies === undefined ? new UnexpectedReply(reply) : replies[index];
       if (!(own instanceof Error)) {
