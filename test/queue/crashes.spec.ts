@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/index.js';
+import { LockKindMismatchError, type LockService } from '../../lib/index.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { now, overlaps, tokensGrow } from '../scenarios/history.js';
 import { type HoldRecord, Worker } from '../support/worker.js';
@@ -134,6 +134,32 @@ describe('kill -9', () => {
     await lease.release();
     expect(await lockOf(service, 'all', kind).isLocked()).toBe(false);
   });
+
+  it.each<[string, string, Kind, Kind, Kind]>([
+    ['a fair lock', 'the plain lock', FAIR, PLAIN, semaphore(2)],
+    ['a writer', 'the plain lock', WRITE, PLAIN, FAIR],
+    ['the plain lock', 'a fair lock', PLAIN, FAIR, semaphore(2)],
+    ['the plain lock', 'a permit', PLAIN, semaphore(1), FAIR],
+  ])(
+    'of the holder: who waits for %s keeps its place when %s of the same name is given up',
+    async (_, __, kind, former, third) => {
+      const name = 'kept place';
+      const waiting = () => stage.redis.zcard(queueOf(`lock:${name}`));
+      const lost = await lockOf(stage.service(), name, former).acquire();
+      await stage.redis.del(`lock:${name}`);
+      const others = stage.service();
+      await lockOf(others, name, kind).acquire();
+      const waiter = await stage.worker();
+      void take(waiter, name, kind, PATIENT).catch(() => undefined);
+      await until(async () => (await waiting()) === 1);
+      // It hears of nothing, so that its place is not taken again before it is counted.
+      waiter.freeze();
+      await stage.redis.del(`lock:${name}`);
+      await lost.release();
+      expect(await waiting()).toBe(1);
+      await expect(lockOf(stage.service(), name, third).tryAcquire()).rejects.toThrow(LockKindMismatchError);
+    },
+  );
 
   it('of everybody: when the lease is over, nobody holds it', async () => {
     const service = stage.service();

@@ -41,6 +41,9 @@ if held == 0 then
   if not may_enter(mode, kind, capacity) then held = -1 end
   -- Who holds it does not stand in the queue.
   leave_queue(mode, owner, ARGV[6])
+  -- Those who wait for the plain lock are not for this one to let in. They would lose their place, and the name.
+  local head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+  if head and not in_line(string.sub(head, 1, 1)) then return held end
 else
   holders = holders - 1
   if holders > 0 then keep_until_last() end

@@ -65,6 +65,15 @@ if not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
   return released
 end
 
+-- Nobody holds it, and the first in the queue waits for a lock of another kind: it is not for this one to let in, nor to pass by.
+if released == 0 then
+  local head = KEYS[3] and redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+  if head and string.sub(head, 1, 1) ~= 'p' then
+    if asker then return no_lock() end
+    return released
+  end
+end
+
 local outsiders
 
 -- @include plain-queue
