@@ -80,10 +80,11 @@ export class Evaluator {
 
   private sendGroups(groups: readonly (readonly Call[])[]): void {
     const { stream } = this.client;
-    // A write to the socket costs as much as a command.
-    if (groups.length > 1) stream.cork();
+    // A write to the socket costs as much as a command. A client that has lost its connection may have no socket.
+    const isOneWrite = groups.length > 1 && this.context.isUsable();
+    if (isOneWrite) stream.cork();
     for (const calls of groups) void this.send(calls);
-    if (groups.length > 1) stream.uncork();
+    if (isOneWrite) stream.uncork();
   }
 
   /** Answers each of the calls, and never rejects. */
