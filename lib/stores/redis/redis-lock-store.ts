@@ -187,8 +187,20 @@ export class RedisLockStore implements LockStore {
 
   private async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
     const released = this.releasing(request);
-    const reply = await this.leave(request, next, this.readingClock(handOverReply));
-    return { ...reply, released: released(reply.released) };
+    try {
+      const reply = await this.leave(request, next, this.readingClock(handOverReply));
+      return { ...reply, released: released(reply.released) };
+    } catch (error) {
+      if (!isLockKindMismatchError(error)) throw error;
+      // Nothing was given up, and nothing taken. An acquisition by itself says which kind of lock is there now.
+      const queue = {
+        ...PLAIN,
+        mode: 'exclusive',
+        place: { arrival: undefined },
+        beside: undefined,
+      } as const;
+      return { released: 'taken', next: await this.acquire({ name: request.name, ...next, queue }) };
+    }
   }
 
   /** Sends the release of a plain lock. */
