@@ -53,7 +53,6 @@ export type {
   StoredHold,
   StoredLock,
   Subscription,
-  Turn,
 } from './stores/lock-store.js';
 export {
   isLockAbortedError,

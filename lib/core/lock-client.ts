@@ -12,7 +12,7 @@ import type {
 } from '../stores/lock-store.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
-import { GroupQueue } from './group-queue.js';
+import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
 import { Inbox } from './inbox.js';
 import { Preflight } from './preflight.js';
@@ -37,9 +37,8 @@ export class LockClient {
   private readonly releaser: Releaser;
   /** Of the plain locks, by name. */
   private readonly queues = new Map<string, LocalQueue>();
-  /** Of the other kinds, each with one caller. */
-  private readonly callers = new Set<LocalQueue>();
-  private readonly groupQueues = new Map<string, GroupQueue>();
+  /** Of the other kinds, and of several locks at once, each with one caller. */
+  private readonly callers = new Set<LocalQueue | GroupRequest>();
   /** What this process holds, and who takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
   private readonly inbox: Inbox;
@@ -52,7 +51,7 @@ export class LockClient {
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
   };
-  private readonly onCallerGone = (queue: LocalQueue): void => {
+  private readonly onCallerGone = (queue: LocalQueue | GroupRequest): void => {
     this.callers.delete(queue);
   };
   private readonly onEnd = (tenure: Tenure): void => {
@@ -184,6 +183,11 @@ export class LockClient {
     return waiting;
   }
 
+  /** Whether callers of this process stand in the local queue of a plain lock. */
+  isAwaited(name: string): boolean {
+    return (this.queues.get(name)?.length ?? 0) > 0;
+  }
+
   /**
    * Waits for the lock. The tenure that it resolves with belongs to the caller, who has to release it.
    * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
@@ -194,19 +198,15 @@ export class LockClient {
   }
 
   /**
-   * As `obtain`, for several names of one place: all or none, in one step. The tenures are in the order of the names.
+   * Several names of one place, all or none, in one step. Does not wait for a name that is busy, only for a store that does not
+   * answer. The tenures are in the order of the names.
    */
   async obtainAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
     if (this.refuses(request)) throw new LockClosedError(names.join(','));
-    const key = JSON.stringify(names);
-    let group = this.groupQueues.get(key);
-    if (group === undefined) {
-      group = new GroupQueue(names, this.store, { queue: this.plainTerms.queue }, this.context, (idle) => {
-        if (this.groupQueues.get(key) === idle) this.groupQueues.delete(key);
-      });
-      this.groupQueues.set(key, group);
-    }
-    const origins = await group.join(request);
+    const { queue } = this.plainTerms;
+    const group = new GroupRequest(names, this.store, { queue }, this.context, this.onCallerGone);
+    this.callers.add(group);
+    const origins = await group.send(request);
     if ('busy' in origins) return origins;
     if (this.closed) {
       // Since they were granted: of what has no tenure yet, nobody else knows.
@@ -217,7 +217,6 @@ export class LockClient {
       await Promise.all(releases);
       throw new LockClosedError(names.join(','));
     }
-    const { queue } = this.plainTerms;
     return origins.map((origin, index) => {
       const keeper = this.queueOf(names[index] ?? '');
       const tenure = this.open(keeper, keeper.name, request.terms, { ...origin, queue });
@@ -291,10 +290,9 @@ export class LockClient {
     for (const queue of [...this.allQueues()]) queue.sendAway(this.refuses);
   }
 
-  private *allQueues(): Generator<LocalQueue | GroupQueue> {
+  private *allQueues(): Generator<LocalQueue | GroupRequest> {
     yield* this.queues.values();
     yield* this.callers;
-    yield* this.groupQueues.values();
   }
 
   private queueOf(name: string): LocalQueue {

@@ -37,8 +37,6 @@ export interface Busy {
   readonly holder: string | undefined;
   /** Which one that is, where several locks were asked for. */
   readonly name?: string | undefined;
-  /** Of several locks that are taken in one step: requests for single ones have come first for too long. */
-  readonly passedBy?: boolean;
 }
 
 /** What those who wait need from the client that they belong to. */

@@ -7,6 +7,7 @@ import type { AcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
+import { WaitLimits } from './wait-limits.js';
 import { type Refusal, type Round, Rounds } from './rounds.js';
 import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
 import { Semaphore } from './semaphore.js';
@@ -156,21 +157,19 @@ async function enterInOrder(
   until: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
   const leases: OwnLease[] = [];
-  const began = now();
-  let waited = 0;
-  let holdUntil = Infinity;
+  const limits = new WaitLimits(until, hold);
+  const refused = (by: Unit, answer: Busy | Error) => ({
+    leases,
+    refusal: { by, answer, waited: limits.waited },
+  });
   for (const unit of units) {
-    // Never more than was given: the sum of two long times is rounded.
-    const waitTime = Math.min(options.waitTime, Math.max(0, Math.ceil(Math.min(until, holdUntil) - now())));
-    const isFirst = unit === units[0];
     try {
-      const entered = await unit.enter(scope, { ...options, waitTime: isFirst || hold > 0 ? waitTime : 0 });
-      if (isFirst) waited = now() - began;
-      if ('busy' in entered) return { leases, refusal: { by: unit, answer: entered, waited } };
+      const entered = await unit.enter(scope, options, limits);
+      if ('busy' in entered) return refused(unit, entered);
       leases.push(...entered);
-      if (isFirst) holdUntil = now() + hold;
+      limits.granted();
     } catch (error) {
-      return { leases, refusal: { by: unit, answer: error as Error, waited } };
+      return refused(unit, error as Error);
     }
   }
   return { leases };

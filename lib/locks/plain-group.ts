@@ -1,9 +1,12 @@
-import { now } from '../core/deadline.js';
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import type { AcquireOptions } from '../lock.options.js';
+import { GroupAttempt } from './group-attempt.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
+import type { WaitLimits } from './wait-limits.js';
+
+type Options = AcquireOptions & { waitTime: number };
 
 /** Plain locks that one command can take, because they live in one place. */
 export class PlainGroup {
@@ -23,16 +26,17 @@ export class PlainGroup {
   /** Takes those that the scope does not hold yet, all or none, and re-enters the others. */
   async enter(
     scope: Scope | undefined,
-    options: AcquireOptions & { waitTime: number },
+    options: Options,
+    limits: WaitLimits,
   ): Promise<readonly OwnLease[] | Busy> {
     const fresh = this.locks.filter((lock) => lock.findHold(scope) === undefined);
-    const taken = await take(fresh, scope, options);
+    const taken = await take(fresh, scope, options, limits);
     if ('busy' in taken) return taken;
     const leases = [...taken];
     try {
       for (const lock of this.locks) {
         if (fresh.includes(lock)) continue;
-        // The scope may have given it up while the others were waited for. They are held now, so nobody waits for it.
+        // The scope may have released it while the others were waited for. The others are held now, so it is not waited for.
         const lease = await lock.enter(scope, scope, { ...options, waitTime: 0 });
         if ('busy' in lease) {
           await giveBack(leases);
@@ -55,17 +59,15 @@ async function giveBack(leases: readonly OwnLease[]): Promise<void> {
 async function take(
   locks: readonly PlainLock[],
   scope: Scope | undefined,
-  options: AcquireOptions & { waitTime: number },
+  options: Options,
+  limits: WaitLimits,
 ): Promise<readonly OwnLease[] | Busy> {
   const [first] = locks;
   if (first === undefined) return [];
   if (locks.length === 1) {
-    const lease = await first.enter(scope, scope, options);
+    const lease = await first.enter(scope, scope, { ...options, waitTime: limits.forLock });
     return 'busy' in lease ? { ...lease, name: first.name } : [lease];
   }
-  const askedAt = now();
-  const names = locks.map((lock) => lock.name);
-  const tenures = await first.client.obtainAll(names, first.request(options, scope));
-  if ('busy' in tenures) return tenures;
-  return tenures.flatMap((tenure, index) => locks[index]?.begin(tenure, scope, askedAt) ?? []);
+  const attempt = new GroupAttempt(locks, scope, options, limits);
+  return await attempt.run();
 }

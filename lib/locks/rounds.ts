@@ -3,11 +3,9 @@ import type { ScopedLock } from './scoped-lock.js';
 import { type Unit, unitsOf } from './unit.js';
 
 /** So often another member may turn out to be busy when the one that was waited for has been granted. */
-const PATIENCE = 2;
-/** How long the first round in order may wait while it holds something, ms: at least, and at most. */
+const MOST_REFUSALS = 2;
+/** How long the first round in order may wait while it holds something, ms: at least, at least for each member, and at most. */
 const SHORTEST_HOLD = 100;
-/** The same where the members were passed by together, which says nothing of the wait for each: at least, and for each. */
-const SHORTEST_HOLD_APART = 1_000;
 const SHORTEST_HOLD_EACH = 10;
 const LONGEST_FIRST_HOLD = 2_000;
 
@@ -30,20 +28,17 @@ export interface Refusal {
 /**
  * In which order a multi-lock asks its members, and whether it holds some while it waits for others.
  *
- * Rounds without holding come first. The member that was in the way is waited for, in its line or queue, and when it is
+ * Rounds without holding come first. The member that was in the way is waited for in its own queue, and when it is
  * granted the others are asked for at once. If one of them is busy, everything is given back and that one is waited for
- * next. So a multi-lock that waits for one long hold keeps no other name busy. But two fair locks with steady queues are
+ * next. So a multi-lock that waits for one long hold keeps no other name busy. But two locks with steady queues are
  * never free in that moment: each alone is granted in 32 ms, both together never.
  *
- * Plain locks that can be taken in one step wait together in a line of their own, which says when requests for single ones
- * have passed it by for too long: as many names as are in steady use are hardly ever free in one moment.
- *
- * After PATIENCE such rounds, or where a line says so, the members are taken in order, each waited for while those before
- * it are held. All processes use the same order, by name, so multi-locks cannot wait for each other in a circle: each holds
- * only members that come before the one it waits for. A caller that holds single locks by hand and waits for another, out
- * of this order, can close a circle with it, and so can one name on two services. Therefore a round in order is given up,
- * with all that it holds, `hold` ms after its first member was granted: twice the longest wait that was seen for a member,
- * doubled each time, so that it is long enough in the end for a queue of any length. The member that was in the way then is
+ * After MOST_REFUSALS such rounds the members are taken in order, each waited for while those before it are held. All processes
+ * use the same order, by name, so multi-locks cannot wait for each other in a circle: each holds only members that come
+ * before the one it waits for. A caller that holds single locks by hand and waits for another, out of this order, can close a
+ * circle with it, and so can one name on two services. Therefore a round in order is given up, with all that it holds, `hold`
+ * ms after its first member was granted: the longest wait that was seen for a member, as often as there are members, and
+ * doubled each time, so that it is long enough in the end for queues of any length. The member that was in the way then is
  * waited for first, while nothing is held: one that stays busy costs the others `hold`, and not the whole wait.
  */
 export class Rounds {
@@ -51,8 +46,6 @@ export class Rounds {
   /** In a row, of rounds without holding. */
   private refusals = 0;
   private longestWait = 0;
-  /** What can be taken in one step has been passed by, and is taken one by one. */
-  private apart = false;
   /** How many rounds in order have been given up. */
   private givenUp = 0;
 
@@ -75,18 +68,14 @@ export class Rounds {
 
   next({ by, answer, waited }: Refusal): Round {
     const { units, hold } = this.round;
-    const passedBy = !(answer instanceof Error) && answer.passedBy === true;
-    this.apart ||= passedBy;
     // An error says nothing of who holds what.
     if (!(answer instanceof Error)) {
       this.refusals = hold > 0 ? 0 : this.refusals + 1;
       if (hold > 0) this.givenUp++;
-      // The wait for many at once says nothing of the wait for one.
-      else if (!passedBy) this.longestWait = Math.max(this.longestWait, waited);
+      else this.longestWait = Math.max(this.longestWait, waited);
     }
-    if (passedBy || this.refusals >= PATIENCE) {
-      const { apart } = this;
-      this.round = { units: unitsOf(this.members, { inOrder: true, apart }), hold: this.holdTime() };
+    if (this.refusals >= MOST_REFUSALS) {
+      this.round = { units: unitsOf(this.members, { inOrder: true }), hold: this.holdTime() };
     } else {
       // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
       const isFirst = ({ place }: Unit) => Number(place === by.place);
@@ -96,9 +85,8 @@ export class Rounds {
   }
 
   private holdTime(): number {
-    const ofAll = Math.max(SHORTEST_HOLD_APART, SHORTEST_HOLD_EACH * this.members.length);
-    const shortest = this.apart ? ofAll : SHORTEST_HOLD;
-    const first = Math.min(Math.max(2 * this.longestWait, shortest), LONGEST_FIRST_HOLD);
+    const forEach = Math.max(this.longestWait, SHORTEST_HOLD_EACH);
+    const first = Math.min(Math.max(forEach * this.members.length, SHORTEST_HOLD), LONGEST_FIRST_HOLD);
     // Two that are in each other's way do not give up at the same moment.
     const spread = 0.75 + Math.random() / 2;
     return Math.min(first * 2 ** this.givenUp * spread, this.mostHold);

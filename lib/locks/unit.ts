@@ -1,6 +1,7 @@
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import type { AcquireOptions } from '../lock.options.js';
+import type { WaitLimits } from './wait-limits.js';
 import { PlainGroup } from './plain-group.js';
 import { PlainLock } from './plain-lock.js';
 import type { OwnLease, ScopedLock } from './scoped-lock.js';
@@ -12,19 +13,15 @@ export interface Unit {
   enter(
     scope: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
+    limits: WaitLimits,
   ): Promise<readonly OwnLease[] | Busy>;
 }
 
 /**
  * What one step can take.
  * @param inOrder only neighbours are taken together, so that the units keep the members' order; else as many as possible
- * @param apart none are taken together
  */
-export function unitsOf(
-  members: readonly ScopedLock[],
-  { inOrder = false, apart = false } = {},
-): readonly Unit[] {
-  if (apart) return members.map(alone);
+export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Unit[] {
   const groups = new Map<string, PlainLock[]>();
   const units: Unit[] = [];
   for (const member of members) {
@@ -49,8 +46,8 @@ export function unitsOf(
 /** One lock of a kind that is taken by itself. */
 const alone = (member: ScopedLock): Unit => ({
   place: member.place,
-  enter: async (scope, options) => {
-    const lease = await member.enter(scope, scope, options);
+  enter: async (scope, options, limits) => {
+    const lease = await member.enter(scope, scope, { ...options, waitTime: limits.forLock });
     return 'busy' in lease ? { ...lease, name: member.name } : [lease];
   },
 });

@@ -19,11 +19,6 @@ export interface LockStore {
    */
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
 
-  /**
-   * Gives up what `acquireAll` has reserved for an asker. A store without it lets the reservations end by themselves.
-   */
-  leaveTurns?(names: readonly string[], asker: string): Promise<void>;
-
   /** Where a lock lives. Names of one place can be taken in one step. */
   placeOf(name: string): string;
 
@@ -111,19 +106,6 @@ export interface AcquireAllRequest {
   readonly leaseTime: number;
   /** The least token to give. */
   readonly leastToken?: number | undefined;
-  readonly turn?: Turn | undefined;
-}
-
-/**
- * Who asks for several locks at once, at every attempt the same: others easily come first. A request that is refused
- * reserves those of the locks that are held then. No other `acquireAll` gets a reserved one, unless its asker has been
- * refused for longer; `acquire` is not affected. A reservation ends 250 ms after the lock has been found free, with the
- * grant, or with `leaveTurns`. Its asker is no holder, and never named as one.
- */
-export interface Turn {
-  readonly asker: string;
-  /** For how long it has been refused, ms; undefined while it is not to reserve anything. */
-  readonly refusedFor: number | undefined;
 }
 
 /**
@@ -250,11 +232,6 @@ export type AcquireAllReply =
       readonly granted: false;
       /** One that is in the way; the other fields are its own. */
       readonly name: string;
-      /**
-       * For a store of several servers, where none is in the way on all of them: the others that are. Then `retryAfter`
-       * counts for all, and a release of any of them may let the request in.
-       */
-      readonly others?: readonly string[] | undefined;
       readonly retryAfter: number;
       readonly holder: string | undefined;
     };

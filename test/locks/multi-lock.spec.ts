@@ -131,17 +131,73 @@ describe('a multi-lock', () => {
     await lease.release();
   });
 
-  it('gets through when the name in the way has been released before it was heard of', async () => {
-    const a = await others.acquire('a');
-    const subscribe = store.subscribe.bind(store);
-    store.subscribe = async (name, onWake) => {
-      await a.release();
-      return await subscribe(name, onWake);
-    };
-    const askedAt = performance.now();
-    const lease = await locks.acquire(['a', 'b'], { waitTime: 10_000 });
-    expect(performance.now() - askedAt).toBeLessThan(5_000);
+  it('waits for the name in the way in its queue, before those that come later', async () => {
+    const busy = await others.acquire('b');
+    const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    await sleep(20);
+    const later = new LockService({ store });
+    const order: string[] = [];
+    const single = later.using('b', () => void order.push('single'));
+    await sleep(20);
+    expect((await locks.inspect('b'))?.waiters.local).toBe(1);
+    expect((await later.inspect('b'))?.waiters.local).toBe(1);
+    expect(await others.inspect('a')).toBeNull();
+    await busy.release();
+    const lease = await waiting;
+    order.push('both');
     await lease.release();
+    await single;
+    expect(order).toEqual(['both', 'single']);
+    await later.onApplicationShutdown();
+  });
+
+  it('gives back the name that it has waited for while another one is busy, and waits for that one', async () => {
+    const [a, b] = [await others.acquire('a'), await others.acquire('b')];
+    const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    await sleep(20);
+    expect((await locks.inspect('a'))?.waiters.local).toBe(1);
+    await a.release();
+    await sleep(50);
+    expect((await locks.inspect('b'))?.waiters.local).toBe(1);
+    await (await others.acquire('a', { waitTime: 0 })).release();
+    await b.release();
+    await (await waiting).release();
+  });
+
+  it('gives everything back when it leaves before the rest is there', async () => {
+    const a = await others.acquire('a');
+    const gone = new AbortController();
+    const waiting = locks.acquire(['a', 'b'], { signal: gone.signal });
+    await sleep(20);
+    const [asked, answer] = [deferred(), deferred()];
+    const acquireAll = store.acquireAll.bind(store);
+    store.acquireAll = async (request) => {
+      const reply = await acquireAll(request);
+      asked.resolve();
+      await answer.promise;
+      return reply;
+    };
+    await a.release();
+    await asked.promise;
+    gone.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    answer.resolve();
+    await sleep(20);
+    expect([await others.inspect('a'), await others.inspect('b')]).toEqual([null, null]);
+  });
+
+  it('asks for nothing where callers of its process wait already, and stands behind them', async () => {
+    const busy = await others.acquire('b');
+    const first = locks.acquire('b');
+    await sleep(20);
+    const second = locks.acquire(['a', 'b']);
+    await sleep(20);
+    expect(store.calls.acquireAll).toBe(0);
+    expect((await locks.inspect('b'))?.waiters.local).toBe(2);
+    await busy.release();
+    await (await first).release();
+    await (await second).release();
+    expect(store.calls.acquireAll).toBe(1);
   });
 
   it('asks again at the end of a lease whose holder is gone', async () => {
@@ -166,51 +222,6 @@ describe('a multi-lock', () => {
       const lease = await locks.acquire(['a', 'b'], { waitTime: Number.MAX_SAFE_INTEGER });
       await lease.release();
     }
-  });
-
-  it('asks for nothing more once it has left, whichever name it was about to listen for', async () => {
-    const a = await others.acquire('a');
-    const gone = new AbortController();
-    const waiting = locks.acquire(['a', 'b'], { signal: gone.signal });
-    await sleep(20);
-    const b = await others.acquire('b');
-    const [asked, answer] = [deferred(), deferred()];
-    const subscribe = store.subscribe.bind(store);
-    store.subscribe = async (name, onWake) => {
-      asked.resolve();
-      await answer.promise;
-      return await subscribe(name, onWake);
-    };
-    await a.release();
-    await asked.promise;
-    gone.abort();
-    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await b.release();
-    answer.resolve();
-    await sleep(20);
-    expect(await others.inspect('a')).toBeNull();
-    expect(await others.inspect('b')).toBeNull();
-  });
-
-  it('listens for one name at a time, whichever of two subscriptions is confirmed first', async () => {
-    const a = await others.acquire('a');
-    const answer = deferred();
-    const subscribe = store.subscribe.bind(store);
-    store.subscribe = async (name, onWake) => {
-      if (name === 'a') await answer.promise;
-      return await subscribe(name, onWake);
-    };
-    const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
-    await sleep(20);
-    const b = await others.acquire('b');
-    await a.release();
-    expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
-    answer.resolve();
-    await sleep(20);
-    await b.release();
-    await (await waiting).release();
-    await sleep(5);
-    expect((store as unknown as { listeners: Map<string, unknown> }).listeners.size).toBe(0);
   });
 
   it('takes back what an unanswered request may have taken, and tries again', async () => {
@@ -398,68 +409,6 @@ describe('a multi-lock', () => {
     const lease = await locks.getMultiLock([read, write]).acquire({ waitTime: 5_000 });
     expect((await locks.inspect('doc'))?.holders.map(({ mode }) => mode)).toEqual(['exclusive', 'shared']);
     await lease.release();
-  });
-
-  describe('that is passed by', () => {
-    let busy: Lease;
-    let gone: AbortController;
-    let waiting: Promise<unknown>;
-
-    /** Refused often, because of `b`: `a` is free. */
-    const passBy = async (options: { waitTime?: number } = {}) => {
-      busy = await others.acquire('b');
-      gone = new AbortController();
-      waiting = locks.acquire(['a', 'b'], { signal: gone.signal, ...options });
-      waiting.catch(() => undefined);
-      for (let n = 0; n < 12; n++) expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
-    };
-
-    it('keeps what is in its way from others that want several, and nothing else', async () => {
-      await passBy();
-      const meanwhile = await others.tryAcquire(['a', 'c']);
-      expect(meanwhile).not.toBeNull();
-      // The release comes before the request of the waiter that it wakes.
-      const [, refused] = await Promise.all([busy.release(), others.tryAcquire(['b', 'c'])]);
-      expect(refused).toBeNull();
-      const single = await others.tryAcquire('b', { waitTime: 5_000 });
-      await single?.release();
-      await meanwhile?.release();
-      expect(await waiting).toMatchObject({ held: true });
-    });
-
-    it('is not named as the holder', async () => {
-      const a = await others.acquire('a');
-      await passBy();
-      await busy.release();
-      const error: unknown = await others
-        .acquire(['b', 'c'], { waitTime: 0 })
-        .catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', holder: undefined });
-      await a.release();
-      await waiting;
-    });
-
-    it.each<[string, { waitTime?: number }, () => unknown]>([
-      [
-        'at an abort',
-        {},
-        () => {
-          gone.abort();
-        },
-      ],
-      ['at the end of its wait time', { waitTime: 200 }, () => waiting.catch(() => undefined)],
-      ['when its service closes', {}, () => locks.onApplicationShutdown()],
-    ])('keeps nothing from anyone when it leaves %s', async (_, options, leave) => {
-      const a = await others.acquire('a');
-      await passBy(options);
-      const twin = new LockService({ store });
-      await leave();
-      await sleep(5);
-      await busy.release();
-      expect(await twin.tryAcquire(['b', 'c'])).not.toBeNull();
-      await a.release();
-      await twin.onApplicationShutdown();
-    });
   });
 
   it('has its whole fixed lease, however long some members had to be held before the last was there', async () => {

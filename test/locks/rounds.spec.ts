@@ -38,7 +38,7 @@ describe('the rounds of a multi-lock', () => {
     expect(hold).toBeLessThanOrEqual(125);
   });
 
-  it('give up what they hold after twice the longest wait, and twice as late each time', () => {
+  it('give up what they hold when each member may have been waited for, and twice as late each time', () => {
     const rounds = roundsOf(fair);
     const inOrder = (waited: number) => {
       rounds.next({ by: last(rounds.current), answer: busy, waited });
@@ -47,7 +47,7 @@ describe('the rounds of a multi-lock', () => {
       expect([after.hold, after.units[0]!.place]).toEqual([0, b!.place]);
       return hold;
     };
-    for (const expected of [400, 800, 1_600]) {
+    for (const expected of [600, 1_200, 2_400]) {
       const hold = inOrder(200);
       expect(hold / expected).toBeGreaterThanOrEqual(0.75);
       expect(hold / expected).toBeLessThanOrEqual(1.25);
@@ -66,17 +66,6 @@ describe('the rounds of a multi-lock', () => {
     expect(unitsOf(members)).toHaveLength(3);
     expect(unitsOf(members, { inOrder: true })).toHaveLength(4);
     expect(unitsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
-  });
-
-  it('take plain locks one by one, in order and holding, when single requests have passed them by for too long', () => {
-    const members = membersOf(...['1', '2', '3'].map((name) => locks.getLock(name)));
-    const rounds = roundsOf(members);
-    expect(rounds.current.units).toHaveLength(1);
-    const answer = { ...busy, passedBy: true };
-    const { units, hold } = rounds.next({ by: rounds.current.units[0]!, answer, waited: 60_000 });
-    expect(units.map(({ place }) => place)).toEqual(members.map(({ place }) => place));
-    expect(hold).toBeGreaterThanOrEqual(750);
-    expect(hold).toBeLessThanOrEqual(1_250);
   });
 
   it('keep the sides of a read-write lock together, the write side first', () => {

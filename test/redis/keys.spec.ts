@@ -71,8 +71,8 @@ const stored = fc
 
 /** As the server has them. */
 const keysOf = ({ client, own, name }: Stored) => {
-  const { lock, fence, queue, turn } = new LockKeys(name, own, client);
-  return { lock: client + lock, derived: [fence, queue, turn].map((key) => client + key) };
+  const { lock, fence, queue } = new LockKeys(name, own, client);
+  return { lock: client + lock, derived: [fence, queue].map((key) => client + key) };
 };
 
 describe('the keys of one lock', () => {
@@ -90,8 +90,8 @@ describe('the keys of one lock', () => {
     '{}a}',
     'x'.repeat(1_024),
   ])('%s fall into one slot', async (name) => {
-    const { lock, fence, queue, turn, shardChannel } = new LockKeys(name, 'lock:', '');
-    const slots = await Promise.all([lock, fence, queue, turn, shardChannel].map(slot));
+    const { lock, fence, queue, shardChannel } = new LockKeys(name, 'lock:', '');
+    const slots = await Promise.all([lock, fence, queue, shardChannel].map(slot));
     expect(new Set(slots).size).toBe(1);
   });
 
@@ -120,7 +120,7 @@ describe('the keys of one lock', () => {
 
         const [a, b] = [keysOf(one), keysOf(other)];
         const notes = [one, other].map(({ client, own }) => client + noteKeyOf(own));
-        expect(new Set([a.lock, ...a.derived]).size).toBe(4);
+        expect(new Set([a.lock, ...a.derived]).size).toBe(3);
         expect(
           [...a.derived, ...notes].filter((derived) => derived === a.lock || derived === b.lock),
         ).toEqual([]);

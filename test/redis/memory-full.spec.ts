@@ -215,23 +215,6 @@ describe('With the memory of Redis full', () => {
     expect((await lockKeys(server.client())).filter((key) => !isFence(key))).toEqual([]);
   });
 
-  it('several locks are not granted because one of them was reserved before', async () => {
-    const ask = {
-      names: ['a', 'b'],
-      owner: 'asker:2',
-      leaseTime: LEASE,
-      turn: { asker: 'me', refusedFor: 1 },
-    };
-    const holder = await locks.acquire('a');
-    expect(await store.acquireAll(ask)).toMatchObject({ granted: false, name: 'a' });
-    await fill();
-    await holder.release();
-    await expectRefused(store.acquireAll(ask));
-    expect(await lockKeys(server.client())).toEqual([]);
-    await empty();
-    expect(await store.acquireAll(ask)).toMatchObject({ granted: true });
-  });
-
   it('an acquisition that is sent again is still granted', async () => {
     const request = { name: 'again', owner: 'asker:1', leaseTime: LEASE };
     const group = { names: ['first', 'second'], owner: 'asker:1', leaseTime: LEASE };

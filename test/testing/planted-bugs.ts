@@ -7,7 +7,6 @@ import type {
   StoredLock,
   StoreHealth,
   Subscription,
-  Turn,
 } from '../../lib/index.js';
 
 /** What a store with a bug does otherwise than the one that it is made of. */
@@ -63,11 +62,6 @@ const allBusy =
       const reply = await store.acquireAll(request);
       return reply.granted ? reply : { ...reply, ...change(reply) };
     },
-  });
-const withTurn =
-  (change: (turn: Turn) => Turn | undefined): Bug =>
-  (store) => ({
-    acquireAll: (request) => store.acquireAll({ ...request, turn: request.turn && change(request.turn) }),
   });
 const stored =
   (change: (lock: StoredLock) => object): Bug =>
@@ -160,26 +154,6 @@ plant(
   (store) => ({
     release: async (request) => ((await store.forceRelease(request.name)) ? 'released' : 'deleted'),
   }),
-);
-plant('LockStore.leaveTurns', 'does nothing', 'gives up a turn at once when its asker leaves', () => ({
-  leaveTurns: () => Promise.resolve(),
-}));
-plant(
-  'LockStore.leaveTurns',
-  'gives up the turns of all',
-  'gives up a turn at once when its asker leaves',
-  (store) => {
-    const askers = new Set<string>();
-    return {
-      acquireAll: (request) => {
-        if (request.turn) askers.add(request.turn.asker);
-        return store.acquireAll(request);
-      },
-      leaveTurns: async (names) => {
-        for (const asker of askers) await store.leaveTurns?.(names, asker);
-      },
-    };
-  },
 );
 plant('LockStore.subscribe', 'tells nobody', 'tells of a release, to all who listen', (store) => ({
   subscribe: (name) => store.subscribe(name, () => undefined),
@@ -298,30 +272,6 @@ plant('AcquireAllRequest.leaseTime', 'ends too early', 'grants all of them for t
 plant('AcquireAllRequest.leastToken', 'is not looked at', 'gives no token below the least', (store) => ({
   acquireAll: (request) => store.acquireAll(without(request, 'leastToken')),
 }));
-plant(
-  'AcquireAllRequest.turn',
-  'is not kept',
-  'reserves what is in the way of an asker',
-  withTurn(() => undefined),
-);
-plant(
-  'Turn.asker',
-  'is the same for all',
-  'reserves what is in the way of an asker',
-  withTurn((turn) => ({ ...turn, asker: 'one' })),
-);
-plant(
-  'Turn.refusedFor',
-  'is the same for all',
-  'gives the turn to the asker that has been refused for longest',
-  withTurn((turn) => ({ ...turn, refusedFor: turn.refusedFor && 100 })),
-);
-plant(
-  'Turn.refusedFor',
-  'is what everybody has',
-  'reserves nothing for one that has not been refused for long',
-  withTurn((turn) => ({ ...turn, refusedFor: turn.refusedFor ?? 0 })),
-);
 plant('QueueTerms.kind', 'is always the same', 'grants a free lock of each kind', (store) => ({
   acquire: ({ queue, ...request }) =>
     store.acquire({ ...request, queue: queue && { ...queue, kind: 'fair' } }),
@@ -491,12 +441,6 @@ plant(
   'is another',
   'takes none when one is busy',
   allBusy(({ name }) => ({ name: `${name}0` })),
-);
-plant(
-  'AcquireAllReply.others',
-  'were not asked for',
-  'takes none when one is busy',
-  allBusy(() => ({ others: ['stranger'] })),
 );
 plant(
   'AcquireAllReply.retryAfter',

@@ -18,7 +18,6 @@ import type {
   Subscription,
 } from '../lock-store.js';
 import { MemoryLock } from './memory-lock.js';
-import { MemoryTurns } from './memory-turns.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';
 
@@ -44,7 +43,6 @@ const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
  */
 export class MemoryLockStore implements LockStore {
   private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
-  private readonly turns = new MemoryTurns();
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
   /** One counter for all names is enough to make every token greater than the last, and leaves nothing behind. */
@@ -56,38 +54,21 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  acquireAll({ turn, ...request }: AcquireAllRequest): Promise<AcquireAllReply> {
+  acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
     return new Promise((resolve) => {
       const { names, owner } = request;
-      let refusal: Extract<AcquireAllReply, { granted: false }> | undefined;
-      const ofElders = this.turns.ofElders(names, turn);
-      for (const [index, name] of names.entries()) {
+      for (const name of names) {
         const held = this.lockFor(name).inTheWayOf(owner);
-        const ofElder = ofElders[index] === true;
-        if (held !== undefined) {
-          if (turn !== undefined && !ofElder) this.turns.reserve(name, names, turn, held.retryAfter);
-          if (refusal?.holder === undefined) refusal = { ...held, granted: false, name };
-        } else if (ofElder) {
-          const retryAfter = this.turns.freeIn(name);
-          refusal ??= { granted: false, name, retryAfter, holder: undefined };
-        }
+        if (held === undefined) continue;
+        resolve({ ...held, granted: false, name });
+        return;
       }
-      if (refusal === undefined) {
-        if (turn !== undefined) this.turns.leave(names, turn.asker);
-        const fencingTokens = names.map((name) => {
-          const reply = this.lockFor(name).enter({ ...request, name });
-          return reply.granted ? reply.fencingToken : NaN;
-        });
-        resolve({ granted: true, fencingTokens });
-      } else {
-        resolve(refusal);
-      }
+      const fencingTokens = names.map((name) => {
+        const reply = this.lockFor(name).enter({ ...request, name });
+        return reply.granted ? reply.fencingToken : NaN;
+      });
+      resolve({ granted: true, fencingTokens });
     });
-  }
-
-  leaveTurns(names: readonly string[], asker: string): Promise<void> {
-    this.turns.leave(names, asker);
-    return Promise.resolve();
   }
 
   placeOf(): string {

@@ -244,7 +244,7 @@ export class Acquisition {
     const { needed, holding } = this;
     const { members, presence, contention } = this.context;
     const { names } = this.request;
-    const [name, ...others] = byFrequency(refusals.map((refusal) => refusal.name));
+    const [name] = byFrequency(refusals.map((refusal) => refusal.name));
     const ofName = refusals.filter((refusal) => refusal.name === name);
     const decisive = ofName.length > members.length - needed;
     const voices = decisive ? ofName : refusals;
@@ -264,7 +264,6 @@ export class Acquisition {
     return {
       granted: false,
       name: name ?? names[0] ?? '',
-      others: decisive ? undefined : others,
       holder,
       retryAfter: split ? Math.min(end, SPLIT_POLL) : end,
     };

@@ -92,10 +92,6 @@ export class QuorumLockStore implements LockStore {
     return await this.take(request, (store, leastToken) => store.acquireAll({ ...request, leastToken }));
   }
 
-  async leaveTurns(names: readonly string[], asker: string): Promise<void> {
-    await Promise.allSettled(this.members.map(async ({ store }) => store.leaveTurns?.(names, asker)));
-  }
-
   placeOf(name: string): string {
     return this.members.map(({ store }) => store.placeOf(name)).join(' ');
   }

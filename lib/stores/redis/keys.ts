@@ -54,11 +54,6 @@ export class LockKeys {
     return [this.lock, this.fence, this.queue];
   }
 
-  /** Who comes next among those who want several locks at once. */
-  get turn(): string {
-    return this.beside('turn');
-  }
-
   /** Redisson's channel for the same name. It keeps the slot of a name with a hash tag, and makes one for any other. */
   get channel(): string {
     return CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`);
@@ -72,7 +67,7 @@ export class LockKeys {
     return keyInSlot(CHANNEL + stored, slotOf(stored));
   }
 
-  private beside(role: 'fence' | 'queue' | 'turn'): string {
+  private beside(role: 'fence' | 'queue'): string {
     const key = keyInSlot(this.stored + RESERVED + role, (this.slot ??= slotOf(this.stored)));
     return key.slice(this.clientPrefix.length);
   }

@@ -110,13 +110,12 @@ export class RedisLockStore implements LockStore {
   }
 
   async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
-    const { names, owner, leaseTime, leastToken = 0, turn } = request;
+    const { names, owner, leaseTime, leastToken = 0 } = request;
     const keys = names.flatMap((name) => {
-      const { lock, fence, turn: reservation } = this.keys(name);
-      return [lock, fence, reservation];
+      const { lock, fence } = this.keys(name);
+      return [lock, fence];
     });
-    const refusedFor = turn?.refusedFor === undefined ? '' : Math.round(turn.refusedFor);
-    const args = [owner, leaseTime, leastToken, FENCE_TTL, turn?.asker ?? '', refusedFor];
+    const args = [owner, leaseTime, leastToken, FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmed(names[0] ?? '', async () => {
       const reply = await this.enter(owner, names.join(','), (acquisition) =>
@@ -127,13 +126,6 @@ export class RedisLockStore implements LockStore {
       const { place, ...refusal } = reply;
       return { ...refusal, name: names[place] ?? '' };
     });
-  }
-
-  async leaveTurns(names: readonly string[], asker: string): Promise<void> {
-    const turns = names.map((name) => this.keys(name).turn);
-    await this.run(scripts.leaveTurns, turns, [asker], names.join(','), (reply) =>
-      codeOf(reply, 0, turns.length),
-    );
   }
 
   placeOf(name: string): string {

@@ -17,7 +17,6 @@ const script = (source: string, inLane?: string): Script => ({
 
 export const acquire = script(sources.acquire, 'acquire');
 export const acquireAll = script(sources.acquireAll, 'acquire-all');
-export const leaveTurns = script(sources.leaveTurns, 'leave-turns');
 export const renew = script(sources.renew, 'renew');
 export const release = script(sources.release, 'release');
 export const lane = script(sources.lane);

@@ -69,7 +69,6 @@ export function describeGroups(stage: Stage): void {
     const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE * 10 });
     assert.ok(!reply.granted);
     assert.equal(reply.name, names[1]);
-    for (const other of reply.others ?? []) assert.ok(other !== reply.name && names.includes(other), other);
     assert.equal(reply.holder, 'b:1');
     assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
     assert.deepEqual(await owners(names), [undefined, 'b:1', undefined]);
@@ -87,87 +86,6 @@ export function describeGroups(stage: Stage): void {
       ),
     );
     assert.equal(replies.filter((reply) => reply.granted).length, 1);
-  });
-
-  /** Another asker's request for the names. */
-  const wants = (names: readonly string[], asker: string, refusedFor?: number) => ({
-    names,
-    owner: `${asker}:1`,
-    leaseTime: LEASE,
-    turn: { asker, refusedFor },
-  });
-
-  it('reserves what is in the way of an asker, and nothing else, against others that want several', async () => {
-    const [first, second, third] = freshNames(3) as [string, string, string];
-    await stage.other.acquire({ name: first, owner: 'b:1', leaseTime: LEASE });
-    const elder = wants([first, second], 'elder', 1_000);
-    const refused = await stage.store.acquireAll(elder);
-    assert.ok(!refused.granted);
-    assert.equal(refused.holder, 'b:1');
-
-    // It is free, so it is nobody's turn.
-    const younger = wants([second, third], 'younger');
-    assert.ok((await stage.other.acquireAll(younger)).granted);
-    for (const name of younger.names) await stage.other.release({ name, owner: younger.owner });
-
-    await stage.other.release({ name: first, owner: 'b:1' });
-    const reply = await stage.other.acquireAll(wants([first, third], 'younger'));
-    assert.ok(!reply.granted);
-    assert.equal(reply.name, first);
-    assert.equal(reply.holder, undefined, 'who asks is no holder');
-    assert.ok(reply.retryAfter > 0 && reply.retryAfter <= 250, String(reply.retryAfter));
-    tokenOf(await stage.other.acquire({ name: first, owner: 'c:1', leaseTime: LEASE }));
-    await stage.other.release({ name: first, owner: 'c:1' });
-
-    assert.ok((await stage.store.acquireAll(elder)).granted);
-    for (const name of elder.names) await stage.store.release({ name, owner: elder.owner });
-    const again = await stage.other.acquireAll(wants([first, third], 'younger'));
-    assert.ok(again.granted, 'a turn that was taken is over');
-  });
-
-  it('reserves nothing for one that has not been refused for long', async () => {
-    const names = freshNames(2);
-    await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: LEASE });
-    assert.ok(!(await stage.store.acquireAll(wants(names, 'young'))).granted);
-    await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
-    assert.ok((await stage.store.acquireAll(wants(names, 'other'))).granted);
-  });
-
-  it('gives the turn to the asker that has been refused for longest, whoever has reserved first', async () => {
-    for (const order of ['younger first', 'elder first']) {
-      const names = freshNames(2);
-      const [first] = names as [string];
-      await stage.other.acquire({ name: first, owner: 'b:1', leaseTime: LEASE });
-      const younger = wants(names, 'younger', 100);
-      const elder = wants(names, 'elder', 10_000);
-      for (const asker of order === 'younger first' ? [younger, elder] : [elder, younger])
-        assert.ok(!(await stage.store.acquireAll(asker)).granted);
-      await stage.other.release({ name: first, owner: 'b:1' });
-      assert.ok(!(await stage.store.acquireAll(younger)).granted, order);
-      assert.ok((await stage.store.acquireAll(elder)).granted, order);
-    }
-  });
-
-  it('forgets a turn that is not taken soon after the lock was found free, however long it was held', async () => {
-    const names = freshNames(2);
-    await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: 10 * LEASE });
-    await stage.store.acquireAll(wants(names, 'gone', 1_000));
-    await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
-    const began = performance.now();
-    await until(async () => (await stage.other.acquireAll(wants(names, 'other'))).granted);
-    assert.ok(performance.now() - began < LEASE);
-  });
-
-  it('gives up a turn at once when its asker leaves', async () => {
-    const names = freshNames(2);
-    await stage.other.acquire({ name: names[0] ?? '', owner: 'b:1', leaseTime: LEASE });
-    await stage.store.acquireAll(wants(names, 'gone', 1_000));
-    await stage.store.leaveTurns?.(names, 'somebody else');
-    await stage.other.release({ name: names[0] ?? '', owner: 'b:1' });
-    assert.ok(!(await stage.other.acquireAll(wants(names, 'other'))).granted);
-    if (stage.store.leaveTurns === undefined) return;
-    await stage.store.leaveTurns(names, 'gone');
-    assert.ok((await stage.other.acquireAll(wants(names, 'other'))).granted);
   });
 
   it('gives no token below the least that is asked for', async () => {

@@ -10,7 +10,6 @@
 local scripts = {
   -- @script acquire
   -- @script acquire-all
-  -- @script leave-turns
   -- @script queue-acquire
   -- @script queue-release
   -- @script release

@@ -1,0 +1,94 @@
+import type {
+  AcquireReply,
+  AcquireRequest,
+  LockStore,
+  ReleaseRequest,
+  Subscription,
+} from '../stores/lock-store.js';
+import { LocalQueue, type LocalQueueContext } from './local-queue.js';
+import { Tenure, type TenureOrigin } from './tenure.js';
+import type { Busy, WaitRequest } from './waiting.js';
+
+/**
+ * One caller's request for several plain locks of one place: all of them, or none. A busy lock is an answer and is not
+ * waited for; see PlainGroup. The wait time is for a store that does not answer.
+ *
+ * A local queue sends the request, so a lost reply, a late one, an abort and a shutdown are handled as for one lock. To that
+ * queue the names are one lock; this class translates its requests and releases.
+ */
+export class GroupRequest {
+  private readonly queue: LocalQueue;
+  private nameInTheWay: string | undefined;
+  private fencingTokens: readonly number[] = [];
+
+  constructor(
+    readonly names: readonly string[],
+    private readonly store: LockStore,
+    /** What the releases of the members are sent with. */
+    terms: Pick<ReleaseRequest, 'queue'>,
+    context: LocalQueueContext,
+    onIdle: (request: GroupRequest) => void,
+  ) {
+    this.queue = new LocalQueue(
+      { name: names.join(','), queue: undefined, beside: undefined },
+      {
+        ...context,
+        store: this,
+        releaser: {
+          release: async ({ owner }, until, options) => {
+            const releases = names.map((name) =>
+              context.releaser.release({ ...terms, name, owner }, until, options),
+            );
+            return (await Promise.all(releases)).find((reply) => reply !== 'released') ?? 'released';
+          },
+        },
+        // Exists only until it is split into the tenures of the members.
+        open: (queue, terms, origin) =>
+          new Tenure(queue.name, terms, origin, (tenure) => {
+            queue.ended(tenure);
+          }),
+        look: () => Promise.resolve(),
+      },
+      () => {
+        onIdle(this);
+      },
+    );
+  }
+
+  get length(): number {
+    return this.queue.length;
+  }
+
+  /**
+   * @returns how each name was granted, in order; or a name that is busy
+   * @throws as LocalQueue.join
+   */
+  async send(request: WaitRequest): Promise<readonly TenureOrigin[] | Busy> {
+    const tenure = await this.queue.join(request);
+    if ('busy' in tenure) return { ...tenure, name: this.nameInTheWay };
+    const { owner, grantedAt, granted: leaseTime } = tenure;
+    tenure.end();
+    return this.fencingTokens.map((fencingToken) => ({ owner, grantedAt, leaseTime, fencingToken }));
+  }
+
+  sendAway(refused: (request: WaitRequest) => boolean): void {
+    this.queue.sendAway(refused);
+  }
+
+  async acquire({ owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
+    const { names } = this;
+    const reply = await this.store.acquireAll({ names, owner, leaseTime });
+    if (reply.granted) {
+      this.fencingTokens = reply.fencingTokens;
+      return { granted: true, fencingToken: Math.max(...reply.fencingTokens) };
+    }
+    this.nameInTheWay = reply.name;
+    this.queue.refuseAll({ busy: true, holder: reply.holder });
+    return reply;
+  }
+
+  /** A refusal ends the request, so no release is waited for. */
+  subscribe(): Promise<Subscription> {
+    return Promise.resolve({ active: false, close: () => undefined });
+  }
+}

@@ -1,0 +1,110 @@
+import { now } from '../core/deadline.js';
+import type { Scope } from '../core/scope.js';
+import type { Tenure } from '../core/tenure.js';
+import type { Busy, WaitRequest } from '../core/waiting.js';
+import type { AcquireOptions } from '../lock.options.js';
+import type { PlainLock } from './plain-lock.js';
+import type { OwnLease } from './scoped-lock.js';
+import type { WaitLimits } from './wait-limits.js';
+
+type Options = AcquireOptions & { waitTime: number };
+
+/**
+ * Takes the locks of a group in one step if they are free. A lock that is busy is waited for in its own queue, and the rest is
+ * asked for once it is held: by then others may be busy. If the attempt may hold locks while it waits, it takes them in
+ * their order: a lock is waited for while those before it are held. Else it gives back what it has got.
+ */
+export class GroupAttempt {
+  private readonly askedAt = now();
+  private readonly tenures = new Map<PlainLock, Tenure>();
+
+  constructor(
+    private readonly locks: readonly PlainLock[],
+    private readonly scope: Scope | undefined,
+    private readonly options: Options,
+    private readonly limits: WaitLimits,
+  ) {}
+
+  async run(): Promise<readonly OwnLease[] | Busy> {
+    try {
+      const busy = await this.takeAll();
+      if (busy === undefined) return this.locks.flatMap((lock) => this.begin(lock));
+      await this.giveBack();
+      return busy;
+    } catch (error) {
+      await this.giveBack();
+      throw error;
+    }
+  }
+
+  /** @returns which lock is in the way, undefined when all are held */
+  private async takeAll(): Promise<Busy | undefined> {
+    const { limits } = this;
+    for (let left = this.locks; left.length > 0;) {
+      // Where callers of this process wait already, asking would be a command for nothing.
+      let busy = limits.forLock > 0 ? awaited(left) : undefined;
+      busy ??= await this.takeAtOnce(left);
+      if (busy === undefined) return undefined;
+      let at = indexOf(busy, left);
+      while (limits.holds && at > 0) {
+        const before: Busy | undefined = await this.takeAtOnce(left.slice(0, at));
+        if (before === undefined) break;
+        busy = before;
+        at = indexOf(busy, left);
+      }
+      const lock = left[at];
+      if (lock === undefined || limits.forLock === 0) return busy;
+      const refusal = await this.waitFor(lock);
+      if (refusal !== undefined) return refusal;
+      left = limits.holds ? left.slice(at + 1) : left.filter((other) => other !== lock);
+    }
+    return undefined;
+  }
+
+  private async takeAtOnce(locks: readonly PlainLock[]): Promise<Busy | undefined> {
+    const [first] = locks;
+    if (first === undefined) return undefined;
+    const names = locks.map(({ name }) => name);
+    const request = this.request(first, this.limits.forStore);
+    const tenures = await first.client.obtainAll(names, request);
+    if ('busy' in tenures) return tenures;
+    this.limits.granted();
+    tenures.forEach((tenure, index) => {
+      const lock = locks[index];
+      if (lock !== undefined) this.tenures.set(lock, tenure);
+    });
+    return undefined;
+  }
+
+  private async waitFor(lock: PlainLock): Promise<Busy | undefined> {
+    const tenure = await lock.client.obtain(lock.name, this.request(lock, this.limits.forLock));
+    if ('busy' in tenure) return { ...tenure, name: lock.name };
+    this.limits.granted();
+    this.tenures.set(lock, tenure);
+    return undefined;
+  }
+
+  private request(lock: PlainLock, waitTime: number): WaitRequest {
+    return lock.request({ ...this.options, waitTime }, this.scope);
+  }
+
+  private begin(lock: PlainLock): OwnLease[] {
+    const tenure = this.tenures.get(lock);
+    return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.askedAt)];
+  }
+
+  private async giveBack(): Promise<void> {
+    await Promise.all([...this.tenures].map(([{ client }, tenure]) => client.release(tenure)));
+  }
+}
+
+const indexOf = ({ name }: Busy, locks: readonly PlainLock[]): number =>
+  Math.max(
+    0,
+    locks.findIndex((lock) => lock.name === name),
+  );
+
+const awaited = (locks: readonly PlainLock[]): Busy | undefined => {
+  const lock = locks.find(({ name, client }) => client.isAwaited(name));
+  return lock && { busy: true, holder: undefined, name: lock.name };
+};

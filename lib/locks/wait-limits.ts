@@ -1,0 +1,43 @@
+import { now } from '../core/deadline.js';
+
+/** For how long one attempt at several locks waits. */
+export class WaitLimits {
+  private readonly began = now();
+  private grantedAt: number | undefined;
+
+  /**
+   * @param until when the caller's wait time is over, on the monotonic clock
+   * @param hold for how long the rest is waited for while some locks are held, ms; 0 not at all
+   */
+  constructor(
+    private readonly until: number,
+    private readonly hold: number,
+  ) {}
+
+  /** Whether locks are held while others are waited for. */
+  get holds(): boolean {
+    return this.hold > 0;
+  }
+
+  /** For how long the first lock was waited for, ms. */
+  get waited(): number {
+    return (this.grantedAt ?? now()) - this.began;
+  }
+
+  /** ms for which a lock that is busy may be waited for now. */
+  get forLock(): number {
+    return msUntil(Math.min(this.until, (this.grantedAt ?? Infinity) + this.hold));
+  }
+
+  /** ms for which an answer of the store may be waited for now. */
+  get forStore(): number {
+    return msUntil(this.until);
+  }
+
+  /** Something is held from now on. */
+  granted(): void {
+    this.grantedAt ??= now();
+  }
+}
+
+const msUntil = (moment: number): number => Math.max(0, Math.ceil(moment - now()));

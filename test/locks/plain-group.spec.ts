@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
+import { WaitLimits } from '../../lib/locks/wait-limits.js';
+import { PlainGroup } from '../../lib/locks/plain-group.js';
+import type { PlainLock } from '../../lib/locks/plain-lock.js';
+
+let locks: LockService;
+let others: LockService;
+let group: PlainGroup;
+
+beforeEach(() => {
+  const store = new MemoryLockStore();
+  [locks, others] = [new LockService({ store }), new LockService({ store })];
+  group = new PlainGroup(['a', 'b', 'c', 'd'].map((name) => locks.getLock(name) as unknown as PlainLock));
+});
+
+afterEach(async () => {
+  await locks.onApplicationShutdown();
+  await others.onApplicationShutdown();
+});
+
+/** @param hold ms */
+const enter = (hold: number) =>
+  group.enter(undefined, { waitTime: 5_000 }, new WaitLimits(performance.now() + 5_000, hold));
+const held = () => locks.leases().map(({ name }: Lease) => name);
+const owned = async () => {
+  const states = await Promise.all(['a', 'b', 'c', 'd'].map((name) => others.inspect(name)));
+  const mine = new Set(states.map((state) => state?.holders[0]?.owner).filter(Boolean));
+  return { names: states.map((state) => state !== null), owners: mine.size };
+};
+
+describe('a group of plain locks that may hold some while it waits', () => {
+  it('holds those before the one that is busy, and none behind it', async () => {
+    const [b, d] = [await others.acquire('b'), await others.acquire('d')];
+    const entering = enter(5_000);
+    await sleep(50);
+    expect((await owned()).names).toEqual([true, true, false, true]);
+    expect(await others.tryAcquire('a')).toBeNull();
+    await (await others.acquire('c', { waitTime: 0 })).release();
+    await b.release();
+    await sleep(50);
+    expect(await others.tryAcquire('c')).toBeNull();
+    expect((await locks.inspect('d'))?.waiters.local).toBe(1);
+    await d.release();
+    const leases = await entering;
+    if ('busy' in leases) throw new Error('busy');
+    expect(leases.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect((await owned()).owners).toBe(0);
+  });
+
+  it('gives everything back when it has held some for too long', async () => {
+    const d = await others.acquire('d');
+    const began = performance.now();
+    const answer = await enter(200);
+    expect(answer).toMatchObject({ busy: true, name: 'd', holder: d.owner });
+    expect(performance.now() - began).toBeGreaterThan(150);
+    expect(performance.now() - began).toBeLessThan(4_000);
+    expect((await owned()).names).toEqual([false, false, false, true]);
+    expect(held()).toEqual([]);
+  });
+
+  it('takes those before it one after the other, where they have become busy meanwhile', async () => {
+    const { store } = (locks.getLock('a') as unknown as PlainLock).client;
+    const acquireAll = store.acquireAll.bind(store);
+    const c = await others.acquire('c');
+    let a: Lease | undefined;
+    store.acquireAll = async (request) => {
+      const reply = await acquireAll(request);
+      a ??= await others.acquire('a');
+      return reply;
+    };
+    const entering = enter(5_000);
+    await sleep(50);
+    expect((await locks.inspect('a'))?.waiters.local).toBe(1);
+    await (await others.acquire('b', { waitTime: 0 })).release();
+    await a?.release();
+    await sleep(50);
+    expect(await others.tryAcquire('b')).toBeNull();
+    await c.release();
+    const leases = await entering;
+    if ('busy' in leases) throw new Error('busy');
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+});
+
+it('a group that may hold none waits for one at a time', async () => {
+  const [b, d] = [await others.acquire('b'), await others.acquire('d')];
+  const entering = enter(0);
+  await sleep(50);
+  expect((await owned()).names).toEqual([false, true, false, true]);
+  await b.release();
+  expect(await entering).toMatchObject({ busy: true, name: 'd' });
+  expect((await owned()).names).toEqual([false, false, false, true]);
+  await d.release();
+});
