@@ -44,8 +44,8 @@ export interface LockModuleOptions {
   /** How long `acquire()` waits for a busy lock. Infinity is allowed. @default 10_000 */
   waitTime?: number;
   /**
-   * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` beyond it is refused with
-   * LockConfigError. A fixed lease has an end of its own. @default Infinity
+   * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` of such a lease beyond it is refused
+   * with LockConfigError. A fixed lease has an end of its own, which `extend()` may put off further. @default Infinity
    */
   maxHoldTime?: number;
   /**

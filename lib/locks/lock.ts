@@ -91,7 +91,7 @@ export interface Lease extends AsyncDisposable {
   /**
    * Makes the lease last at least so long from now, in the store; {@link remainingTime} allows for the drift of the two
    * clocks. Never shortens it.
-   * @throws LockConfigError when that is longer than `maxHoldTime` leaves; nothing is sent then
+   * @throws LockConfigError when that is longer than `maxHoldTime` leaves a lease that is renewed; nothing is sent then
    * @throws LockLostError when it is gone
    * @throws LockUnavailableError when the store did not answer; the lease is as it was
    */

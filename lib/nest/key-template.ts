@@ -1,5 +1,5 @@
 import { assertName } from '../core/validation.js';
-import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+import { describe, isLockKeyError, LockConfigError, LockKeyError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
 
 /** What a template's paths start from, by name. */
@@ -37,7 +37,7 @@ const QUOTED = /\["((?:[^"\\]|\\.)*)"\]/y;
  */
 export function compileTemplate(template: string, roots: readonly string[]): KeyTemplate {
   const parts = parse(template, roots);
-  const source = `The key template "${template}"`;
+  const source = sourceOf(template);
   return (values) => {
     let keys = [''];
     const given: string[] = [];
@@ -54,6 +54,8 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
     return keys;
   };
 }
+
+const sourceOf = (template: string): string => `The key template "${template}"`;
 
 /** What a missing value looks like in a text, as a word of its own; not where another word is joined to it, as in `null-island`. */
 const MISSING = /(?<![\p{L}\p{N}])(?:undefined|null|NaN)(?![\p{L}\p{N}]|[-_]\p{L})|\[object [^\]]{0,64}\]/u;
@@ -158,13 +160,15 @@ const malformed = (template: string, at: number, rule: string) =>
 
 /** Follows a path to its values as texts. */
 function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: string): string[] {
+  const source = sourceOf(template);
   let values: unknown[] = [roots[root]];
   try {
     for (const step of steps) {
       values = values.flatMap((value) => (step === EVERY ? elements(value) : [own(value, step)]));
-      if (values.length > MAX_KEYS) break;
+      assertNumberOfKeys(values.length, source);
     }
   } catch (cause) {
+    if (isLockKeyError(cause)) throw cause;
     // A getter of the caller's own.
     throw new LockKeyError(`$<${text}> in the key template "${template}" cannot be read`, undefined, cause);
   }

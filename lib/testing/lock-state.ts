@@ -1,18 +1,30 @@
 import { runOutsideScopes } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
+import { LeaseGroup } from '../locks/lease-group.js';
 import type { Lease, Lock } from '../locks/lock.js';
+import type { OwnLease } from '../locks/scoped-lock.js';
+import { Semaphore } from '../locks/semaphore.js';
 
 /**
- * Another owner takes the lock, and keeps it until the lease is released: to see what your code does when it is busy.
+ * Another owner takes the lock, of a semaphore all permits, and keeps it until the lease is released: to see what your code does when it is busy.
  * No scope gets it, so the code that calls this finds it busy too, also inside of `runInScope`. With
  * `await using busy = await makeLockBusy(lock)` it is free again also after a failed assertion.
  * @throws LockConfigError when it is not free, or when the current scope holds it
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
-  const lease = lock.isHeld() ? null : await runOutsideScopes(() => lock.tryAcquire());
-  if (lease === null) throw new LockConfigError('makeLockBusy', `"${inQuotes(lock.name)}" is held already`);
-  return lease;
+  const leases: OwnLease[] = [];
+  const needed = lock instanceof Semaphore ? lock.permits : 1;
+  while (leases.length < needed) {
+    const lease = lock.isHeld() ? null : await runOutsideScopes(() => lock.tryAcquire());
+    if (lease === null) {
+      await Promise.all(leases.map((taken) => taken.release()));
+      throw new LockConfigError('makeLockBusy', `"${inQuotes(lock.name)}" is held already`);
+    }
+    leases.push(lease as OwnLease);
+  }
+  const [only] = leases;
+  return only !== undefined && leases.length === 1 ? only : new LeaseGroup(lock.name, leases);
 }
 
 /**

@@ -92,6 +92,7 @@ describe('a key template', () => {
     expect(() => keysOf('$<args[0][*]>', [[]])).toThrow(/empty list/);
     const many = Array.from({ length: 1_001 }, (_, n) => n);
     expect(() => keysOf('$<args[0][*]>', [many])).toThrow(/more than 1000/);
+    expect(() => keysOf('$<args[0][*].id>', [many.map((id) => ({ id }))])).toThrow(/more than 1000/);
     const some = many.slice(0, 100);
     expect(() => keysOf('$<args[0][*]>$<args[0][*]>$<args[0][*]>', [some])).toThrow(/more than 1000/);
   });

@@ -76,6 +76,7 @@ describe('makeLockBusy', () => {
     ['fair', (locks) => locks.getFairLock('a')],
     ['write', (locks) => locks.getReadWriteLock('a').write],
     ['semaphore', (locks) => locks.getSemaphore('a', 1)],
+    ['semaphore of three', (locks) => locks.getSemaphore('a', 3)],
     ['multi', (locks) => locks.getMultiLock([locks.getLock('a'), locks.getLock('b')])],
   ];
 
@@ -105,6 +106,17 @@ describe('makeLockBusy', () => {
     });
     await makeLockBusy(lock);
     await expect(makeLockBusy(lock)).rejects.toBeInstanceOf(LockConfigError);
+  });
+
+  it('refuses a semaphore of which a permit is taken, and takes none', async () => {
+    const locks = (await boot()).get(LockService);
+    const semaphore = locks.getSemaphore('a', 3);
+    const taken = await semaphore.acquire();
+    await expect(makeLockBusy(semaphore)).rejects.toBeInstanceOf(LockConfigError);
+    expect((await locks.inspect('a'))?.holders).toHaveLength(1);
+    await taken.release();
+    await (await makeLockBusy(semaphore)).release();
+    expect(await locks.inspect('a')).toBeNull();
   });
 });
 

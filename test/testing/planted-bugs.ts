@@ -230,6 +230,12 @@ plant('LockStore.close', 'takes the locks along', 'ends alone', (store) => {
 plant('AcquireRequest.name', 'has one lock for all', 'keeps names apart', (store) => ({
   acquire: (request) => store.acquire({ ...request, name: 'one' }),
 }));
+plant('AcquireRequest.name', 'is folded', 'keeps names apart', (store) => ({
+  acquire: (request) => store.acquire({ ...request, name: request.name.toLowerCase() }),
+}));
+plant('AcquireRequest.name', 'is trimmed', 'keeps names apart', (store) => ({
+  acquire: (request) => store.acquire({ ...request, name: request.name.trim() }),
+}));
 plant('AcquireRequest.owner', 'has one owner for all', 'tells everybody else who holds it', (store) => ({
   acquire: (request) => store.acquire({ ...request, owner: 'one:1' }),
 }));
@@ -265,6 +271,9 @@ plant('AcquireAllRequest.owner', 'has one owner for all', 'never lets two in', (
 }));
 plant('AcquireAllRequest.leaseTime', 'never ends', 'grants all of them for the lease', (store) => ({
   acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 600_000 }),
+}));
+plant('AcquireAllRequest.leaseTime', 'is doubled', 'grants all of them for the lease', (store) => ({
+  acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 2 * request.leaseTime }),
 }));
 plant('AcquireAllRequest.leaseTime', 'ends too early', 'grants all of them for the lease', (store) => ({
   acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 1 }),

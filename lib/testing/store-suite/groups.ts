@@ -46,6 +46,10 @@ export function describeGroups(stage: Stage): void {
     const before = performance.now();
     assert.ok((await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: 150 })).granted);
     for (const name of names) {
+      const [hold] = (await stage.other.inspect(name))?.holders ?? [];
+      assert.ok((hold?.remainingTime ?? 0) <= 150, `held for ${String(hold?.remainingTime)} ms more`);
+    }
+    for (const name of names) {
       await until(async () => (await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
       assert.ok(performance.now() - before >= 149, 'granted before the lease was over');
     }

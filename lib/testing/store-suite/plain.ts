@@ -48,8 +48,13 @@ export function describePlain(stage: Stage): void {
     });
 
     it('keeps names apart, whatever characters they have', async () => {
-      for (const name of [
+      const names = [
         'a b',
+        'A b',
+        'a b ',
+        ' a b',
+        '\u00e9',
+        'e\u0301',
         'ключ',
         '{tag}:x',
         'a{b',
@@ -59,11 +64,13 @@ export function describePlain(stage: Stage): void {
         'a\nb',
         '"',
         'x'.repeat(1_024),
-      ]) {
-        tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
-        assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
-        assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
+      ];
+      const owned = names.map((name, n) => ({ name, owner: `a:${String(n)}` }));
+      for (const each of owned) tokenOf(await stage.store.acquire({ ...each, leaseTime: LEASE }));
+      for (const { name, owner } of owned) {
+        assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, owner);
       }
+      for (const each of owned) assert.equal(await stage.store.release(each), 'released');
     });
   });
 
