@@ -4,14 +4,21 @@ import { HealthModule } from './health/health.module.js';
 import { ReportsModule } from './reports/reports.module.js';
 import { TicketsModule } from './tickets/tickets.module.js';
 
+/** How the shop is opened. */
+export interface ShopOptions {
+  /** Where several instances share locks and seats. Without it both live in the memory of this process. */
+  redisUrl?: string | undefined;
+  /** How long a buyer waits in line before the answer is 409, ms. */
+  waitTime?: number;
+}
+
 @Module({})
 export class AppModule {
-  /** @param redisUrl where several instances share locks and seats; without it both live in this process's memory */
-  static forRoot(redisUrl?: string): DynamicModule {
+  static forRoot({ redisUrl, waitTime = 5_000 }: ShopOptions = {}): DynamicModule {
     return {
       module: AppModule,
       imports: [
-        LockModule.forRoot(redisUrl ? { connection: redisUrl } : { store: 'memory' }),
+        LockModule.forRoot({ waitTime, ...(redisUrl ? { connection: redisUrl } : { store: 'memory' }) }),
         TicketsModule.forRoot(redisUrl),
         ReportsModule,
         HealthModule,

@@ -3,7 +3,7 @@ import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockService } from 'nestjs-distributed-lock';
 import { makeLockBusy } from 'nestjs-distributed-lock/testing';
-import { AppModule } from '../src/app.module.js';
+import { AppModule, type ShopOptions } from '../src/app.module.js';
 import { rush } from '../src/demo/rush.js';
 import { Sale } from '../src/tickets/sale.js';
 
@@ -15,10 +15,11 @@ describe('the ticket shop', () => {
   });
 
   /** @returns its URL */
-  async function open({ redisUrl, ...sale }: Partial<Sale> & { redisUrl?: string } = {}): Promise<string> {
-    const module = await Test.createTestingModule({ imports: [AppModule.forRoot(redisUrl)] })
+  async function open(options: ShopOptions & { seats?: number } = {}): Promise<string> {
+    const sale = Object.assign(new Sale(), { seats: options.seats ?? seats, paymentTime: 20 });
+    const module = await Test.createTestingModule({ imports: [AppModule.forRoot(options)] })
       .overrideProvider(Sale)
-      .useValue(Object.assign(new Sale(), { seats, paymentTime: 20 }, sale))
+      .useValue(sale)
       .compile();
     app = module.createNestApplication();
     // 409 and 503 are what some of these tests are about.

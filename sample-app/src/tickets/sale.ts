@@ -4,6 +4,4 @@ export class Sale {
   readonly seats: number = 100;
   /** How long a payment takes: the gap in which another buyer can read the same number of sold seats. */
   readonly paymentTime: number = 5;
-  /** How long a buyer stands in line before the answer is 409. */
-  readonly waitTime: number = 5_000;
 }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { GoneException, Injectable } from '@nestjs/common';
-import { LockService } from 'nestjs-distributed-lock';
+import { DistributedLock } from 'nestjs-distributed-lock';
 import { Sale } from './sale.js';
 import { SeatStore } from './seat-store.js';
 
@@ -12,15 +12,14 @@ export interface Ticket {
 @Injectable()
 export class TicketsService {
   constructor(
-    private readonly locks: LockService,
     private readonly store: SeatStore,
     private readonly sale: Sale,
   ) {}
 
   /** One buyer at a time per show, however many instances of the shop are open. */
+  @DistributedLock('show:$<this.sale.show>')
   async buy(): Promise<Ticket> {
-    const { show, waitTime } = this.sale;
-    return await this.locks.using(`show:${show}`, { waitTime }, () => this.sell());
+    return await this.sell();
   }
 
   async buyUnlocked(): Promise<Ticket> {
