@@ -1,17 +1,20 @@
 import { Readable } from 'node:stream';
+import { isPromise } from 'node:util/types';
 import { LockConfigError } from '../lock.errors.js';
 
 /**
  * What a call may give that is read only after the call has ended, when the lock is free again: its rows, files or
  * events would be made by two processes at once.
  */
-type LateResult = 'an iterator' | 'an async iterator' | 'a stream' | 'a StreamableFile' | 'a Response';
+type LateResult =
+  'an iterator' | 'an async iterator' | 'a stream' | 'a StreamableFile' | 'a Response' | 'a Promise';
 
 /**
  * Collections are not late, iterable though they are: what they hold is there already. Neither is what stands inside
  * of an object, where a caller may put it that means it.
  */
 export function lateResult(value: unknown): LateResult | undefined {
+  if (isThenable(value)) return 'a Promise';
   if (typeof value !== 'object' || value === null) return undefined;
   if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
   // What it has in memory already cannot be told from what it still gets.
@@ -23,8 +26,13 @@ export function lateResult(value: unknown): LateResult | undefined {
   return undefined;
 }
 
-/** Whether Nest sends this after the handler's call has ended. */
-export const isSentLater = (value: unknown): boolean => lateResult(value) !== undefined;
+/** Whether Nest sends this after the handler's call has ended. For a Promise it waits, and sends what that gives. */
+export const isSentLater = (value: unknown): boolean => lateResult(value) !== undefined && !isThenable(value);
+
+/** When the work is over that a Promise stands for. One that is no Promise of JavaScript may begin only when it is asked. */
+export async function settled(value: unknown): Promise<void> {
+  if (isPromise(value)) await Promise.allSettled([value]);
+}
 
 /**
  * Refuses a result that would be read without the lock, as an Observable is refused that nothing has announced.
@@ -33,12 +41,17 @@ export const isSentLater = (value: unknown): boolean => lateResult(value) !== un
 export function assertNotLate(value: unknown, title: string, cure: string): void {
   const late = lateResult(value);
   if (late === undefined) return;
-  discard(value as object);
+  if (late === 'a Promise') void settled(value);
+  else discard(value as object);
   throw new LockConfigError(
     title,
-    `has given ${late}, which is read when the call has ended and its lock is gone. ${cure}`,
+    `has given ${late}, which is read when the call has ended and its lock is gone. ` +
+      (late === 'a Promise' ? PROMISE_CURE : cure),
   );
 }
+
+const PROMISE_CURE =
+  'Use mergeMap or concatMap in place of map, so that the Observable gives what the Promise does';
 
 export const METHOD_CURE =
   'Read it to its end in the method, or return an Observable. Where it is the answer of an HTTP handler, ' +
@@ -48,6 +61,12 @@ export const HANDLER_CURE = 'Read it to its end in the handler, or return an Obs
 
 /** What streams, Node's and the web's, and iterators have. */
 type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: unknown[]) => unknown>>;
+
+/** What `await` waits for. */
+const isThenable = (value: unknown): boolean =>
+  (typeof value === 'function' || (typeof value === 'object' && value !== null)) &&
+  'then' in value &&
+  typeof value.then === 'function';
 
 const isStream = (value: object): boolean => ('pipe' in value && 'read' in value) || 'getReader' in value;
 

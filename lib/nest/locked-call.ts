@@ -11,7 +11,7 @@ import {
 import { isDraining, type LockService } from '../lock.service.js';
 import type { Lease, Lock } from '../locks/lock.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
-import { assertNotLate, HANDLER_CURE, METHOD_CURE } from './late-result.js';
+import { assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from './late-result.js';
 import { locksPassThrough } from './pass-through.js';
 
 /** One call that is to run under a lock. */
@@ -83,11 +83,20 @@ export function lockObservable(
         // A stream may go on for long: with onLost 'throw' it ends at the loss, not after it.
         const lost = call.options.onLost === 'throw' ? lease.signal : undefined;
         let sent: Promise<void> | undefined;
+        let inspected: unknown;
         const inspect = (value: unknown) => {
-          sent = answer?.sending(value, lost) ?? sent;
-          if (sent === undefined) assertNotLate(value, call.title, answer ? HANDLER_CURE : METHOD_CURE);
+          inspected = value;
+          const sending = answer?.sending(value, lost);
+          if (sending === undefined) assertNotLate(value, call.title, answer ? HANDLER_CURE : METHOD_CURE);
+          else sent = sending;
         };
-        await forward(tap(inspect)(source), subscriber, deliver, lost);
+        try {
+          await forward(tap(inspect)(source), subscriber, deliver, lost);
+        } catch (error) {
+          // The work of a Promise that was refused has begun already, and needs the lock to its end.
+          await settled(inspected);
+          throw error;
+        }
         streamed = true;
         if (sent === undefined) return;
         // What is sent is the value of a stream that has completed.

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import type { Server } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type CallHandler,
   Controller,
@@ -15,7 +15,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { lastValueFrom, Observable, of } from 'rxjs';
+import { lastValueFrom, map, Observable, of } from 'rxjs';
 import {
   assertLocked,
   DistributedLock,
@@ -174,6 +174,88 @@ describe('a method that gives what is read when its lock is gone', () => {
     ['a function', asyncRows],
   ])('%s, is given as it is: it is there already', async (_, value) => {
     expect(await (await serving(() => value)).give()).toBe(value);
+  });
+});
+
+describe('an Observable that gives Promises, which Nest would wait for without the lock', () => {
+  let finish: (() => void) | undefined;
+  const work = () =>
+    new Promise<void>((_, reject) => {
+      finish = () => {
+        reject(new Error('of the work'));
+      };
+    });
+
+  const start = async (run: (service: LockService) => Observable<unknown> | Promise<Observable<unknown>>) => {
+    app = await Test.createTestingModule({ imports: [LockModule.forRoot({ store })] }).compile();
+    const [values, errors]: [unknown[], unknown[]] = [[], []];
+    (await run(app.get(LockService))).subscribe({
+      next: (value) => values.push(value),
+      error: (error: unknown) => errors.push(error),
+    });
+    return { values, errors };
+  };
+  class Handlers {
+    readonly name = 'handlers';
+  }
+  const context = {
+    getType: () => 'http',
+    getArgs: () => [],
+    getClass: () => Handlers,
+    getHandler: () => work,
+    switchToHttp: () => ({ getRequest: () => ({}), getResponse: () => ({}) }),
+  } as unknown as ExecutionContext;
+
+  it.each<[string, (service: LockService) => Observable<unknown> | Promise<Observable<unknown>>]>([
+    [
+      'LockInterceptor',
+      (service) =>
+        new (LockInterceptor('rows'))(service).intercept(context, { handle: () => of(0).pipe(map(work)) }),
+    ],
+    [
+      '@DistributedLock',
+      (service) => {
+        class Rows {
+          @DistributedLock('rows', { returns: 'observable' })
+          stream(): Observable<unknown> {
+            return of(0).pipe(map(work));
+          }
+        }
+        const rows = new Rows();
+        for (const property of Object.getOwnPropertySymbols(Rows.prototype))
+          Reflect.set(rows, property, service);
+        return rows.stream();
+      },
+    ],
+  ])('%s refuses it, and lets the work that has begun end under the lock', async (_, run) => {
+    finish = undefined;
+    const unhandled = jest.fn();
+    process.on('unhandledRejection', unhandled);
+    const { values, errors } = await start(run);
+    await until(() => finish !== undefined);
+    await sleep(5);
+    expect(await isLocked()).toBe(true);
+    finish!();
+    await until(() => errors.length > 0);
+    expect(errors).toEqual([
+      expect.objectContaining({
+        code: 'LOCK_CONFIG',
+        message: expect.stringMatching(/has given a Promise.*its lock is gone.*mergeMap/s),
+      }),
+    ]);
+    expect(values).toEqual([]);
+    expect(await isLocked()).toBe(false);
+    await sleep(5);
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  it('does not begin the work of one that begins when it is asked', async () => {
+    const then = jest.fn();
+    const streamed = lastValueFrom((await serving(() => ({ then }))).stream());
+    await expect(streamed).rejects.toThrow(/a Promise.*its lock is gone/s);
+    expect(then).not.toHaveBeenCalled();
+    expect(await isLocked()).toBe(false);
   });
 });
 
