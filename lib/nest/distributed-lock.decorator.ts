@@ -4,80 +4,57 @@ import { LockConfigError } from '../lock.errors.js';
 import { copyMetadata } from './copy-metadata.js';
 import { assertDistributedLockOptions, type DistributedLockOptions } from './distributed-lock.options.js';
 import { compileKey, type LockKey } from './lock-key.js';
+import type { FittingMethod, Refusal, RefusedDescriptor } from './lockable-method.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
 import { injectService, serviceOf } from './service-property.js';
 import { assertSupported } from './supported-kind.js';
 
-/** Declared as a method, whose parameters TypeScript compares both ways: a key function may ask for part of an argument. */
-interface Fitting<Args extends readonly unknown[], Result> {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- parameters that the key does not look at
-  method(...args: [...Args, ...any[]]): Result;
-}
-
-/** What no decorator may return: where one would, TypeScript's error has the reason. */
-interface Refused<Reason extends string> {
-  readonly refused: Reason;
-}
-
-type Plain<Result> =
-  Result extends Promise<infer Value>
-    ? Promise<Value> extends Result
-      ? undefined
-      : Refused<'the caller of a locked method gets a plain Promise: declare Promise, and no subclass'>
-    : Result extends Observable<infer Value>
-      ? Observable<Value> extends Result
-        ? undefined
-        : Refused<'the caller of a locked method gets a plain Observable: declare Observable, and no subclass'>
-      : undefined;
-
-/** Of what fits a Promise of an Observable: `any`, `never` and a method's own type parameter do, and need not be one. */
-type Unannounced<Value> = 0 extends 1 & Value
-  ? undefined
-  : [Value] extends [never]
-    ? undefined
-    : Value extends Observable<unknown>
-      ? Refused<"a Promise of an Observable needs returns: 'observable'">
-      : undefined;
-
 /** With `returns: 'observable'`: fits methods that return an Observable, or a Promise of one. */
-export type ObservableLockDecorator<Args extends readonly unknown[]> = <
-  Method extends Fitting<Args, Promise<Observable<unknown>> | Observable<unknown>>['method'],
->(
-  target: object,
-  property: string | symbol,
-  descriptor: TypedPropertyDescriptor<Method>,
-) => Plain<ReturnType<Method>>;
+export interface ObservableLockDecorator<Args extends readonly unknown[]> {
+  /** What cannot be locked: the type that is returned says why. */
+  <Method extends FittingMethod<Args, Promise<Observable<unknown>> | Observable<unknown>>>(
+    target: object,
+    property: string | symbol,
+    descriptor: RefusedDescriptor<Method, Refusal<Method, Args, true>>,
+  ): Refusal<Method, Args, true>;
+  /** An Observable, or a Promise of one. */
+  <Method extends FittingMethod<Args, Promise<Observable<unknown>> | Observable<unknown>>>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): void;
+}
 
 /** With `returns: 'promise'`: fits methods that return a Promise. */
 export interface PromiseLockDecorator<Args extends readonly unknown[]> {
-  /** A Promise of an Observable has to be announced as that. */
-  <Method extends Fitting<Args, Promise<Observable<unknown>>>['method']>(
+  /** What cannot be locked: the type that is returned says why. */
+  <Method extends FittingMethod<Args, Promise<unknown>>>(
     target: object,
     property: string | symbol,
-    descriptor: TypedPropertyDescriptor<Method>,
-  ): Unannounced<Awaited<ReturnType<Method>>>;
+    descriptor: RefusedDescriptor<Method, Refusal<Method, Args, false>>,
+  ): Refusal<Method, Args, false>;
   /** A Promise. */
-  <Method extends Fitting<Args, Promise<unknown>>['method']>(
+  <Method extends FittingMethod<Args, Promise<unknown>>>(
     target: object,
     property: string | symbol,
     descriptor: TypedPropertyDescriptor<Method>,
-  ): Plain<ReturnType<Method>>;
+  ): void;
 }
 
-/** Fits methods that begin with the key function's parameters and return a Promise or an Observable. */
+/** Fits methods that have the key function's parameters, or begin with them, and return a Promise or an Observable. */
 export interface DistributedLockDecorator<Args extends readonly unknown[]> {
-  /** A Promise of an Observable has to be announced. */
-  <Method extends Fitting<Args, Promise<Observable<unknown>>>['method']>(
+  /** What cannot be locked: the type that is returned says why. */
+  <Method extends FittingMethod<Args, Promise<unknown> | Observable<unknown>>>(
     target: object,
     property: string | symbol,
-    descriptor: TypedPropertyDescriptor<Method>,
-  ): Unannounced<Awaited<ReturnType<Method>>>;
+    descriptor: RefusedDescriptor<Method, Refusal<Method, Args, false>>,
+  ): Refusal<Method, Args, false>;
   /** A Promise, or an Observable. */
-  <Method extends Fitting<Args, Promise<unknown> | Observable<unknown>>['method']>(
+  <Method extends FittingMethod<Args, Promise<unknown> | Observable<unknown>>>(
     target: object,
     property: string | symbol,
     descriptor: TypedPropertyDescriptor<Method>,
-  ): Plain<ReturnType<Method>>;
+  ): void;
 }
 
 /**
@@ -92,7 +69,7 @@ export interface DistributedLockDecorator<Args extends readonly unknown[]> {
  * A value that is missing, empty, no finite number, or an object throws LockKeyError, and the method does not run.
  *
  * The caller gets a plain Promise or Observable, so the type refuses subclasses of them. One that adds nothing to Promise
- * (`class Task<T> extends Promise<T> {}`) is the same type to TypeScript and passes, as does a union with a plain one.
+ * (`class Task<T> extends Promise<T> {}`) is the same type to TypeScript and passes.
  * @throws LockConfigError where it is applied, when the key or an option is wrong
  */
 export function DistributedLock<Args extends readonly unknown[] = []>(

@@ -46,6 +46,31 @@ class Accepted {
     return Promise.resolve(amount + id.length);
   }
 
+  @DistributedLock((id: string) => `order:${id}`)
+  async optionalArgument(id?: string): Promise<void> {
+    await Promise.resolve(id);
+  }
+
+  @DistributedLock((first: string, second: string) => `${first}:${second}`)
+  async restOfArguments(...ids: string[]): Promise<void> {
+    await Promise.resolve(ids);
+  }
+
+  @DistributedLock((first: string, second: string) => `${first}:${second}`)
+  async firstAndRest(first: string, ...others: string[]): Promise<void> {
+    await Promise.resolve([first, ...others]);
+  }
+
+  @DistributedLock((id?: string) => `order:${id ?? 'all'}`)
+  async optionalInTheKey(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  @DistributedLock((...ids: string[]) => ids)
+  async restInTheKey(): Promise<void> {
+    await Promise.resolve();
+  }
+
   @DistributedLock((order: { id: string }) => `order:${order.id}`)
   async byPartOfAnArgument(order: { id: string; amount: number }): Promise<number> {
     return Promise.resolve(order.amount);
@@ -78,6 +103,12 @@ class PromisesOfObservables {
   // @ts-expect-error nothing says that it is one
   @DistributedLock('a')
   async unannounced(): Promise<Observable<number>> {
+    return Promise.resolve(stream);
+  }
+
+  // @ts-expect-error nor that it may be one
+  @DistributedLock('a')
+  async perhaps(): Promise<Observable<number> | undefined> {
     return Promise.resolve(stream);
   }
 
@@ -130,6 +161,40 @@ class PromisesOfObservables {
   }
 }
 expectType<typeof PromisesOfObservables>(PromisesOfObservables);
+
+// Promises from an Observable: they would be waited for without the lock.
+declare const promises: Observable<Promise<number>>;
+class ObservablesOfPromises {
+  // @ts-expect-error each of them outlives the lock
+  @DistributedLock('a')
+  promises(): Observable<Promise<number>> {
+    return promises;
+  }
+
+  // @ts-expect-error announced or not
+  @DistributedLock('a', { returns: 'observable' })
+  announced(): Observable<Promise<number>> {
+    return promises;
+  }
+
+  // @ts-expect-error nor where they are promised themselves
+  @DistributedLock('a', { returns: 'observable' })
+  async promised(): Promise<Observable<Promise<number>>> {
+    return Promise.resolve(promises);
+  }
+
+  // @ts-expect-error nor where only some are
+  @DistributedLock('a')
+  some(): Observable<Promise<number> | number> {
+    return promises;
+  }
+
+  @DistributedLock('a')
+  anything(): Observable<any> {
+    return promises;
+  }
+}
+expectType<typeof ObservablesOfPromises>(ObservablesOfPromises);
 
 // A subclass: what the caller gets is plain.
 interface Cancellable<T> extends Promise<T> {
@@ -189,6 +254,57 @@ abstract class Generic<T> {
 }
 expectType<typeof Generic>(Generic);
 
+// What depends on type parameters is left to the check at run time.
+class Deferred<T extends { id: string }, F extends (...args: any[]) => Promise<any>> {
+  @DistributedLock('a')
+  async element<K extends keyof T>(key: K): Promise<T[K]> {
+    return Promise.reject(new Error(String(key)));
+  }
+
+  @DistributedLock('a')
+  async elements<K extends keyof T>(key: K): Promise<T[K][]> {
+    return Promise.reject(new Error(String(key)));
+  }
+
+  @DistributedLock('a', { returns: 'promise' })
+  async announced<K extends keyof T>(key: K): Promise<T[K]> {
+    return Promise.reject(new Error(String(key)));
+  }
+
+  @DistributedLock('a')
+  async result(run: F): Promise<Awaited<ReturnType<F>>> {
+    return await run();
+  }
+
+  @DistributedLock('a')
+  stream<K extends keyof T>(key: K): Observable<T[K]> {
+    throw new Error(String(key));
+  }
+
+  @DistributedLock('a', { returns: 'observable' })
+  async promised<K extends keyof T>(key: K): Promise<Observable<T[K]>> {
+    return Promise.reject(new Error(String(key)));
+  }
+
+  @DistributedLock((key: string) => key)
+  async byFunction<K extends keyof T & string>(key: K): Promise<T[K]> {
+    return Promise.reject(new Error(key));
+  }
+
+  // @ts-expect-error whatever it is of
+  @DistributedLock('a')
+  async unannounced<K extends keyof T>(key: K): Promise<Observable<T[K]>> {
+    return Promise.reject(new Error(String(key)));
+  }
+
+  // @ts-expect-error whatever they are of
+  @DistributedLock('a')
+  promises<K extends keyof T>(key: K): Observable<Promise<T[K]>> {
+    throw new Error(String(key));
+  }
+}
+expectType<typeof Deferred>(Deferred);
+
 expectType<MethodDecorator>(DistributedLock('a') as MethodDecorator);
 applyDecorators(DistributedLock('a') as MethodDecorator);
 
@@ -197,6 +313,24 @@ class WrongKeys {
   @DistributedLock((order: { id: string }) => `order:${order.id}`)
   async wrongPart(order: { amount: number }): Promise<number> {
     return Promise.resolve(order.amount);
+  }
+
+  // @ts-expect-error the method has none
+  @DistributedLock((id: string) => `order:${id}`)
+  async noArgument(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  // @ts-expect-error the method has one
+  @DistributedLock((id: string, part: number) => `order:${id}:${part.toFixed()}`)
+  async tooFewArguments(id: string): Promise<string> {
+    return Promise.resolve(id);
+  }
+
+  // @ts-expect-error said of an Observable, too
+  @DistributedLock((id: string) => id, { returns: 'observable' })
+  noArgumentOfAStream(): Observable<number> {
+    return stream;
   }
 
   // @ts-expect-error the method has a string there

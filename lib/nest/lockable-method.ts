@@ -1,0 +1,75 @@
+import type { Observable } from 'rxjs';
+
+/** Declared as a method, whose parameters TypeScript compares both ways: a key function may ask for part of an argument. */
+interface Fitting<Args extends readonly unknown[], Result> {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- parameters that the key does not look at
+  method(...args: [...Args, ...any[]]): Result;
+}
+
+/** A method with this result, for a key function with these parameters. */
+export type FittingMethod<Args extends readonly unknown[], Result> = Fitting<Args, Result>['method'];
+
+/** What no decorator may return: where one would, TypeScript's error has the reason. */
+interface Refused<Reason extends string> {
+  readonly refused: Reason;
+}
+
+/** `any` is what it has to be; every other type is looked at. */
+type UnlessAny<Value, Refusal> = 0 extends 1 & Value ? never : Refusal;
+
+/** A value of an Observable. */
+type ValueRefusal<Value> = UnlessAny<
+  Value,
+  Value extends PromiseLike<unknown>
+    ? Refused<'a locked Observable gives no Promises: use mergeMap or concatMap in place of map'>
+    : never
+>;
+
+/** What a Promise gives. */
+type PromisedRefusal<Value, Announced extends boolean> = UnlessAny<
+  Value,
+  Value extends Observable<infer Element>
+    ? Announced extends true
+      ? ValueRefusal<Element>
+      : Refused<"a Promise of an Observable needs returns: 'observable'">
+    : never
+>;
+
+type ResultRefusal<Result, Announced extends boolean> =
+  Result extends Promise<infer Value>
+    ? Promise<Value> extends Result
+      ? PromisedRefusal<Value, Announced>
+      : Refused<'the caller of a locked method gets a plain Promise: declare Promise, and no subclass'>
+    : Result extends Observable<infer Value>
+      ? Observable<Value> extends Result
+        ? ValueRefusal<Value>
+        : Refused<'the caller of a locked method gets a plain Observable: declare Observable, and no subclass'>
+      : never;
+
+/** Whether there are fewer parameters than the key function needs. */
+type ParametersRefusal<
+  Args extends readonly unknown[],
+  Parameters extends readonly unknown[],
+> = Args extends readonly [unknown, ...infer OtherArgs]
+  ? Parameters extends readonly []
+    ? Refused<'the key function has more parameters than the method'>
+    : Parameters extends readonly [unknown?, ...infer OtherParameters]
+      ? ParametersRefusal<OtherArgs, OtherParameters>
+      : never
+  : never;
+
+/** Why the method cannot be locked, or never. */
+export type Refusal<
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any method
+  Method extends (...args: any[]) => unknown,
+  Args extends readonly unknown[],
+  Announced extends boolean,
+> = ResultRefusal<ReturnType<Method>, Announced> | ParametersRefusal<Args, Parameters<Method>>;
+
+/**
+ * The parameter of an overload that takes what is refused, and nothing else. What depends on a type parameter of the
+ * class cannot be decided: it goes on to the next overload, and is left to the check at run time.
+ */
+export type RefusedDescriptor<Method, Reason> = [Reason] extends [never]
+  ? never
+  : TypedPropertyDescriptor<Method>;
