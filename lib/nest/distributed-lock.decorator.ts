@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { Type } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { LockConfigError } from '../lock.errors.js';
 import { copyMetadata } from './copy-metadata.js';
@@ -6,6 +7,7 @@ import { assertDistributedLockOptions, type DistributedLockOptions } from './dis
 import { compileKey, type LockKey } from './lock-key.js';
 import type { FittingMethod, Refusal, RefusedDescriptor } from './lockable-method.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
+import { unfinishedResponse } from './own-answer.js';
 import { injectService, serviceOf } from './service-property.js';
 import { assertSupported } from './supported-kind.js';
 
@@ -140,6 +142,7 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
         keys: makeKeys({ roots, args: args as unknown as Args }),
         options,
         title,
+        unfinished: () => unfinishedResponse(self.constructor as Type, property, args),
       };
     };
     const lock = returns === 'observable' ? lockObservable : lockPromise;

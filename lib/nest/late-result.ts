@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { isPromise } from 'node:util/types';
 import { LockConfigError } from '../lock.errors.js';
@@ -7,7 +8,13 @@ import { LockConfigError } from '../lock.errors.js';
  * events would be made by two processes at once.
  */
 type LateResult =
-  'an iterator' | 'an async iterator' | 'a stream' | 'a StreamableFile' | 'a Response' | 'a Promise';
+  | 'an iterator'
+  | 'an async iterator'
+  | 'a stream'
+  | 'a StreamableFile'
+  | 'a Response'
+  | 'a Promise'
+  | 'a response';
 
 /**
  * Collections are not late, iterable though they are: what they hold is there already. Neither is what stands inside
@@ -19,6 +26,7 @@ export function lateResult(value: unknown): LateResult | undefined {
   if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
   // What it has in memory already cannot be told from what it still gets.
   if (isResponse(value)) return value.body ? 'a Response' : undefined;
+  if (isUnfinished(value)) return 'a response';
   if (isStream(value)) return isComplete(value) ? undefined : 'a stream';
   // `in` and not a look at the property: the deep mocks of test libraries give a function for every name.
   if (Symbol.asyncIterator in value) return 'an async iterator';
@@ -45,13 +53,18 @@ export function assertNotLate(value: unknown, title: string, cure: string): void
   else discard(value as object);
   throw new LockConfigError(
     title,
-    `has given ${late}, which is read when the call has ended and its lock is gone. ` +
-      (late === 'a Promise' ? PROMISE_CURE : cure),
+    late === 'a response'
+      ? `has left its response unfinished, whose rest is sent when the call has ended and its lock is gone. ${RESPONSE_CURE}`
+      : `has given ${late}, which is read when the call has ended and its lock is gone. ` +
+          (late === 'a Promise' ? PROMISE_CURE : cure),
   );
 }
 
 const PROMISE_CURE =
   'Use mergeMap or concatMap in place of map, so that the Observable gives what the Promise does';
+
+const RESPONSE_CURE =
+  'Use LockInterceptor, which holds the lock until the response has been sent, or wait for its end in the method';
 
 export const METHOD_CURE =
   'Read it to its end in the method, or return an Observable. Where it is the answer of an HTTP handler, ' +
@@ -61,6 +74,24 @@ export const HANDLER_CURE = 'Read it to its end in the handler, or return an Obs
 
 /** What streams, Node's and the web's, and iterators have. */
 type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: unknown[]) => unknown>>;
+
+/** What is written to a client. */
+const isOpenResponse = (value: unknown): value is ServerResponse => {
+  if (typeof value !== 'object' || value === null || !('setHeader' in value)) return false;
+  const { writableEnded, destroyed } = value as Partial<ServerResponse>;
+  return writableEnded === false && destroyed !== true;
+};
+
+/** A stream that pipes listens for the end of that. */
+export const isPipedInto = (value: unknown): value is ServerResponse =>
+  isOpenResponse(value) && value.listenerCount('unpipe') > 0;
+
+/**
+ * Nothing has been answered, or a stream answers. Middleware that compresses, or saves a session, ends a response only
+ * a while after it has been given all of it.
+ */
+export const isUnfinished = (value: unknown): value is ServerResponse =>
+  isOpenResponse(value) && (!value.headersSent || isPipedInto(value));
 
 /** What `await` waits for. */
 const isThenable = (value: unknown): boolean =>

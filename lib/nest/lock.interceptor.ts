@@ -17,6 +17,7 @@ import { isSentLater } from './late-result.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
+import { answersByItself } from './own-answer.js';
 import { assertSupported } from './supported-kind.js';
 
 /** What express and fastify give only through their prototypes, and a key may use all the same. */
@@ -24,7 +25,9 @@ const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'h
 
 /**
  * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any
- * transport, or for all handlers as `APP_INTERCEPTOR`.
+ * transport, or for all handlers as `APP_INTERCEPTOR`. The lock is held until what is read later has been sent, such as a
+ * stream, and until the response is finished where the handler answers by itself: where it injects the response or
+ * `next` without `passthrough`.
  *
  * @param key as for {@link DistributedLock}, but paths start with `req` (the HTTP request: `req.params.id`), `args` (the
  * handler's raw arguments: `args[0]` is a microservice's payload), `class` or `method`; a function gets the
@@ -59,7 +62,13 @@ export function LockInterceptor(
           return { service, keys, options, title: `${className}.${method}`, isRequest: true };
         },
         () => next.handle(),
-        { sending: (value, lost) => (isSentLater(value) ? responseOver(context, lost) : undefined) },
+        {
+          sending: (value, lost) => (isSentLater(value) ? responseOver(context, lost) : undefined),
+          answering: (lost) =>
+            answersByItself(context.getClass(), context.getHandler())
+              ? responseOver(context, lost)
+              : undefined,
+        },
       );
     }
   }

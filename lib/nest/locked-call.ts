@@ -23,6 +23,8 @@ export interface LockedCall {
   readonly title: string;
   /** A client waits for the answer, and may ask another instance where this one shuts down. */
   readonly isRequest?: true;
+  /** The response that the call has been given to answer on, and has not finished. */
+  readonly unfinished?: () => unknown;
 }
 
 /** Runs a call that gives a Promise. Errors of the call itself pass through untouched. */
@@ -33,6 +35,7 @@ export async function lockPromise(makeCall: () => LockedCall, run: () => unknown
     const result = await run();
     if (isObservable(result)) throw unexpectedObservable(call.title);
     assertNotLate(result, call.title, METHOD_CURE);
+    assertNotLate(call.unfinished?.(), call.title, METHOD_CURE);
     return result;
   });
 }
@@ -44,6 +47,8 @@ interface Answer {
    * @param lost cuts it off
    */
   sending(value: unknown, lost: AbortSignal | undefined): Promise<void> | undefined;
+  /** The same for the whole answer, where the handler gives it by itself. */
+  answering(lost: AbortSignal | undefined): Promise<void> | undefined;
 }
 
 /**
@@ -97,6 +102,8 @@ export function lockObservable(
           await settled(inspected);
           throw error;
         }
+        assertNotLate(call.unfinished?.(), call.title, METHOD_CURE);
+        if (lost?.aborted !== true) sent ??= answer?.answering(lost);
         streamed = true;
         if (sent === undefined) return;
         // What is sent is the value of a stream that has completed.

@@ -1,0 +1,296 @@
+import 'reflect-metadata';
+import { writeFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  Controller,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+  Next,
+  Res,
+  UseInterceptors,
+} from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import type { NextFunction, Response } from 'express';
+import { lastValueFrom, Observable, of } from 'rxjs';
+import { DistributedLock, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
+import { until } from '../scenarios/until.js';
+
+let app: INestApplication<Server>;
+let url: string;
+
+const isLocked = () => app.get(LockService).getLock('rows').isLocked();
+const file = join(tmpdir(), `own-answer-${String(process.pid)}.txt`);
+const size = 4_000_000;
+
+/** Each row says whether the lock is held when it is read. */
+const rows = (count = 5) => {
+  let left = count;
+  return new Readable({
+    read() {
+      setTimeout(() => {
+        void isLocked().then((locked) => this.push(left-- === 0 ? null : locked ? 'L' : 'u'));
+      }, 5).unref();
+    },
+  });
+};
+
+let response: Response;
+
+@Controller('held')
+@UseInterceptors(LockInterceptor('rows'))
+class Held {
+  @Get('returned')
+  returned(@Res() res: Response) {
+    return rows().pipe(res);
+  }
+  @Get('begun')
+  begun(@Res() res: Response) {
+    rows().pipe(res);
+  }
+  @Get('stream')
+  stream(@Res() res: Response): Observable<unknown> {
+    rows().pipe(res);
+    return of(1, 2);
+  }
+  @Get('next')
+  next(@Next() next: NextFunction) {
+    next();
+  }
+  @Get('file')
+  file(@Res() res: Response) {
+    res.sendFile(file);
+  }
+  @Get('download')
+  download(@Res() res: Response) {
+    res.download(file);
+  }
+  @Get('json')
+  json(@Res() res: Response) {
+    return res.json({ sent: true });
+  }
+  @Get('endless')
+  endless(@Res() res: Response) {
+    rows(Infinity).pipe(res);
+  }
+  @Get('gone')
+  async gone(@Res() res: Response) {
+    response = res;
+    await until(() => res.closed);
+  }
+  @Get('error')
+  error(@Res() res: Response) {
+    response = res;
+    throw new Error('of the handler');
+  }
+  @Get('cut')
+  @UseInterceptors(LockInterceptor('cut', { onLost: 'throw' }))
+  cut(@Res() res: Response) {
+    rows(Infinity).pipe(res);
+  }
+  @Get('passthrough')
+  passthrough(@Res({ passthrough: true }) res: Response) {
+    res.setHeader('x-lock', 'rows');
+    return 'sent by Nest';
+  }
+}
+
+@Controller('refused')
+class Refused {
+  @DistributedLock('rows')
+  @Get('returned')
+  async returned(@Res() res: Response) {
+    return Promise.resolve(rows().pipe(res));
+  }
+  @DistributedLock('rows')
+  @Get('begun')
+  async begun(@Res() res: Response) {
+    await Promise.resolve(rows().pipe(res));
+  }
+  @DistributedLock('rows')
+  @Get('file')
+  async file(@Res() res: Response): Promise<void> {
+    await Promise.resolve();
+    res.sendFile(file);
+  }
+  @DistributedLock('rows')
+  @Get('stream')
+  stream(@Res() res: Response): Observable<number> {
+    rows().pipe(res);
+    return of(1);
+  }
+}
+
+@Controller('answered')
+class Answered {
+  @DistributedLock('rows')
+  @Get('json')
+  async json(@Res() res: Response) {
+    return Promise.resolve(res.json({ sent: true }));
+  }
+  @DistributedLock('rows')
+  @Get('late')
+  async late(@Res() res: Response): Promise<void> {
+    await Promise.resolve();
+    // As middleware does that compresses: the response ends later than the handler has ended it.
+    const { end } = res;
+    res.end = ((...args: Parameters<Response['end']>) => {
+      res.flushHeaders();
+      setTimeout(() => end.apply(res, args), 20);
+      return res;
+    }) as typeof res.end;
+    res.json({ sent: true });
+  }
+  @DistributedLock('rows')
+  @Get('next')
+  async next(@Res() _: Response, @Next() next: NextFunction) {
+    await Promise.resolve();
+    next();
+  }
+  @DistributedLock('rows')
+  @Get('passthrough')
+  async passthrough(@Res({ passthrough: true }) res: Response) {
+    res.setHeader('x-lock', 'rows');
+    return Promise.resolve({ sent: true });
+  }
+}
+
+/** What `next` leads to. */
+@Controller()
+class Behind {
+  @Get('held/next')
+  rows(@Res() res: Response) {
+    rows().pipe(res);
+  }
+  @Get('answered/next')
+  json() {
+    return { sent: true };
+  }
+}
+
+const logged = jest.fn();
+
+beforeEach(async () => {
+  writeFileSync(file, Buffer.alloc(size, 'x'));
+  logged.mockClear();
+  const module = await Test.createTestingModule({
+    imports: [LockModule.forRoot({ store: 'memory' })],
+    controllers: [Held, Refused, Answered, Behind],
+  }).compile();
+  app = module.createNestApplication();
+  app.useLogger({ log: () => undefined, warn: () => undefined, error: logged });
+  await app.listen(0, '127.0.0.1');
+  url = await app.getUrl();
+});
+
+afterEach(async () => {
+  app.getHttpServer().closeAllConnections();
+  await app.close();
+});
+
+describe('LockInterceptor, on a handler that answers by itself', () => {
+  it.each(['returned', 'begun', 'stream', 'next'])(
+    'holds the lock until all has been sent: %s',
+    async (path) => {
+      expect(await (await fetch(`${url}/held/${path}`)).text()).toBe('LLLLL');
+      await until(async () => !(await isLocked()));
+    },
+  );
+
+  it.each(['file', 'download'])('holds it until a file has been sent: %s', async (path) => {
+    const answer = await fetch(`${url}/held/${path}`);
+    expect(await isLocked()).toBe(true);
+    const received = await answer.arrayBuffer();
+    expect(received.byteLength).toBe(size);
+    await until(async () => !(await isLocked()));
+  });
+
+  it('releases it when the answer is there at once', async () => {
+    expect(await (await fetch(`${url}/held/json`)).json()).toEqual({ sent: true });
+    await until(async () => !(await isLocked()));
+  });
+
+  it('releases it when the client goes', async () => {
+    const client = new AbortController();
+    const answer = await fetch(`${url}/held/endless`, { signal: client.signal });
+    await answer.body!.getReader().read();
+    expect(await isLocked()).toBe(true);
+    client.abort();
+    await until(async () => !(await isLocked()));
+  });
+
+  it('releases it when the client has gone before', async () => {
+    const client = new AbortController();
+    const answer = fetch(`${url}/held/gone`, { signal: client.signal }).catch(() => undefined);
+    await until(isLocked);
+    client.abort();
+    await answer;
+    await until(() => response.closed);
+    await until(async () => !(await isLocked()));
+  });
+
+  it('releases it when the handler fails', async () => {
+    expect((await fetch(`${url}/held/error`)).status).toBe(500);
+    await until(async () => !(await isLocked()));
+  });
+
+  it("cuts the answer off when the lock is lost, with onLost 'throw'", async () => {
+    const reader = (await fetch(`${url}/held/cut`)).body!.getReader();
+    await reader.read();
+    await app.get(LockService).forceRelease('cut');
+    const readOn = async () => {
+      while (!(await reader.read()).done);
+    };
+    await expect(readOn()).rejects.toThrow();
+    await until(async () => !(await isLocked()));
+  });
+
+  it('leaves the answer to Nest with passthrough', async () => {
+    const answer = await fetch(`${url}/held/passthrough`);
+    expect([answer.headers.get('x-lock'), await answer.text()]).toEqual(['rows', 'sent by Nest']);
+    await until(async () => !(await isLocked()));
+  });
+
+  it("waits for the response inside of Fastify's reply", async () => {
+    const raw = new Readable({ read: () => undefined });
+    const context = {
+      getType: () => 'http',
+      getArgs: () => [],
+      getClass: () => Held,
+      getHandler: () => Held.prototype.begun,
+      switchToHttp: () => ({ getRequest: () => ({}), getResponse: () => ({ raw }) }),
+    } as unknown as ExecutionContext;
+    const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+    await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
+    await sleep(10);
+    expect(await isLocked()).toBe(true);
+    raw.destroy();
+    await until(async () => !(await isLocked()));
+  });
+});
+
+describe('@DistributedLock, on a handler that answers by itself', () => {
+  it.each(['returned', 'begun', 'file', 'stream'])(
+    'refuses what is sent later, and cuts it off: %s',
+    async (path) => {
+      const answer = fetch(`${url}/refused/${path}`).then((received) => received.text());
+      await expect(answer).rejects.toThrow();
+      expect(String(logged.mock.calls[0])).toMatch(/left its response unfinished.*LockInterceptor/s);
+      await until(async () => !(await isLocked()));
+    },
+  );
+
+  it.each(['json', 'late', 'next', 'passthrough'])(
+    'takes an answer that has been given: %s',
+    async (path) => {
+      expect(await (await fetch(`${url}/answered/${path}`)).json()).toEqual({ sent: true });
+      expect(logged).not.toHaveBeenCalled();
+      expect(await isLocked()).toBe(false);
+    },
+  );
+});
