@@ -15,6 +15,7 @@ import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { inSync, MASTER_ARGS, startReplica } from '../support/replicas.js';
 import { lockKeys } from '../support/keys.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 /** ms; a command has a second then, and WAIT a quarter of one. */
 const LEASE = 6_000;
@@ -91,6 +92,51 @@ describe('replication', () => {
     expect(performance.now() - asked).toBeGreaterThan(490);
     await expect(lockOf(locks).tryAcquire()).rejects.toThrow(LockUnavailableError);
     await until(async () => (await locks.inspect('key')) === null);
+  });
+
+  it.each(KINDS)('a %s is taken back at once where WAIT is refused', async (_, lockOf) => {
+    await master.client().acl('SETUSER', 'locks', 'on', '>word', '~*', '&*', '+@all', '-wait');
+    const locks = service({ connection: `redis://locks:word@127.0.0.1:${String(master.port)}` });
+    await expect(lockOf(locks).tryAcquire()).rejects.toMatchObject({
+      effect: 'unknown',
+      permanent: true,
+      cause: { message: expect.stringContaining("'wait'") },
+    });
+    await until(async () => (await lockKeys(master.client())).length === 0, LEASE / 2);
+    await master.client().acl('SETUSER', 'locks', '+wait');
+    await (await lockOf(locks).acquire()).release();
+  });
+
+  it('what was granted and has no connection to be confirmed over is taken back', async () => {
+    const proxy = await TcpProxy.start(master.port);
+    const client = new Redis(proxy.url, { autoResendUnfulfilledCommands: false });
+    client.on('error', () => undefined);
+    cast.add(() => {
+      client.disconnect();
+      return proxy.stop();
+    });
+    const locks = service({ connection: client, replication: { replicas: 1, timeout: 900 } });
+    await (await locks.acquire('before')).release();
+    replica.freeze();
+    // The answer to the second one comes after that to the first, and its WAIT after the WAIT of the first.
+    const attempts: Promise<unknown>[] = [];
+    for (const name of ['first', 'second']) {
+      client.blpop('nothing', 0.2).catch(() => undefined);
+      attempts.push(locks.tryAcquire(name).catch((error: unknown) => error));
+      await sleep(50);
+    }
+    const errors = Promise.all(attempts);
+    await until(async () => String(await master.client().client('LIST')).includes('cmd=wait'));
+    await sleep(100);
+    proxy.refuse(true);
+    proxy.cut();
+    expect(await errors).toMatchObject([
+      { effect: 'unknown' },
+      { effect: 'unknown', cause: { name: 'NotConnected' } },
+    ]);
+    proxy.refuse(false);
+    await until(async () => (await lockKeys(master.client())).length === 0, LEASE / 2);
+    replica.thaw();
   });
 
   it.each(KINDS)(

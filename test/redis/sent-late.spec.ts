@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockService, LockUnavailableError } from '../../lib/index.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { lockKeys } from '../support/keys.js';
@@ -41,5 +41,26 @@ describe('An acquisition that is carried out when its lease would be over', () =
     await until(() => areTakenBack(monitor));
     await monitor.stop();
     expect(await lockKeys(stage.redis)).toEqual([]);
+  });
+});
+
+describe("An acquisition that the application's client sends again, and whose second copy is refused", () => {
+  beforeEach(() => stage.redis.acl('SETUSER', 'locks', 'reset', 'on', '>word', '~*', '&*', '+@all'));
+
+  it.each(kinds.slice(0, 2))('is taken back, for the first was carried out: %s', async (_, acquire) => {
+    const proxy = await stage.proxy();
+    const url = proxy.url.replace('//', '//locks:word@');
+    const locks = stage.service({ connection: stage.client(url) });
+    await locks.health();
+    await (await locks.acquire('before')).release();
+    proxy.dropReplies(true);
+    const refused = expect(acquire(locks)).rejects.toMatchObject({ effect: 'unknown' });
+    await until(async () => (await lockKeys(stage.redis)).length > 0);
+    await stage.redis.acl('SETUSER', 'locks', '-evalsha', '-eval');
+    proxy.cut();
+    proxy.dropReplies(false);
+    await refused;
+    await stage.redis.acl('SETUSER', 'locks', '+evalsha', '+eval');
+    await until(async () => (await lockKeys(stage.redis)).length === 0);
   });
 });

@@ -112,7 +112,7 @@ export class Evaluator {
       for (const call of command.calls) {
         // The server may know the script of each.
         if (this.lacksLane && command.calls.length > 1) void this.send([{ ...call, until: end }]);
-        else call.reject(withCommand(error, call.script));
+        else this.fail(call, withCommand(error, call.script), epoch);
       }
     } finally {
       this.underway--;
@@ -168,7 +168,7 @@ export class Evaluator {
         void this.send([{ ...call, until }]);
       } else {
         if (replyCode(own) === 'READONLY') this.context.refusedAsReplica(own);
-        call.reject(own);
+        this.fail(call, own, epoch);
       }
     });
   }
@@ -176,6 +176,12 @@ export class Evaluator {
   private settle(call: Call, reply: unknown, epoch: number): void {
     if (call.acquisition === undefined || epoch === this.context.epoch()) call.resolve(reply);
     else call.reject(new Error('the connection was lost meanwhile'));
+  }
+
+  /** A client that sends again what was in flight gets the refusal of the second copy. The first may have been carried out. */
+  private fail(call: Call, error: unknown, epoch: number): void {
+    if (call.acquisition === undefined || epoch === this.context.epoch()) call.reject(error);
+    else call.reject(new Error('the connection was lost meanwhile', { cause: error }));
   }
 
   /** Those that nobody has taken back; the others are told. */

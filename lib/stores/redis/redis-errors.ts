@@ -133,13 +133,16 @@ export function reasonOf(error: unknown): string {
   return known ? `${error.message}: ${reasonOf(error.cause)}` : error.message;
 }
 
-/** Says in the port's words what went wrong with a command on `name`. */
-export function translate(error: unknown, name: string | undefined): Error {
+/**
+ * Says in the port's words what went wrong with a command on `name`.
+ * @param effect is to be given where the error may be about another command than the one that changes the lock
+ */
+export function translate(
+  error: unknown,
+  name: string | undefined,
+  effect: LockUnavailableError['effect'] = isUndone(error) ? 'refused' : 'unknown',
+): Error {
   const code = replyCode(error);
   if (code === 'WRONGTYPE') return notALock(name ?? '', error);
-  return new LockUnavailableError(name, {
-    cause: error,
-    effect: isUndone(error) ? 'refused' : 'unknown',
-    permanent: isPermanent(error),
-  });
+  return new LockUnavailableError(name, { cause: error, effect, permanent: isPermanent(error) });
 }

@@ -326,7 +326,8 @@ export class RedisLockStore implements LockStore {
           throw new Error('the connection was lost meanwhile');
         }
       } catch (error) {
-        throw translate(error, name);
+        // Whatever has become of the question: what is to be confirmed has been written.
+        throw translate(error, name, 'unknown');
       }
     };
   }
