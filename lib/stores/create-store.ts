@@ -7,7 +7,7 @@ import { assertPrefix } from './prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/client-settings.js';
 import { isClient } from './redis/client-options.js';
-import { clusterNodes } from './redis/cluster-nodes.js';
+import { clusterNodes, listedOptions } from './redis/cluster-nodes.js';
 import {
   clusterClient,
   clusterName,
@@ -110,15 +110,17 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
   const client = given.client as Cluster;
   const { keyPrefix: clientPrefix = '', redisOptions } = client.options;
   assertPrefix('connection.keyPrefix', clientPrefix);
-  if (redisOptions?.keyPrefix !== undefined && redisOptions.keyPrefix !== clientPrefix) {
-    throw new LockConfigError('connection', 'has two keyPrefix that differ, of a cluster and of its nodes');
-  }
-  if (!given.owned && redisOptions?.stringNumbers === true) {
-    const cure = 'leave it out of redisOptions, or pass { cluster } instead of a client';
-    throw new LockConfigError(
-      'connection',
-      `with stringNumbers, ioredis finds no node for part of all names; ${cure}`,
-    );
+  for (const { keyPrefix = clientPrefix, stringNumbers } of [redisOptions ?? {}, ...listedOptions(client)]) {
+    if (keyPrefix !== clientPrefix) {
+      throw new LockConfigError('connection', 'has two keyPrefix that differ, of a cluster and of its nodes');
+    }
+    if (Boolean(stringNumbers)) {
+      const cure = 'leave it out of redisOptions and of the nodes, or pass { cluster } instead of a client';
+      throw new LockConfigError(
+        'connection',
+        `with stringNumbers, ioredis finds no node for part of all names; ${cure}`,
+      );
+    }
   }
   const connection = new ClusterConnection(client, name, commandTimeout, given.owned);
   const connect = ({ client: node, node: nodeKey }: RedisConnection) =>

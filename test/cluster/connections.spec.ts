@@ -21,6 +21,8 @@ const WELL_BEFORE_THE_TTL = 6_000;
 const PASSWORD = 'pass-4711-word';
 
 type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
+type ClusterNode = ConstructorParameters<typeof Cluster>[0][number];
+type Address = RedisCluster['addresses'][number];
 
 const cast = new Cast();
 let cluster: RedisCluster;
@@ -63,12 +65,10 @@ async function expectHandOvers(a: LockService, b: LockService): Promise<void> {
 
 describe("The user's own cluster client", () => {
   const CLIENTS = {
-    'ioredis 6': (options: ClusterOptions) => new Cluster(cluster.addresses, options),
-    'ioredis 5': (options: ClusterOptions) =>
-      new OlderCluster(
-        cluster.addresses,
-        options as ConstructorParameters<typeof OlderCluster>[1],
-      ) as unknown as Cluster,
+    'ioredis 6': (options: ClusterOptions, nodes: ClusterNode[] = cluster.addresses) =>
+      new Cluster(nodes, options),
+    'ioredis 5': (options: ClusterOptions, nodes: ClusterNode[] = cluster.addresses) =>
+      new OlderCluster(nodes, options as ConstructorParameters<typeof OlderCluster>[1]) as unknown as Cluster,
   };
 
   const VARIANTS: [string, ClusterOptions, keyPrefix?: string][] = [
@@ -91,8 +91,8 @@ describe("The user's own cluster client", () => {
   const addressOf = (address: string) => ({ host: 'localhost', port: Number(address.split(':')[1]) });
 
   describe.each(Object.entries(CLIENTS))('of %s', (_, make) => {
-    const client = (options: ClusterOptions): Cluster => {
-      const made = make(options);
+    const client = (options: ClusterOptions, nodes?: ClusterNode[]): Cluster => {
+      const made = make(options, nodes);
       made.on('error', () => undefined);
       cast.add(() => {
         made.disconnect();
@@ -136,6 +136,22 @@ describe("The user's own cluster client", () => {
       const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
       if (own.status !== 'ready') await once(own, 'ready');
       expect(names.filter((name) => own.slots[slotOf(name)] === undefined)).not.toEqual([]);
+    });
+
+    it.each<[string, (address: Address) => ClusterNode]>([
+      ['numbers as strings', (address) => ({ ...address, stringNumbers: true })],
+      ['numbers as strings, by a URL', ({ port }) => `redis://127.0.0.1:${String(port)}?stringNumbers=true`],
+      ['a keyPrefix of its own', (address) => ({ ...address, keyPrefix: 'node:' })],
+    ])('with a node in its list that has %s is refused at boot', (_title, nodeOf) => {
+      const [first, ...others] = cluster.addresses.map((address, n) => (n === 0 ? nodeOf(address) : address));
+      const own = client({ lazyConnect: true }, [...others, first ?? 0]);
+      expect(() => service(own)).toThrow(/^connection: (?:with stringNumbers, |has two keyPrefix )/);
+    });
+
+    it('with nodes in its list that read from replicas locks like any other', async () => {
+      const listed = cluster.addresses.map((address) => ({ ...address, readOnly: true, keyPrefix: 'app:' }));
+      const locks = service(client({ keyPrefix: 'app:' }, listed));
+      await expectHandOvers(locks, owned({ keyPrefix: 'app:lock:' }));
     });
 
     it('that is connected only after the end leaves no connection for messages behind', async () => {
@@ -182,12 +198,26 @@ describe('A cluster of our own', () => {
     for (const master of masters) expect(await master.client().client('LIST')).toContain('user=by-url');
   });
 
-  it('finds a node for every name, also with numbers as strings', async () => {
-    const options = { redisOptions: { stringNumbers: true } };
-    const locks = service({ cluster: cluster.addresses, options });
-    const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
-    await Promise.all(names.map(async (name) => (await locks.acquire(name, { waitTime: 15_000 })).release()));
-    expect(await locks.health()).toMatchObject({ status: 'up' });
+  it.each(['redisOptions', 'its list of nodes'])(
+    'finds a node for every name, also with numbers as strings in %s',
+    async (place) => {
+      const inNodes = place !== 'redisOptions';
+      const nodes = cluster.addresses.map((address) => ({ ...address, stringNumbers: inNodes }));
+      const options = { redisOptions: { stringNumbers: !inNodes } };
+      const locks = service({ cluster: nodes, options });
+      const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
+      await Promise.all(
+        names.map(async (name) => (await locks.acquire(name, { waitTime: 15_000 })).release()),
+      );
+      expect(await locks.health()).toMatchObject({ status: 'up' });
+    },
+  );
+
+  it('with a prefix in its list of nodes is refused at boot, unless all have it', async () => {
+    const nodes = cluster.addresses.map((address) => ({ ...address, keyPrefix: 'node:' }));
+    expect(() => service({ cluster: nodes })).toThrow('two keyPrefix');
+    const locks = service({ cluster: nodes, options: { keyPrefix: 'node:' } });
+    await expectHandOvers(locks, owned({ keyPrefix: 'node:lock:' }));
   });
 
   it('without a node is refused at boot', () => {

@@ -72,16 +72,17 @@ export function clusterClient(
   options: ClusterOptions,
   leaseTime: number,
 ): Cluster {
-  return new Cluster([...nodes], {
+  const ours = {
+    ...bounded(silenceOf(leaseTime)),
+    replyMapping: 'legacy',
+    // Without INFO, renamed away, no node would ever be ready. A node that is loading says so to each command.
+    enableReadyCheck: false,
+  } as const;
+  // What a node of the list has comes before what all have.
+  const given = nodes.map((node) => ({ ...node, ...ours }));
+  return new Cluster(given, {
     ...options,
-    redisOptions: {
-      ...shared,
-      ...options.redisOptions,
-      ...bounded(silenceOf(leaseTime)),
-      replyMapping: 'legacy',
-      // Without INFO, renamed away, no node would ever be ready. A node that is loading says so to each command.
-      enableReadyCheck: false,
-    },
+    redisOptions: { ...shared, ...options.redisOptions, ...ours },
     clusterRetryStrategy: patience(),
     // A node that is lost is found again, or replaced, by looking at the slots.
     clusterNodeRetryStrategy: null,

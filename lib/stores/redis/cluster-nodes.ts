@@ -1,4 +1,4 @@
-import type { RedisOptions } from 'ioredis';
+import type { Cluster, RedisOptions } from 'ioredis';
 import { LockConfigError } from '../../lock.errors.js';
 import { urlOptions } from './connection-url.js';
 
@@ -44,4 +44,18 @@ export function clusterNodes(option: string, given: readonly unknown[]): Cluster
     return { host, port, ...rest };
   });
   return { nodes, shared };
+}
+
+/**
+ * What the list of nodes that a client was made with says beside where they are. ioredis tells it to no one, and prefers it
+ * to the options of all nodes.
+ */
+export function listedOptions(client: Cluster): Pick<RedisOptions, 'keyPrefix' | 'stringNumbers'>[] {
+  const { startupNodes = [] } = client as unknown as { startupNodes?: readonly unknown[] };
+  return startupNodes.map((node) => {
+    if (typeof node === 'object' && node !== null) return node;
+    // ioredis takes the parameters of a URL for options, as texts.
+    const query = typeof node === 'string' ? node.slice(node.indexOf('?') + 1) : '';
+    return Object.fromEntries(new URLSearchParams(query));
+  });
 }
