@@ -13,6 +13,7 @@ import { until } from '../scenarios/until.js';
 import { createLeastUser } from '../support/acl.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
+import { lockKeys } from '../support/keys.js';
 
 const cast = new Cast();
 let server: RedisServer;
@@ -222,6 +223,43 @@ describe.each([
     await once(own, 'ready');
     await locks.health();
     expect(await own.get('key')).toBe('value');
+  });
+
+  it.each([
+    ['plain', 'known', (locks: LockService) => locks.getLock('order:7')],
+    ['plain', 'not known', (locks: LockService) => locks.getLock('order:7')],
+    ['fair', 'known', (locks: LockService) => locks.getFairLock('order:7')],
+    ['fair', 'not known', (locks: LockService) => locks.getFairLock('order:7')],
+  ] as const)(
+    'that is switched right after a release of a %s lock, with a script that is %s, releases it',
+    async (_, script, lockOf) => {
+      const own = connect();
+      const locks = service(own);
+      await (await lockOf(locks).acquire()).release();
+      const lease = await lockOf(locks).acquire();
+      if (script === 'not known') await server.client().script('FLUSH');
+      const released = lease.release();
+      await Promise.resolve(); // anything that runs before the turn ends
+      const switched = own.select(3);
+      await Promise.all([released, switched]);
+      await own.select(0);
+      await until(async () => (await server.client().exists('lock:order:7')) === 0, 3_000);
+      expect(await databases()).toEqual(['db0']);
+    },
+  );
+
+  it('that is switched right after acquisitions takes nothing in the other database', async () => {
+    const own = connect();
+    const locks = service(own);
+    await (await locks.acquire('first')).release();
+    const attempts = ['a', 'b', 'c'].map((name) => locks.tryAcquire(name).catch((error: unknown) => error));
+    await Promise.resolve();
+    const switched = own.select(3);
+    for (const attempt of attempts) expect(isLockUnavailableError(await attempt)).toBe(true);
+    await switched;
+    expect(await databases()).toEqual(['db0']);
+    await own.select(0);
+    await until(async () => (await lockKeys(server.client())).length === 0, 3_000);
   });
 
   it('that has been switched before it was given has its locks there, also after a reconnection', async () => {

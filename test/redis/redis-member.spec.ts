@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import type { LockStore } from '../../lib/index.js';
 import { commandClient } from '../../lib/stores/redis/clients.js';
 import { RedisConnection } from '../../lib/stores/redis/connection.js';
@@ -50,6 +51,22 @@ describe('RedisMember', () => {
     expect(one.epoch).toBeGreaterThan(epoch);
     expect(second.runId).not.toBe(first.runId);
     expect(second.noted).toBeUndefined();
+  });
+
+  it('notes where the client was, also if the application switches it right after, and it pipelines by itself', async () => {
+    const server = await cast.server();
+    const client = new Redis(server.url, { enableAutoPipelining: true });
+    cast.add(() => {
+      client.disconnect();
+    });
+    const one = new RedisMember({} as LockStore, new RedisConnection(client, 'node', 2_000, false), 'lock:');
+    await one.identify();
+    const noted = one.note('run', 60_000);
+    await Promise.resolve();
+    const switched = client.select(3);
+    expect(await noted).toBe(true);
+    await switched;
+    expect(await server.client().get(noteKeyOf('lock:'))).toBe('run');
   });
 
   it('knows nothing of a server that withholds INFO', async () => {

@@ -100,7 +100,7 @@ export class RedisConnection implements Deployment {
     const stopHearing = owned
       ? undefined
       : hearSwitches(client, (database) => {
-          // What ioredis pipelines by itself leaves after the SELECT, though asked for before.
+          // A lock that is being taken at this moment could not be kept.
           if (this.database.switchedTo(database)) this.epoch = ++epochs;
         });
     this.stopListening = () => {

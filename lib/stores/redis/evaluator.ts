@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { within } from './bounded.js';
 import { withCommand } from './command-refused.js';
 import type { Argument } from './deployment.js';
+import { directCommand } from './direct-command.js';
 import { type Call, Lane } from './lane.js';
 import { isWithheld, lacksEvalsha, replyCode, TakenBack, UnexpectedReply } from './redis-errors.js';
 import { isReply } from './reply-texts.js';
@@ -40,11 +41,13 @@ export class Evaluator {
   /** Commands that have been sent and not answered. */
   private underway = 0;
   private readonly lane: Lane;
+  private readonly commands: Readonly<Record<'evalsha' | 'eval', ReturnType<typeof directCommand>>>;
 
   constructor(
     private readonly client: Redis,
     private readonly context: EvaluatorContext,
   ) {
+    this.commands = { evalsha: directCommand(client, 'evalsha'), eval: directCommand(client, 'eval') };
     this.lane = new Lane((groups) => {
       this.sendGroups(groups);
     });
@@ -129,6 +132,8 @@ export class Evaluator {
       command.epoch === this.context.epoch() ? new TakenBack() : error,
     );
     if (command.calls.length === 0) return [];
+    // It may have been switched to another database meanwhile.
+    if (!this.context.isUsable()) throw this.context.outage();
     const reply = await this.evaluate(command, true);
     if (lacking) this.isDigestless = true;
     return reply;
@@ -197,7 +202,7 @@ export class Evaluator {
     text: string,
     keys: readonly string[],
     args: readonly Argument[],
-  ): Promise<unknown> => this.client[command](text, keys.length, ...keys, ...args);
+  ): Promise<unknown> => this.commands[command](text, keys.length, ...keys, ...args);
 
   /** ASKING holds for the very next command, so both leave in one piece. */
   private readonly ask: typeof this.evaluateNow = async (command, text, keys, args) => {

@@ -1,6 +1,8 @@
+import type { Redis } from 'ioredis';
 import type { LockStore } from '../lock-store.js';
 import type { Incarnation, Member } from '../quorum/member.js';
 import type { RedisConnection } from './connection.js';
+import { directCommand } from './direct-command.js';
 import { noteKeyOf } from './keys.js';
 import { translate } from './redis-errors.js';
 import { noteReply, setReply, timeReply } from './replies.js';
@@ -38,7 +40,7 @@ export class RedisMember implements Member {
     const askedAt = performance.now();
     const [{ runId, uptime }, noted, time] = await Promise.all([
       serverInfo(this.connection),
-      this.connection.send((client) => client.get(this.noteKey)),
+      this.connection.send((client) => directCommand(client, 'get')(this.noteKey)),
       this.connection.send((client) => client.time()),
     ]);
     const told = timeReply(time);
@@ -53,6 +55,7 @@ export class RedisMember implements Member {
   }
 
   async note(note: string, time: number): Promise<boolean> {
-    return setReply(await this.connection.send((client) => client.set(this.noteKey, note, 'PX', time, 'NX')));
+    const send = (client: Redis) => directCommand(client, 'set')(this.noteKey, note, 'PX', time, 'NX');
+    return setReply(await this.connection.send(send));
   }
 }

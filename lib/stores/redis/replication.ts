@@ -1,6 +1,7 @@
 import { LockConfigError } from '../../lock.errors.js';
 import type { ReplicationOptions } from '../../lock.options.js';
 import type { RedisConnection } from './connection.js';
+import { directCommand } from './direct-command.js';
 import { TooFewReplicas } from './redis-errors.js';
 import { codeOf } from './replies.js';
 
@@ -36,7 +37,7 @@ export class Replication {
 
   private async wait(connection: RedisConnection): Promise<void> {
     const { replicas, timeout } = this.terms;
-    const reply = await connection.send<unknown>((client) => client.wait(replicas, timeout));
+    const reply = await connection.send((client) => directCommand(client, 'wait')(replicas, timeout));
     const confirmed = codeOf(reply, 0, Infinity);
     if (confirmed < replicas) throw new TooFewReplicas(confirmed, replicas, timeout);
   }

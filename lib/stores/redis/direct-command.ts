@@ -1,0 +1,16 @@
+import type { Redis } from 'ioredis';
+import type { Argument } from './deployment.js';
+
+type Send = (this: Redis, ...args: readonly Argument[]) => Promise<unknown>;
+
+/**
+ * A command of the client that leaves when it is called. With `enableAutoPipelining`, ioredis keeps its own until the end of the
+ * turn, and a SELECT that the application sends meanwhile overtakes them: they are carried out in another database.
+ */
+export function directCommand(
+  client: Redis,
+  name: string,
+): (...args: readonly Argument[]) => Promise<unknown> {
+  const { string: send } = client.createBuiltinCommand(name) as { string: Send };
+  return send.bind(client);
+}
