@@ -26,7 +26,8 @@ export interface Lock {
   /**
    * Holds the lock while the callback runs, in a scope that holds this lock and nothing else: what the callback calls
    * re-enters the lock. The lock is released whatever happens; the caller gets the callback's own result or error,
-   * never one of the release.
+   * never one of the release. What is read or run only later, such as an iterator, a stream or an Observable, is
+   * refused with LockConfigError.
    */
   using<T>(callback: (lease: Lease) => T | Promise<T>): Promise<T>;
   using<T>(options: UsingOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;

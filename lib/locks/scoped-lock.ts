@@ -1,4 +1,5 @@
 import { now } from '../core/deadline.js';
+import { assertNotHandedOut } from '../core/late-result.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
 import {
   ACQUIRE_OPTIONS,
@@ -91,7 +92,9 @@ export abstract class ScopedLock implements Lock {
     const lease = await this.enterOrThrow(scope, scope, checked);
     scope.lease = lease;
     try {
-      return await runInScope(scope, () => run(lease));
+      const result = await runInScope(scope, () => run(lease));
+      assertNotHandedOut(result);
+      return result;
     } finally {
       scope.end();
       await lease.release(options?.minHoldTime);

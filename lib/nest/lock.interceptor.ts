@@ -13,7 +13,7 @@ import type { Observable } from 'rxjs';
 import { onAbort } from '../core/on-abort.js';
 import type { LockService } from '../lock.service.js';
 import { assertDistributedLockOptions, type DistributedLockOptions } from './distributed-lock.options.js';
-import { isSentLater } from './late-result.js';
+import { isSentLater } from '../core/late-result.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';

@@ -11,7 +11,7 @@ import {
 import { isDraining, type LockService } from '../lock.service.js';
 import type { Lease, Lock } from '../locks/lock.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
-import { assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from './late-result.js';
+import { assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from '../core/late-result.js';
 import { locksPassThrough } from './pass-through.js';
 
 /** One call that is to run under a lock. */

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { Type } from '@nestjs/common';
-import { isPipedInto, isUnfinished } from './late-result.js';
+import { isPipedInto, isUnfinished } from '../core/late-result.js';
 
 /** What a handler takes in order to answer by itself, as Nest sees it; empty where Nest answers. */
 function ownAnswer(type: Type, property: string | symbol): RouteParamtypes[] {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { isPromise } from 'node:util/types';
+import { isObservable } from 'rxjs';
 import { LockConfigError } from '../lock.errors.js';
 
 /**
@@ -59,6 +60,21 @@ export function assertNotLate(value: unknown, title: string, cure: string): void
           (late === 'a Promise' ? PROMISE_CURE : cure),
   );
 }
+
+/** The same for what the callback of `using` gives, of which an Observable has no other to subscribe to it. */
+export function assertNotHandedOut(value: unknown): void {
+  assertNotLate(value, 'using', CALLBACK_CURE);
+  // As above: not of a deep mock.
+  if (typeof value !== 'object' || value === null || !('subscribe' in value) || !isObservable(value)) return;
+  throw new LockConfigError(
+    'using',
+    `has given an Observable, which runs when the callback has ended and its lock is gone. ${CALLBACK_CURE}`,
+  );
+}
+
+const CALLBACK_CURE =
+  'Read it to its end in the callback; lastValueFrom and toArray do that with an Observable. ' +
+  'Where its reader needs no lock, give it inside of an object';
 
 const PROMISE_CURE =
   'Use mergeMap or concatMap in place of map, so that the Observable gives what the Promise does';
