@@ -124,9 +124,9 @@ function assertGlobal(isGlobal: unknown): void {
 }
 
 /** @throws LockConfigError when it is not undefined and not a name */
-export function assertInstanceName(name: unknown): asserts name is string | undefined {
+export function assertInstanceName(name: unknown, option = 'name'): asserts name is string | undefined {
   if (name !== undefined && (typeof name !== 'string' || name.trim() === '')) {
-    throw new LockConfigError('name', 'must be a non-empty string, or absent for the default instance', {
+    throw new LockConfigError(option, 'must be a non-empty string, or absent for the default instance', {
       value: name,
     });
   }

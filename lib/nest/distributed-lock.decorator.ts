@@ -99,18 +99,24 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
   key: LockKey<Args>,
   options: DistributedLockOptions = {},
 ): DistributedLockDecorator<Args> {
-  const decorate = (target: object, property: string | symbol, descriptor?: PropertyDescriptor): void => {
+  const decorate = (
+    target: object,
+    property: string | symbol | undefined,
+    descriptor?: PropertyDescriptor,
+  ): void => {
     const method = descriptor?.value as ((...args: unknown[]) => unknown) | undefined;
+    const className = (typeof target === 'function' ? (target as { name: string }) : target.constructor).name;
+    if (property === undefined) throw misplaced(className, 'goes on a method');
     const name = String(property);
-    const declared = `${(typeof target === 'function' ? (target as { name: string }) : target.constructor).name}.${name}`;
+    const declared = `${className}.${name}`;
+    if (descriptor === undefined || typeof method !== 'function') {
+      throw misplaced(declared, 'goes on a method');
+    }
     if (typeof target === 'function') {
       throw misplaced(
         declared,
         'cannot lock a static method: Nest injects nothing into a class. Make it an instance method',
       );
-    }
-    if (descriptor === undefined || typeof method !== 'function') {
-      throw misplaced(declared, 'goes on a method');
     }
     if (Object.prototype.toString.call(method).includes('Generator')) {
       throw misplaced(

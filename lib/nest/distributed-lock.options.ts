@@ -66,7 +66,14 @@ export function assertDistributedLockOptions(options: DistributedLockOptions): v
   if (onBusy !== undefined && onBusy !== 'throw' && onBusy !== 'skip' && typeof onBusy !== 'function') {
     throw new LockConfigError('onBusy', "must be 'throw', 'skip' or a function", { value: onBusy });
   }
-  assertInstanceName(instance);
+  assertInstanceName(instance, 'instance');
   assertAcquireOptions(options);
   assertMinHoldTime(options);
+}
+
+/** The same without `returns`, which an interceptor does not need. */
+export function assertInterceptorOptions(options: Omit<DistributedLockOptions, 'returns'>): void {
+  const known = KNOWN.filter((option) => option !== 'returns');
+  assertKnownOptions(options, known, 'LockInterceptor');
+  assertDistributedLockOptions(options);
 }

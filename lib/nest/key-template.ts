@@ -1,6 +1,6 @@
 import { assertName } from '../core/validation.js';
 import { describe, isLockKeyError, LockConfigError, LockKeyError } from '../lock.errors.js';
-import { inQuotes } from '../lock.text.js';
+import { inQuotes, onOneLine } from '../lock.text.js';
 
 /** What a template's paths start from, by name. */
 export type TemplateRoots = Readonly<Record<string, unknown>>;
@@ -55,10 +55,11 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
   };
 }
 
-const sourceOf = (template: string): string => `The key template "${template}"`;
+const sourceOf = (template: string): string => `The key template "${onOneLine(template)}"`;
 
-/** What a missing value looks like in a text, as a word of its own; not where another word is joined to it, as in `null-island`. */
-const MISSING = /(?<![\p{L}\p{N}])(?:undefined|null|NaN)(?![\p{L}\p{N}]|[-_]\p{L})|\[object [^\]]{0,64}\]/u;
+/** What a missing value looks like in a text, as a word of its own; not `null` where another word is joined to it, as in `null-island`: a name that begins with one of the others is rarer than a mistake. */
+const MISSING =
+  /(?<![\p{L}\p{N}])(?:(?:undefined|NaN)(?![\p{L}\p{N}])|null(?![\p{L}\p{N}]|[-_]\p{L}))|\[object [^\]]{0,64}\]/u;
 
 /**
  * Refuses a key in which a value is plainly missing, such as `order:undefined`: everything would share one lock. Its
@@ -156,7 +157,7 @@ function unquote(template: string, at: number, quoted: string): string {
 }
 
 const malformed = (template: string, at: number, rule: string) =>
-  new LockConfigError('key', `"${template}" is malformed at position ${String(at)}: ${rule}`);
+  new LockConfigError('key', `"${onOneLine(template)}" is malformed at position ${String(at)}: ${rule}`);
 
 /** Follows a path to its values as texts. */
 function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: string): string[] {
@@ -170,7 +171,11 @@ function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: st
   } catch (cause) {
     if (isLockKeyError(cause)) throw cause;
     // A getter of the caller's own.
-    throw new LockKeyError(`$<${text}> in the key template "${template}" cannot be read`, undefined, cause);
+    throw new LockKeyError(
+      `$<${text}> in the key template "${onOneLine(template)}" cannot be read`,
+      undefined,
+      cause,
+    );
   }
   if (values.length === 0) throw unusable(text, template, 'an empty list');
   return values.map((value) => textOf(value) ?? raise(unusable(text, template, describe(value))));
@@ -192,7 +197,7 @@ function textOf(value: unknown): string | undefined {
 
 const unusable = (path: string, template: string, found: string) =>
   new LockKeyError(
-    `$<${path}> in the key template "${template}" must be a non-empty text, a finite number, a bigint or a boolean ` +
+    `$<${path}> in the key template "${onOneLine(template)}" must be a non-empty text, a finite number, a bigint or a boolean ` +
       `(found: ${found})`,
   );
 

@@ -12,7 +12,7 @@ import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { onAbort } from '../core/on-abort.js';
 import type { LockService } from '../lock.service.js';
-import { assertDistributedLockOptions, type DistributedLockOptions } from './distributed-lock.options.js';
+import { assertInterceptorOptions, type DistributedLockOptions } from './distributed-lock.options.js';
 import { isSentLater } from '../core/late-result.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
@@ -38,7 +38,7 @@ export function LockInterceptor(
   key: LockKey<[context: ExecutionContext]>,
   options: Omit<DistributedLockOptions, 'returns'> = {},
 ): Type<NestInterceptor> {
-  assertDistributedLockOptions(options);
+  assertInterceptorOptions(options);
   const makeKeys = compileKey(key, ['req', 'args', 'class', 'method']);
 
   @Injectable()

@@ -624,7 +624,7 @@ describe('refused where it is applied', () => {
     ],
     ['a NaN waitTime', 'a', { waitTime: NaN }, /waitTime.*NaN/],
     ['a leaseTime of 0', 'a', { leaseTime: 0 }, /leaseTime.*0/],
-    ['an empty instance', 'a', { instance: '' }, /name/],
+    ['an empty instance', 'a', { instance: '' }, /Jobs\.run: instance: must/],
     ['an option that does not exist', 'a', { waitTme: 5 }, /waitTme/],
     ['null for the options', 'a', null, /Jobs\.run.*options.*null/],
     ['a number for the options', 'a', 5_000, /Jobs\.run.*options.*5000/],
@@ -665,6 +665,16 @@ describe('refused where it is applied', () => {
     expect(() => {
       decorate({}, 'rows', { value });
     }).toThrow(/rows.*generator/);
+  });
+
+  it('a class', () => {
+    expect(() => {
+      @(DistributedLock('a') as unknown as ClassDecorator)
+      class Jobs {
+        readonly field = 1;
+      }
+      return Jobs;
+    }).toThrow('@DistributedLock on Jobs: goes on a method');
   });
 
   it('something that is no method', () => {

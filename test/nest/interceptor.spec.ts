@@ -196,6 +196,9 @@ describe('LockInterceptor', () => {
     expect(() => LockInterceptor('$<this.id>')).toThrow(/starts with req, args, class, method/);
     expect(() => LockInterceptor('a', { onBusy: 'wait' as never })).toThrow(/onBusy/);
     expect(() => LockInterceptor('a', { kind: 'mutex' as never })).toThrow(/kind/);
+    expect(() => LockInterceptor('a', { returns: 'promise' } as object)).toThrow(
+      /returns.*is not an option of LockInterceptor/,
+    );
     expect(() => LockInterceptor('a', null as never)).toThrow(/options: must be an object \(found: null\)/);
   });
 });

@@ -122,6 +122,10 @@ describe('a key template', () => {
     expect(() => keysOf(template)).toThrow(new RegExp(`position ${String(position)}\\b`));
   });
 
+  it('repeats a malformed template on one line', () => {
+    expect(() => keysOf('a\n$<b>')).toThrow('"a\\u000a$<b>" is malformed');
+  });
+
   it('turns an error of a getter into LockKeyError', () => {
     const failing = {
       get id(): string {
@@ -155,6 +159,8 @@ describe('a key function', () => {
     'order_undefined',
     'order-undefined',
     'undefined-7',
+    'undefined-orders',
+    'NaN_orders',
     'undefined_undefined',
     'order null',
     'order#NaN@1',
