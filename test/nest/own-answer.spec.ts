@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -191,6 +191,7 @@ beforeEach(async () => {
 afterEach(async () => {
   app.getHttpServer().closeAllConnections();
   await app.close();
+  rmSync(file);
 });
 
 describe('LockInterceptor, on a handler that answers by itself', () => {
