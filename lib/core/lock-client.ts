@@ -370,7 +370,8 @@ export class LockClient {
     const reason = loss?.reason ?? 'expired';
     const event: LockEvent = { type: 'lost', name, owner, reason };
     if (tenure.ranOut) this.ranOut.add(event);
-    this.events.next(event);
+    // Before its holder begins it is nobody's loss: the caller waits again, gets an error, or is told as it begins.
+    if (tenure.holder !== undefined) this.events.next(event);
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
     const endsByItself = !terms.renewed && isPlain && keptUntil < now();
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';

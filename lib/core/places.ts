@@ -10,8 +10,9 @@ import type { Tenure } from './tenure.js';
  * store tells the client when the turn of one has come.
  */
 export class Places {
-  /** By owner. */
+  /** By the owner that each had at first. On a store without queues it has others later, which no message is for. */
   private readonly places = new Map<string, Place>();
+  private readonly owners = new Map<Place, string>();
   private readonly departures = new Departures();
   /** By name. */
   private readonly exclusive = new Map<string, Tenure>();
@@ -20,11 +21,15 @@ export class Places {
 
   add(place: Place): void {
     this.places.set(place.owner, place);
+    this.owners.set(place, place.owner);
   }
 
   /** It is granted, or has been left. */
   remove(place: Place): void {
-    if (!this.places.delete(place.owner)) return;
+    const owner = this.owners.get(place);
+    if (owner === undefined) return;
+    this.owners.delete(place);
+    this.places.delete(owner);
     if (!place.isGranted) this.departures.add(place.departure);
   }
 

@@ -41,9 +41,7 @@ export class GroupAttempt {
   private async takeAll(): Promise<Busy | undefined> {
     const { limits } = this;
     for (let left = this.locks; left.length > 0;) {
-      // Where callers of this process wait already, asking would be a command for nothing.
-      let busy = limits.forLock > 0 ? awaited(left) : undefined;
-      busy ??= await this.takeAtOnce(left);
+      let busy = (limits.forLock > 0 ? this.knownBusy(left) : undefined) ?? (await this.takeAtOnce(left));
       if (busy === undefined) return undefined;
       let at = indexOf(busy, left);
       while (limits.holds && at > 0) {
@@ -59,6 +57,18 @@ export class GroupAttempt {
       left = limits.holds ? left.slice(at + 1) : left.filter((other) => other !== lock);
     }
     return undefined;
+  }
+
+  /**
+   * What is busy as far as this process knows, so that asking for all would be a command for nothing: the lock that was in
+   * the way just now, or one that callers of this process wait for. The former may be held for long: to wait for another one
+   * would be in vain, and would keep that one from others.
+   */
+  private knownBusy(locks: readonly PlainLock[]): Busy | undefined {
+    const { first } = this.limits;
+    const refused = this.tenures.size === 0 ? locks.find(({ name }) => name === first) : undefined;
+    const lock = refused ?? locks.find(({ name, client }) => client.isAwaited(name));
+    return lock && { busy: true, holder: undefined, name: lock.name };
   }
 
   private async takeAtOnce(locks: readonly PlainLock[]): Promise<Busy | undefined> {
@@ -103,8 +113,3 @@ const indexOf = ({ name }: Busy, locks: readonly PlainLock[]): number =>
     0,
     locks.findIndex((lock) => lock.name === name),
   );
-
-const awaited = (locks: readonly PlainLock[]): Busy | undefined => {
-  const lock = locks.find(({ name, client }) => client.isAwaited(name));
-  return lock && { busy: true, holder: undefined, name: lock.name };
-};

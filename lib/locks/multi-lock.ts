@@ -151,13 +151,13 @@ async function isWhole(
 
 /** Enters one after the other, as far as it goes. */
 async function enterInOrder(
-  { units, hold }: Round,
+  { units, hold, first }: Round,
   scope: Scope,
   options: AcquireOptions & { waitTime: number },
   until: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
   const leases: OwnLease[] = [];
-  const limits = new WaitLimits(until, hold);
+  const limits = new WaitLimits(until, hold, first);
   const refused = (by: Unit, answer: Busy | Error) => ({
     leases,
     refusal: { by, answer, waited: limits.waited },

@@ -3,11 +3,11 @@ import type { ScopedLock } from './scoped-lock.js';
 import { type Unit, unitsOf } from './unit.js';
 
 /** So often another member may turn out to be busy when the one that was waited for has been granted. */
-const MOST_REFUSALS = 2;
+const MOST_REFUSALS = 4;
 /** How long the first round in order may wait while it holds something, ms: at least, at least for each member, and at most. */
 const SHORTEST_HOLD = 100;
 const SHORTEST_HOLD_EACH = 10;
-const LONGEST_FIRST_HOLD = 2_000;
+const LONGEST_FIRST_HOLD = 500;
 
 /** One attempt at all members. */
 export interface Round {
@@ -15,6 +15,8 @@ export interface Round {
   readonly units: readonly Unit[];
   /** For how long the others are waited for while those before them are held, ms. */
   readonly hold: number;
+  /** The lock that is waited for first where the first unit has several: the one that was in the way. */
+  readonly first?: string | undefined;
 }
 
 /** Why a round has come to nothing. */
@@ -79,7 +81,8 @@ export class Rounds {
     } else {
       // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
       const isFirst = ({ place }: Unit) => Number(place === by.place);
-      this.round = { units: units.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0 };
+      const first = answer instanceof Error ? undefined : answer.name;
+      this.round = { units: units.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0, first };
     }
     return this.round;
   }

@@ -79,6 +79,10 @@ export abstract class StoreLock extends ScopedLock {
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = now() - askedAt;
     this.client.events.next({ type: 'acquired', name, owner, fencingToken, waited, handedOff: handoffs > 0 });
+    // Nobody could be told of it before.
+    if (tenure.loss !== undefined) {
+      this.client.events.next({ type: 'lost', name, owner, reason: tenure.loss.reason });
+    }
     return lease;
   }
 

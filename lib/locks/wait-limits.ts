@@ -12,6 +12,8 @@ export class WaitLimits {
   constructor(
     private readonly until: number,
     private readonly hold: number,
+    /** The lock of a group that is waited for before the others are asked for. */
+    readonly first?: string,
   ) {}
 
   /** Whether locks are held while others are waited for. */

@@ -46,7 +46,7 @@ const holdBesidePlace = async (options: object) => {
   const waiting = locks.acquire('a', options);
   await until(() => store.calls.acquire === 1);
   store.beforeAcquire = () => undefined;
-  const both = await locks.acquire(['a', 'b']);
+  const both = await locks.acquire(['a', 'b'], { waitTime: 0 });
   asked.resolve();
   await until(async () => (await queueLength()) === 1);
   return { both, waiting };
@@ -69,7 +69,7 @@ it('is the only one of its process, also where the lock came by another way', as
   const waiting = locks.acquire('a', { leaseTime: 5_000 });
   await until(() => store.calls.acquire === 1);
   store.beforeAcquire = () => undefined;
-  const both = await locks.acquire(['a', 'b']);
+  const both = await locks.acquire(['a', 'b'], { waitTime: 0 });
   store.beforeAcquire = () => second.promise;
   first.resolve();
   await until(() => store.calls.acquire === 2);

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { now } from '../../lib/core/deadline.js';
+import type { Place } from '../../lib/core/place.js';
 import { Places } from '../../lib/core/places.js';
 import { CLAIM } from '../../lib/stores/lock-store.js';
 
@@ -30,3 +31,15 @@ it.each([
     expect(untils).toEqual([expect.closeTo(now() + least, -2)]);
   },
 );
+
+it('an owner that has changed meanwhile leaves nothing behind', () => {
+  const places = new Places({ release: () => Promise.resolve(undefined) });
+  let looks = 0;
+  const place = { owner: 'client:1', isGranted: true, lookAgain: () => looks++ };
+  places.add(place as unknown as Place);
+  place.owner = 'client:2';
+  places.hear({ type: 'missed' });
+  places.remove(place as unknown as Place);
+  places.hear({ type: 'missed' });
+  expect(looks).toBe(1);
+});

@@ -50,6 +50,21 @@ describe('a group of plain locks that may hold some while it waits', () => {
     expect((await owned()).owners).toBe(0);
   });
 
+  it('tells of no loss of what no caller has yet', async () => {
+    const d = await others.acquire('d');
+    const told: string[] = [];
+    locks.events$.subscribe(({ type }) => told.push(type));
+    const entering = enter(5_000);
+    await sleep(50);
+    await others.forceRelease('a');
+    await locks.forceRelease('b');
+    await d.release();
+    const leases = await entering;
+    if ('busy' in leases) throw new Error('busy');
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect(told).not.toContain('lost');
+  });
+
   it('gives everything back when it has held some for too long', async () => {
     const d = await others.acquire('d');
     const began = performance.now();

@@ -25,14 +25,21 @@ describe('the rounds of a multi-lock', () => {
     expect([units.map(({ place }) => place), hold]).toEqual([[b, a, c].map((lock) => lock!.place), 0]);
   });
 
-  it('hold in the order of all processes after the second refusal, and after errors only not', () => {
+  /** The last one before a round in order. */
+  const refused = (rounds: Rounds, waited = 0) => {
+    for (let n = 0; n < 3; n++) {
+      expect(rounds.next({ by: last(rounds.current), answer: busy, waited }).hold).toBe(0);
+    }
+    return rounds.next({ by: last(rounds.current), answer: busy, waited });
+  };
+
+  it('hold in the order of all processes after the fourth refusal, and after errors only not', () => {
     const rounds = roundsOf(fair);
     for (let n = 0; n < 5; n++) {
       const answer = new Error('no answer');
       expect(rounds.next({ by: last(rounds.current), answer, waited: 0 }).hold).toBe(0);
     }
-    rounds.next({ by: last(rounds.current), answer: busy, waited: 0 });
-    const { units, hold } = rounds.next({ by: last(rounds.current), answer: busy, waited: 0 });
+    const { units, hold } = refused(rounds);
     expect(units.map(({ place }) => place)).toEqual(fair.map(({ place }) => place));
     expect(hold).toBeGreaterThanOrEqual(75);
     expect(hold).toBeLessThanOrEqual(125);
@@ -41,14 +48,13 @@ describe('the rounds of a multi-lock', () => {
   it('give up what they hold when each member may have been waited for, and twice as late each time', () => {
     const rounds = roundsOf(fair);
     const inOrder = (waited: number) => {
-      rounds.next({ by: last(rounds.current), answer: busy, waited });
-      const { hold } = rounds.next({ by: last(rounds.current), answer: busy, waited: 0 });
+      const { hold } = refused(rounds, waited);
       const after = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 60_000 });
       expect([after.hold, after.units[0]!.place]).toEqual([0, b!.place]);
       return hold;
     };
-    for (const expected of [600, 1_200, 2_400]) {
-      const hold = inOrder(200);
+    for (const expected of [300, 600, 1_200]) {
+      const hold = inOrder(100);
       expect(hold / expected).toBeGreaterThanOrEqual(0.75);
       expect(hold / expected).toBeLessThanOrEqual(1.25);
     }
@@ -56,8 +62,7 @@ describe('the rounds of a multi-lock', () => {
 
   it('hold for no longer than the lease allows', () => {
     const rounds = roundsOf(fair, 40);
-    rounds.next({ by: last(rounds.current), answer: busy, waited: 500 });
-    expect(rounds.next({ by: last(rounds.current), answer: busy, waited: 500 }).hold).toBe(40);
+    expect(refused(rounds, 500).hold).toBe(40);
   });
 
   it('take plain locks in as few steps as possible, and in order only neighbours together', () => {
@@ -66,6 +71,19 @@ describe('the rounds of a multi-lock', () => {
     expect(unitsOf(members)).toHaveLength(3);
     expect(unitsOf(members, { inOrder: true })).toHaveLength(4);
     expect(unitsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
+  });
+
+  it('hold for half a second at first, however long the waits before were', () => {
+    const { hold } = refused(roundsOf(fair), 30_000);
+    expect(hold).toBeGreaterThanOrEqual(375);
+    expect(hold).toBeLessThanOrEqual(625);
+  });
+
+  it('name the lock that is waited for first where several are taken in one step', () => {
+    const rounds = roundsOf(membersOf(...['1', '2', '3'].map((name) => locks.getLock(name))));
+    const refusal = { by: rounds.current.units[0]!, answer: { ...busy, name: '3' }, waited: 0 };
+    expect(rounds.next(refusal)).toMatchObject({ first: '3', hold: 0 });
+    expect(rounds.next({ ...refusal, answer: new Error('no answer') }).first).toBeUndefined();
   });
 
   it('keep the sides of a read-write lock together, the write side first', () => {

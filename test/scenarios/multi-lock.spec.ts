@@ -223,6 +223,55 @@ describe('Several locks at once', () => {
       await stop();
     });
 
+    it('a plain one that is held for long keeps the other from nobody', async () => {
+      const [service, holder, other] = (await services(3)) as [LockService, LockService, LockService];
+      const lease = await holder.acquire('z');
+      const waiting = service.acquire(['a', 'z']);
+      const stopped = new AbortController();
+      const waits: number[] = [];
+      const loops = [1, 2, 3].map(async () => {
+        while (!stopped.signal.aborted) {
+          const asked = performance.now();
+          const single = await other.acquire('a');
+          waits.push(performance.now() - asked);
+          await sleep(5);
+          await single.release();
+        }
+      });
+      await sleep(5_000);
+      stopped.abort();
+      await Promise.all(loops);
+      // It was 2 s and more, for it held the one while it waited for the other, again and again.
+      expect(Math.max(...waits)).toBeLessThan(1_000);
+      await lease.release();
+      await (await waiting).release();
+    });
+
+    it('plain ones in a circle with callers that take them by hand go on all the same', async () => {
+      const [one, two, three, four] = (await services(4)) as LockService[];
+      const stopped = new AbortController();
+      const turns = { together: 0, byHand: 0 };
+      const together = [one!, two!].map(async (service) => {
+        while (!stopped.signal.aborted) {
+          await service.using(['a', 'c'], () => sleep(2));
+          turns.together++;
+          await sleep(5);
+        }
+      });
+      const byHand = [three!, four!].map(async (service) => {
+        while (!stopped.signal.aborted) {
+          await service.using('c', () => service.using('a', () => sleep(2)));
+          turns.byHand++;
+          await sleep(5);
+        }
+      });
+      await sleep(6_000);
+      stopped.abort();
+      await Promise.all([...together, ...byHand]);
+      // Hundreds each. In circles that last for seconds it was about ten.
+      expect(Math.min(turns.together, turns.byHand)).toBeGreaterThan(30);
+    });
+
     it('those of a caller that takes them by hand in another order make no deadlock', async () => {
       const [service, byHand] = (await services(2)) as [LockService, LockService];
       const { stop } = await steadily({ a: fair, b: fair });
