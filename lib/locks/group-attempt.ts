@@ -3,6 +3,7 @@ import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import type { AcquireOptions } from '../lock.options.js';
+import { endedMeanwhile } from './lease-group.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
 import type { WaitLimits } from './wait-limits.js';
@@ -28,7 +29,7 @@ export class GroupAttempt {
   async run(): Promise<readonly OwnLease[] | Busy> {
     try {
       const busy = await this.takeAll();
-      if (busy === undefined) return this.locks.flatMap((lock) => this.begin(lock));
+      if (busy === undefined) return this.beginAll();
       await this.giveBack();
       return busy;
     } catch (error) {
@@ -98,9 +99,13 @@ export class GroupAttempt {
     return lock.request({ ...this.options, waitTime }, this.scope);
   }
 
-  private begin(lock: PlainLock): OwnLease[] {
-    const tenure = this.tenures.get(lock);
-    return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.askedAt)];
+  /** @throws LockUnavailableError when one has ended while others were waited for: no caller has had it */
+  private beginAll(): OwnLease[] {
+    for (const [{ name }, { held }] of this.tenures) if (!held) throw endedMeanwhile(name);
+    return this.locks.flatMap((lock) => {
+      const tenure = this.tenures.get(lock);
+      return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.askedAt)];
+    });
   }
 
   private async giveBack(): Promise<void> {

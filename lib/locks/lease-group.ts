@@ -1,6 +1,13 @@
+import { LockUnavailableError } from '../lock.errors.js';
 import { onAbort } from '../core/on-abort.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
+
+/** That says nothing of who holds the others. */
+export function endedMeanwhile(name: string): LockUnavailableError {
+  const cause = new Error('a lease ended before the last of the locks was taken');
+  return new LockUnavailableError(name, { cause });
+}
 
 /** The leases of a multi-lock as one: held while all are, lost with the first, released together. */
 export class LeaseGroup implements OwnLease {

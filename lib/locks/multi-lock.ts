@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../core/deadline.js';
 import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
-import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
+import { isLockUnavailableError, LockConfigError } from '../lock.errors.js';
 import type { AcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
-import { LeaseGroup } from './lease-group.js';
+import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { WaitLimits } from './wait-limits.js';
 import { type Refusal, type Round, Rounds } from './rounds.js';
@@ -65,7 +65,7 @@ export class MultiLock extends ScopedLock {
       const group = new LeaseGroup(this.name, leases);
       if (refusal === undefined && (await isWhole(group, round, options))) return group;
       await group.release();
-      const answer = refusal?.answer ?? this.endedMeanwhile();
+      const answer = refusal?.answer ?? endedMeanwhile(this.name);
       if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
         return answer;
@@ -80,12 +80,6 @@ export class MultiLock extends ScopedLock {
   private mostHold({ leaseTime, renew }: AcquireOptions): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
     return Math.max(1, Math.min(fixed, this.defaults.maxHoldTime) / 2);
-  }
-
-  private endedMeanwhile(): LockUnavailableError {
-    // That says nothing about who holds the others.
-    const cause = new Error('a lease ended before the last of the locks was taken');
-    return new LockUnavailableError(this.name, { cause });
   }
 
   /** Of all, before the first one is asked for. */
