@@ -248,7 +248,7 @@ describe('Several locks at once', () => {
     });
 
     it('plain ones in a circle with callers that take them by hand go on all the same', async () => {
-      const [one, two, three, four] = (await services(4));
+      const [one, two, three, four] = await services(4);
       const stopped = new AbortController();
       const turns = { together: 0, byHand: 0 };
       const together = [one!, two!].map(async (service) => {
