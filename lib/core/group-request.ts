@@ -30,7 +30,7 @@ export class GroupRequest {
     onIdle: (request: GroupRequest) => void,
   ) {
     this.queue = new LocalQueue(
-      { name: names.join(','), queue: undefined, beside: undefined },
+      { name: names.join(','), queue: undefined, ownWriteHold: undefined },
       {
         ...context,
         store: this,
@@ -88,7 +88,7 @@ export class GroupRequest {
   }
 
   /** A refusal ends the request, so no release is waited for. */
-  subscribe(): Promise<Subscription> {
+  subscribeToReleases(): Promise<Subscription> {
     return Promise.resolve({ active: false, close: () => undefined });
   }
 }

@@ -1,6 +1,6 @@
 import type { Rivals } from '../stores/lock-store.js';
 import { now } from './deadline.js';
-import type { Tenure, Terms } from './tenure.js';
+import type { Tenure, LeaseTerms } from './tenure.js';
 
 /**
  * How long after the grant a tenure may still be handed on, ms. A hand-off asks the store nothing, so the process lets
@@ -33,7 +33,7 @@ const LIMITS: Readonly<
  * @param next what the next caller asks for
  * @param most the option `localHandoff`
  */
-export function mayHandOff(tenure: Tenure, next: Terms | undefined, most: number): boolean {
+export function mayHandOff(tenure: Tenure, next: LeaseTerms | undefined, most: number): boolean {
   const { leaseTime, renewed } = tenure.terms;
   if (!renewed || next?.renewed !== true || next.leaseTime !== leaseTime) return false;
   const limit = LIMITS[tenure.rivals](most);

@@ -1,6 +1,6 @@
 import { timeSuspended } from '../lock.clock.js';
 import { now, type timerAt } from './deadline.js';
-import type { Ear } from './inbox.js';
+import type { QueueMessages } from './queue-subscription.js';
 import type { Tenure } from './tenure.js';
 
 /** How long a hold lasts before messages about it are worth a subscription, ms: most are over by then. */
@@ -33,7 +33,7 @@ export class HoldWatch {
   constructor(
     /** The oldest first. */
     private readonly tenures: ReadonlyMap<Tenure, unknown>,
-    private readonly ear: Ear,
+    private readonly ear: QueueMessages,
     /** Asks the store, and ends those that are gone. */
     private readonly look: (tenures: readonly Tenure[]) => void,
     /** The machine has been suspended: timers are late by that. */

@@ -11,19 +11,19 @@ import {
 import { now } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
-import { type Callers, Place, type PlaceContext, type PlaceTerms } from './place.js';
-import { ReleaseEar } from './release-ear.js';
-import type { Tenure, TenureOrigin, Terms } from './tenure.js';
+import { type Callers, Acquisition, type AcquisitionContext, type LockTerms } from './acquisition.js';
+import { ReleaseSubscription } from './release-subscription.js';
+import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
 import { type Busy, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
 
-export interface LocalQueueContext extends PlaceContext, LookContext {
-  readonly store: PlaceContext['store'] & Pick<LockStore, 'subscribe'>;
+export interface LocalQueueContext extends AcquisitionContext, LookContext {
+  readonly store: AcquisitionContext['store'] & Pick<LockStore, 'subscribeToReleases'>;
   readonly localHandoff: number;
   /** A place in the queue of the store hears of its turn by its owner. */
-  placed(place: Place): void;
-  unplaced(place: Place): void;
-  open(queue: LocalQueue, terms: Terms, origin: TenureOrigin): Tenure;
+  acquisitionBegun(place: Acquisition): void;
+  acquisitionOver(place: Acquisition): void;
+  open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
   /** As `giveBack`, and in the same step another owner takes a place. Undefined where the store cannot do that. */
@@ -48,11 +48,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private waiters: Set<Waiter> | undefined;
   /** The hold of this process, if it has one. */
   private tenure: Tenure | undefined;
-  private place: Place | undefined;
+  private acquisition: Acquisition | undefined;
   /** Asks about the hold of this process. Made with the first question: most holds are over without one. */
   private look: HoldLook | undefined;
   /** Made when somebody waits who has to hear of releases. */
-  private releases: ReleaseEar | undefined;
+  private releases: ReleaseSubscription | undefined;
   /** When a hold was last seen whose release has to be heard. */
   private heardAt = -Infinity;
   /** This process has just released while others of it wait: its message comes first, so that all race as equals. */
@@ -62,7 +62,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private shared = false;
 
   constructor(
-    readonly terms: PlaceTerms,
+    readonly terms: LockTerms,
     private readonly context: LocalQueueContext,
     private readonly onIdle: (queue: LocalQueue) => void,
   ) {}
@@ -79,7 +79,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return this.waiters?.size ?? 0;
   }
 
-  get next(): Terms | undefined {
+  get next(): LeaseTerms | undefined {
     return this.head?.terms;
   }
 
@@ -104,7 +104,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
         this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
       }
       // Whoever does not wait wants an answer that was given after they asked.
-      if (waiter.impatient) this.place?.lookAgain();
+      if (waiter.impatient) this.acquisition?.lookAgain();
       this.goOn();
     });
   }
@@ -119,10 +119,10 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     if (this.tenure !== tenure) return await this.context.giveBack(tenure, keepFor);
     if (keepFor === undefined && (this.handOff(tenure) || (await this.handOffSoon(tenure))))
       return 'released';
-    const { passOn, inbox } = this.context;
+    const { passOn, queueMessages } = this.context;
     // A process that has taken the lock together with others has a place from before, which keeps its turn.
-    if (passOn !== undefined && this.place === undefined && this.wait && inbox.listening) {
-      const place = this.makePlace();
+    if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.listening) {
+      const place = this.makeAcquisition();
       const { released, next } = passOn(tenure, keepFor, place);
       void place.start(next);
       return await released;
@@ -230,10 +230,10 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       // The hold of this process may be what has been released.
       if (this.tenure !== undefined) this.looking.doubt(this.tenure);
     };
-    this.releases ??= new ReleaseEar(this.name, this.context.store, {
+    this.releases ??= new ReleaseSubscription(this.name, this.context.store, {
       onMessage: () => {
         doubt();
-        this.place?.lookAgain();
+        this.acquisition?.lookAgain();
       },
       onListening: doubt,
     });
@@ -255,47 +255,48 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   /** Where the lock goes after this process, it is told. */
   private get hearsOfTurn(): boolean {
-    return this.hasQueue ? this.context.inbox.listening : this.hearing;
+    return this.hasQueue ? this.context.queueMessages.listening : this.hearing;
   }
 
   /** Sees to it that those who wait are waiting for something. */
   private goOn(): void {
     if (this.length === 0) {
-      this.place?.leave();
+      this.acquisition?.leave();
       if (this.tenure !== undefined) return;
       this.releases?.close();
       this.onIdle(this);
     } else if (this.tenure?.held === true) {
       // What follows the release is heard only by who has subscribed before it.
-      if (this.wait && !this.hearsOfTurn) void (this.hasQueue ? this.context.inbox.listen() : this.hear());
+      if (this.wait && !this.hearsOfTurn)
+        void (this.hasQueue ? this.context.queueMessages.listen() : this.hear());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
-    } else if (this.place === undefined) {
+    } else if (this.acquisition === undefined) {
       const after = this.yielding && this.hearing ? MESSAGE_ROUND : 0;
       this.yielding = false;
-      void this.makePlace().start(undefined, after);
+      void this.makeAcquisition().start(undefined, after);
     }
   }
 
-  private makePlace(): Place {
-    const place = new Place(this.terms, this, this.context, (over) => {
-      if (this.place === over) this.place = undefined;
-      this.context.unplaced(over);
+  private makeAcquisition(): Acquisition {
+    const place = new Acquisition(this.terms, this, this.context, (over) => {
+      if (this.acquisition === over) this.acquisition = undefined;
+      this.context.acquisitionOver(over);
       this.goOn();
     });
-    this.place = place;
-    this.context.placed(place);
+    this.acquisition = place;
+    this.context.acquisitionBegun(place);
     return place;
   }
 
   private handOff(tenure: Tenure): boolean {
     const { head } = this;
     if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
-    tenure.holder = undefined;
+    tenure.user = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
     head.grant(this.context.begin(tenure));
     // Its place is from before the process got the lock together with others.
-    if (this.length === 0) this.place?.leave();
+    if (this.length === 0) this.acquisition?.leave();
     return true;
   }
 
@@ -303,7 +304,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private async handOffSoon(tenure: Tenure): Promise<boolean> {
     if (!this.shared || this.head !== undefined) return false;
     if (!mayHandOff(tenure, tenure.terms, this.context.localHandoff)) return false;
-    tenure.holder = undefined;
+    tenure.user = undefined;
     await new Promise<void>((resolve) => {
       atEndOfTurn(resolve);
     });
@@ -359,14 +360,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.goOn();
       return;
     }
-    const silentSince = this.place?.silentSince ?? this.look?.asking?.sentAt;
+    const silentSince = this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
     const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       waiter.impatient = true;
       this.expireAt(waiter, lastCall);
       return;
     }
-    const { failure, holder = this.lastHolder } = this.place?.obstacle ?? {};
+    const { failure, holder = this.lastHolder } = this.acquisition?.obstacle ?? {};
     const silence = silentSince === undefined ? undefined : unanswered(this.name, silentSince);
     this.leave(waiter);
     waiter.refuse(failure ?? silence ?? { busy: true, holder: this.tenure?.owner ?? holder });

@@ -14,13 +14,13 @@ import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
 import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
-import { Inbox } from './inbox.js';
+import { QueueSubscription } from './queue-subscription.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../stores/releaser.js';
 import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
-import type { PlaceTerms } from './place.js';
-import { Places } from './places.js';
-import { releasedError, Tenure, type TenureHolder, type TenureOrigin, type Terms } from './tenure.js';
+import type { LockTerms } from './acquisition.js';
+import { Acquisitions } from './acquisitions.js';
+import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTerms } from './tenure.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
@@ -41,10 +41,10 @@ export class LockClient {
   private readonly callers = new Set<LocalQueue | GroupRequest>();
   /** What this process holds, and who takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
-  private readonly inbox: Inbox;
+  private readonly queueMessages: QueueSubscription;
   private readonly holdWatch: HoldWatch;
-  private readonly places: Places;
-  private readonly plainTerms: Pick<PlaceTerms, 'queue' | 'beside'>;
+  private readonly acquisitions: Acquisitions;
+  private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private readonly context: LocalQueueContext;
   private sequence = 0;
   // One for all, not one for each of ten thousand locks.
@@ -59,9 +59,9 @@ export class LockClient {
     this.tenures.delete(tenure);
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
-    this.places.ended(tenure);
+    this.acquisitions.ended(tenure);
     // A replica that takes over may still have its place.
-    if (tenure.stood) this.places.departed(this.departureOf(tenure));
+    if (tenure.stood) this.acquisitions.departed(this.releaseRequestOf(tenure));
     keeper?.ended(tenure);
     if (tenure.loss !== undefined) this.lost(tenure);
   };
@@ -85,12 +85,12 @@ export class LockClient {
       setTimer,
     );
     this.releaser = new Releaser(store);
-    this.inbox = new Inbox(
+    this.queueMessages = new QueueSubscription(
       this.id,
       store,
       (message) => {
         if (message.type === 'lost') this.holdWatch.hear(message.owner);
-        else this.places.hear(message);
+        else this.acquisitions.hear(message);
         if (message.type === 'missed' && message.owner === undefined) this.holdWatch.missed();
       },
       () => {
@@ -99,7 +99,7 @@ export class LockClient {
     );
     this.holdWatch = new HoldWatch(
       this.tenures,
-      this.inbox,
+      this.queueMessages,
       (tenures) => {
         // One that gets no answer is looked at again with the watchdog's next round.
         for (const looking of this.watchdog.look(tenures)) looking.catch(() => undefined);
@@ -110,12 +110,15 @@ export class LockClient {
       },
       setTimer,
     );
-    const places = (this.places = new Places(this.releaser));
+    const acquisitions = (this.acquisitions = new Acquisitions(this.releaser));
     const handOver = store.handOver?.bind(store);
-    this.plainTerms = { queue: store.noQueues === undefined ? PLAIN_QUEUE : undefined, beside: undefined };
+    this.plainTerms = {
+      queue: store.noQueues === undefined ? PLAIN_QUEUE : undefined,
+      ownWriteHold: undefined,
+    };
     this.context = {
       store,
-      inbox: this.inbox,
+      queueMessages: this.queueMessages,
       setTimer,
       releaser: this.releaser,
       localHandoff: options.localHandoff,
@@ -123,16 +126,16 @@ export class LockClient {
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
-      placed: (place) => {
-        places.add(place);
+      acquisitionBegun: (place) => {
+        acquisitions.add(place);
       },
-      unplaced: (place) => {
-        places.remove(place);
+      acquisitionOver: (place) => {
+        acquisitions.remove(place);
       },
       open: (queue, terms, origin) => {
-        const { name, beside, queue: asked } = queue.terms;
+        const { name, ownWriteHold, queue: asked } = queue.terms;
         const tenure = this.open(queue, name, terms, origin);
-        if (asked !== undefined && asked !== PLAIN_QUEUE) places.begun(tenure, beside);
+        if (asked !== undefined && asked !== PLAIN_QUEUE) acquisitions.begun(tenure, ownWriteHold);
         return tenure;
       },
       begin: (tenure) => this.begin(tenure),
@@ -163,8 +166,8 @@ export class LockClient {
   }
 
   /** Who acts under the tenures of this process. */
-  *holders(): Generator<TenureHolder> {
-    for (const { holder } of this.tenures.keys()) if (holder !== undefined) yield holder;
+  *holders(): Generator<TenureUser> {
+    for (const { user: holder } of this.tenures.keys()) if (holder !== undefined) yield holder;
   }
 
   /** The last token of a lock that this process holds: hand-offs have raised it without telling the store. */
@@ -192,7 +195,7 @@ export class LockClient {
    * Waits for the lock. The tenure that it resolves with belongs to the caller, who has to release it.
    * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
    */
-  obtain(name: string, request: WaitRequest): Promise<Tenure | Busy> {
+  acquire(name: string, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.refuses(request)) return Promise.reject(new LockClosedError(name));
     return this.queueOf(name).join(request);
   }
@@ -201,7 +204,7 @@ export class LockClient {
    * Several names of one place, all or none, in one step. Does not wait for a name that is busy, only for a store that does not
    * answer. The tenures are in the order of the names.
    */
-  async obtainAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
+  async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
     if (this.refuses(request)) throw new LockClosedError(names.join(','));
     const { queue } = this.plainTerms;
     const group = new GroupRequest(names, this.store, { queue }, this.context, this.onCallerGone);
@@ -226,7 +229,7 @@ export class LockClient {
   }
 
   /** As `obtain`, for the kinds whose callers each have a place of their own. */
-  obtainQueued(terms: PlaceTerms, request: WaitRequest): Promise<Tenure | Busy> {
+  acquireQueued(terms: LockTerms, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.refuses(request)) return Promise.reject(new LockClosedError(terms.name));
     const queue = new LocalQueue(terms, this.context, this.onCallerGone);
     this.callers.add(queue);
@@ -273,14 +276,14 @@ export class LockClient {
     this.closed = true;
     this.sendAway();
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
-      const { holder } = tenure;
+      const { user: holder } = tenure;
       const released = keeper.release(tenure);
       this.events.next({ type: 'lost', name: tenure.name, owner: tenure.owner, reason: 'released' });
       holder?.onLost(releasedError(tenure, new LockClosedError(tenure.name)));
       await released;
     });
     await Promise.all(left);
-    this.inbox.close();
+    this.queueMessages.close();
     await this.releaser.close();
     await this.store.close();
     this.events.complete();
@@ -298,8 +301,8 @@ export class LockClient {
   private queueOf(name: string): LocalQueue {
     let queue = this.queues.get(name);
     if (queue === undefined) {
-      const { queue: terms, beside } = this.plainTerms;
-      queue = new LocalQueue({ name, queue: terms, beside }, this.context, this.onIdle);
+      const { queue: terms, ownWriteHold } = this.plainTerms;
+      queue = new LocalQueue({ name, queue: terms, ownWriteHold }, this.context, this.onIdle);
       this.queues.set(name, queue);
     }
     return queue;
@@ -311,7 +314,7 @@ export class LockClient {
     return tenure;
   }
 
-  private open(keeper: TenureKeeper, name: string, terms: Terms, origin: TenureOrigin): Tenure {
+  private open(keeper: TenureKeeper, name: string, terms: LeaseTerms, origin: TenureOrigin): Tenure {
     const tenure = new Tenure(name, terms, origin, this.onEnd, this.setTimer);
     this.tenures.set(tenure, keeper);
     this.watchdog.watch(tenure, origin.grantedAt);
@@ -360,7 +363,7 @@ export class LockClient {
     return { released: Promise.resolve(released), next: answer };
   }
 
-  private departureOf({ name, owner, terms, queue }: Tenure): ReleaseRequest {
+  private releaseRequestOf({ name, owner, terms, queue }: Tenure): ReleaseRequest {
     return { name, owner, leaseTime: this.context.initialLease(terms), queue };
   }
 
@@ -371,13 +374,13 @@ export class LockClient {
     const event: LockEvent = { type: 'lost', name, owner, reason };
     if (tenure.ranOut) this.ranOut.add(event);
     // Before its holder begins it is nobody's loss: the caller waits again, gets an error, or is told as it begins.
-    if (tenure.holder !== undefined) this.events.next(event);
+    if (tenure.user !== undefined) this.events.next(event);
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
     const endsByItself = !terms.renewed && isPlain && keptUntil < now();
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';
     if (!gone || doubtful) {
       const until = Math.max(now() + terms.leaseTime, keptUntil);
-      const request = { ...this.departureOf(tenure), fencingToken };
+      const request = { ...this.releaseRequestOf(tenure), fencingToken };
       void this.releaser.release(request, until, { insist: doubtful });
     }
   }

@@ -3,12 +3,12 @@ import type { QueueTerms, Rivals } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
 /** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
-export interface TenureHolder {
+export interface TenureUser {
   onLost(error: LockLostError): void;
 }
 
 /** What an acquisition asks for, which a hand-off has to match. */
-export interface Terms {
+export interface LeaseTerms {
   /** ms */
   readonly leaseTime: number;
   /** Renewed by the watchdog, or a fixed lease. */
@@ -67,13 +67,13 @@ export class Tenure {
   renewing = false;
   /** Why it was lost. */
   loss: LockLostError | undefined;
-  holder: TenureHolder | undefined;
+  user: TenureUser | undefined;
   private ended = false;
   private lossTimer: NodeJS.Timeout;
 
   constructor(
     readonly name: string,
-    readonly terms: Terms,
+    readonly terms: LeaseTerms,
     { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, rivals = 'none' }: TenureOrigin,
     /** Takes the tenure out of the books. Called once, whichever way it ends. */
     private readonly onEnd: (tenure: Tenure) => void,
@@ -163,7 +163,7 @@ export class Tenure {
     const loss = new LockLostError(this.name, { reason, owner: this.owner, cause });
     this.loss = loss;
     this.onEnd(this);
-    this.holder?.onLost(loss);
+    this.user?.onLost(loss);
   }
 
   /** The holder gives it up; what the store is told about it is the caller's business. */

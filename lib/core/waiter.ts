@@ -1,7 +1,7 @@
 import { LockAbortedError } from '../lock.errors.js';
 import { now } from './deadline.js';
 import { onAbort } from './on-abort.js';
-import type { Tenure, Terms } from './tenure.js';
+import type { Tenure, LeaseTerms } from './tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 
 /** Where a waiter stands. */
@@ -36,7 +36,7 @@ export class Waiter {
     });
   }
 
-  get terms(): Terms {
+  get terms(): LeaseTerms {
     return this.request.terms;
   }
 

@@ -3,7 +3,7 @@ import { now, timerAt } from './deadline.js';
 import type { Scope } from './scope.js';
 import type { ReleaseReply } from '../stores/lock-store.js';
 import type { Releaser } from '../stores/releaser.js';
-import type { Tenure, Terms } from './tenure.js';
+import type { Tenure, LeaseTerms } from './tenure.js';
 
 // What waiting in a local line and waiting in a queue of the store have in common.
 
@@ -13,7 +13,7 @@ export const POLL = 500;
 export const GRACE = 250;
 
 export interface WaitRequest {
-  readonly terms: Terms;
+  readonly terms: LeaseTerms;
   /** ms; 0 asks once, Infinity waits for ever. */
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
@@ -44,7 +44,7 @@ export interface WaitingContext {
   readonly releaser: Pick<Releaser, 'release'>;
   nextOwner(): string;
   /** The lease to ask the store for. */
-  initialLease(terms: Terms): number;
+  initialLease(terms: LeaseTerms): number;
   /** Sends the release, then ends the tenure: whoever asks next comes behind it. */
   giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined>;
 }

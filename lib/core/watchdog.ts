@@ -132,9 +132,9 @@ export class Watchdog {
         continue;
       }
       const node = this.store.nodeOf?.(tenure.name) ?? '';
-      const beside = due.get(node);
-      if (beside === undefined) due.set(node, [tenure]);
-      else beside.push(tenure);
+      const ownWriteHold = due.get(node);
+      if (ownWriteHold === undefined) due.set(node, [tenure]);
+      else ownWriteHold.push(tenure);
     }
     for (const [node, tenures] of due) this.laneOf(node).add(tenures);
     this.wakeAt(next);

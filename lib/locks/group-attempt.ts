@@ -77,7 +77,7 @@ export class GroupAttempt {
     if (first === undefined) return undefined;
     const names = locks.map(({ name }) => name);
     const request = this.request(first, this.limits.forStore);
-    const tenures = await first.client.obtainAll(names, request);
+    const tenures = await first.client.acquireAll(names, request);
     if ('busy' in tenures) return tenures;
     this.limits.granted();
     tenures.forEach((tenure, index) => {
@@ -88,7 +88,7 @@ export class GroupAttempt {
   }
 
   private async waitFor(lock: PlainLock): Promise<Busy | undefined> {
-    const tenure = await lock.client.obtain(lock.name, this.request(lock, this.limits.forLock));
+    const tenure = await lock.client.acquire(lock.name, this.request(lock, this.limits.forLock));
     if ('busy' in tenure) return { ...tenure, name: lock.name };
     this.limits.granted();
     this.tenures.set(lock, tenure);

@@ -1,7 +1,7 @@
 import { now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
-import type { Tenure, TenureHolder } from '../core/tenure.js';
+import type { Tenure, TenureUser } from '../core/tenure.js';
 import { LockConfigError, type LockLostError } from '../lock.errors.js';
 import type { Lease } from './lock.js';
 
@@ -9,7 +9,7 @@ import type { Lease } from './lock.js';
  * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share
  * it: the count lives here and not in Redis, so that a command sent twice cannot count twice.
  */
-export class Hold implements TenureHolder, ScopedHold {
+export class Hold implements TenureUser, ScopedHold {
   /** How many leases share it; 0 when it is over. */
   count = 0;
   /** Grows at every hand-off of the tenure, but not for this owner. */
@@ -27,7 +27,7 @@ export class Hold implements TenureHolder, ScopedHold {
   ) {
     this.fencingToken = tenure.fencingToken;
     this.loss = tenure.loss;
-    tenure.holder = this;
+    tenure.user = this;
   }
 
   get name(): string {

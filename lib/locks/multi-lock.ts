@@ -17,7 +17,7 @@ import { type Unit, unitsOf } from './unit.js';
 export class MultiLock extends ScopedLock {
   readonly name: string;
   readonly identity: string;
-  readonly place: string;
+  readonly location: string;
   private readonly members: readonly ScopedLock[];
   private readonly units: readonly Unit[];
 
@@ -46,15 +46,15 @@ export class MultiLock extends ScopedLock {
     this.units = unitsOf(this.members);
     this.name = this.members.map((member) => member.name).join(',');
     this.identity = this.members.map((member) => member.identity).join(',');
-    this.place = this.identity;
+    this.location = this.identity;
   }
 
-  async enter(
+  async acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
   ): Promise<OwnLease | Busy> {
-    this.assertEnterable(inside, options);
+    this.assertAcquirable(inside, options);
     const until = now() + options.waitTime;
     // The members are one owner's, also where no scope is to hold them: whoever writes may read as well.
     const shared = into ?? Scope.within(inside);
@@ -83,8 +83,8 @@ export class MultiLock extends ScopedLock {
   }
 
   /** Of all, before the first one is asked for. */
-  assertEnterable(inside: Scope | undefined, options: AcquireOptions & { waitTime: number }): void {
-    for (const member of this.members) member.assertEnterable(inside, options);
+  assertAcquirable(inside: Scope | undefined, options: AcquireOptions & { waitTime: number }): void {
+    for (const member of this.members) member.assertAcquirable(inside, options);
   }
 
   countHolds(scope: Scope | undefined): number {
@@ -158,7 +158,7 @@ async function enterInOrder(
   });
   for (const unit of units) {
     try {
-      const entered = await unit.enter(scope, options, limits);
+      const entered = await unit.acquire(scope, options, limits);
       if ('busy' in entered) return refused(unit, entered);
       leases.push(...entered);
       limits.granted();

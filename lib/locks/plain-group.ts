@@ -14,17 +14,17 @@ export class PlainGroup {
   constructor(private readonly locks: readonly PlainLock[]) {}
 
   /** Where it lives: the locks of one client that one command can take. */
-  static placeOf({ name, client: { id, store } }: PlainLock): string {
-    return `${id} group ${store.placeOf(name)}`;
+  static locationOf({ name, client: { id, store } }: PlainLock): string {
+    return `${id} group ${store.locationOf(name)}`;
   }
 
-  get place(): string {
+  get location(): string {
     const [first] = this.locks;
-    return first === undefined ? '' : PlainGroup.placeOf(first);
+    return first === undefined ? '' : PlainGroup.locationOf(first);
   }
 
   /** Takes those that the scope does not hold yet, all or none, and re-enters the others. */
-  async enter(
+  async acquire(
     scope: Scope | undefined,
     options: Options,
     limits: WaitLimits,
@@ -37,7 +37,7 @@ export class PlainGroup {
       for (const lock of this.locks) {
         if (fresh.includes(lock)) continue;
         // The scope may have released it while the others were waited for. The others are held now, so it is not waited for.
-        const lease = await lock.enter(scope, scope, { ...options, waitTime: 0 });
+        const lease = await lock.acquireLease(scope, scope, { ...options, waitTime: 0 });
         if ('busy' in lease) {
           await giveBack(leases);
           return { ...lease, name: lock.name };
@@ -65,7 +65,7 @@ async function take(
   const [first] = locks;
   if (first === undefined) return [];
   if (locks.length === 1) {
-    const lease = await first.enter(scope, scope, { ...options, waitTime: limits.forLock });
+    const lease = await first.acquireLease(scope, scope, { ...options, waitTime: limits.forLock });
     return 'busy' in lease ? { ...lease, name: first.name } : [lease];
   }
   const attempt = new GroupAttempt(locks, scope, options, limits);

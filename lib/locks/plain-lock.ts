@@ -4,7 +4,7 @@ import { StoreLock } from './store-lock.js';
 
 /** The reentrant lock of one name, wire-compatible with Redisson's RLock. Processes get it in turn. */
 export class PlainLock extends StoreLock {
-  protected obtain(request: WaitRequest): Promise<Tenure | Busy> {
-    return this.client.obtain(this.name, request);
+  protected acquireTenure(request: WaitRequest): Promise<Tenure | Busy> {
+    return this.client.acquire(this.name, request);
   }
 }

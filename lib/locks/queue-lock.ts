@@ -3,7 +3,7 @@ import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockConfigError } from '../lock.errors.js';
-import type { PlaceTerms } from '../core/place.js';
+import type { LockTerms } from '../core/acquisition.js';
 import { StoreLock } from './store-lock.js';
 
 /** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */
@@ -11,7 +11,7 @@ export class QueueLock extends StoreLock {
   constructor(
     name: string,
     client: LockClient,
-    protected readonly queue: NonNullable<PlaceTerms['queue']>,
+    protected readonly queue: NonNullable<LockTerms['queue']>,
   ) {
     super(name, client);
     const { noQueues } = client.store;
@@ -22,9 +22,9 @@ export class QueueLock extends StoreLock {
     return `${super.identity} ${this.queue.kind} ${this.queue.mode}`;
   }
 
-  protected obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
+  protected acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
     const { name, queue } = this;
-    return this.client.obtainQueued({ name, queue, beside: this.besideIn?.(scope) }, request);
+    return this.client.acquireQueued({ name, queue, ownWriteHold: this.besideIn?.(scope) }, request);
   }
 
   protected override async holds(): Promise<StoredHold[]> {

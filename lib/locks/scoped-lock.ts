@@ -36,7 +36,7 @@ export abstract class ScopedLock implements Lock {
   /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
   abstract readonly identity: string;
   /** The name as a place of one client's store: the two sides of a read-write lock share it. */
-  abstract readonly place: string;
+  abstract readonly location: string;
 
   readonly [BRAND] = true;
 
@@ -51,14 +51,14 @@ export abstract class ScopedLock implements Lock {
    * @param into the scope that holds it from then on; none where the lease is an owner of its own
    * @param options that have been checked
    */
-  abstract enter(
+  abstract acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
     options: CheckedOptions,
   ): Promise<OwnLease | Busy>;
 
   /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the options want */
-  abstract assertEnterable(inside: Scope | undefined, options: CheckedOptions): void;
+  abstract assertAcquirable(inside: Scope | undefined, options: CheckedOptions): void;
 
   /** How often the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -73,7 +73,7 @@ export abstract class ScopedLock implements Lock {
   }
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
-    const lease = await this.enter(currentScope(), owningScope(), this.checked(options, 'tryAcquire'));
+    const lease = await this.acquireLease(currentScope(), owningScope(), this.checked(options, 'tryAcquire'));
     return 'busy' in lease ? null : lease;
   }
 
@@ -116,7 +116,7 @@ export abstract class ScopedLock implements Lock {
     options: CheckedOptions,
   ): Promise<OwnLease> {
     const askedAt = now();
-    return this.enter(inside, into, options).then((lease) => {
+    return this.acquireLease(inside, into, options).then((lease) => {
       if (!('busy' in lease)) return lease;
       const { name = this.name, holder } = lease;
       throw new LockTimeoutError(name, Math.round(now() - askedAt), holder);

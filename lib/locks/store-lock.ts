@@ -1,7 +1,7 @@
 import { leaseWithin, now } from '../core/deadline.js';
 import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
-import { releasedError, type Tenure, type Terms } from '../core/tenure.js';
+import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
 import { assertName } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError } from '../lock.errors.js';
@@ -43,9 +43,9 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** Gets the lock for a new owner. */
-  protected abstract obtain(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy>;
+  protected abstract acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy>;
 
-  enter(
+  acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
@@ -54,21 +54,21 @@ export abstract class StoreLock extends ScopedLock {
     const outer = this.findHold(inside);
     if (outer !== undefined) return this.reenter(outer, into, options);
 
-    return this.obtainHeld(request, inside, into, now());
+    return this.acquireHeld(request, inside, into, now());
   }
 
-  private obtainHeld(
+  private acquireHeld(
     request: WaitRequest,
     inside: Scope | undefined,
     into: Scope | undefined,
     askedAt: number,
   ): Promise<OwnLease | Busy> {
-    return this.obtain(request, inside).then((tenure) => {
+    return this.acquireTenure(request, inside).then((tenure) => {
       if ('busy' in tenure) return tenure;
       if (!isLostToAnother(tenure)) return this.begin(tenure, into, askedAt);
       // The store has forgotten it and granted it to another, which came to light before the caller could begin.
       const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
-      return this.obtainHeld({ ...request, waitTime }, inside, into, askedAt);
+      return this.acquireHeld({ ...request, waitTime }, inside, into, askedAt);
     });
   }
 
@@ -86,7 +86,7 @@ export abstract class StoreLock extends ScopedLock {
     return lease;
   }
 
-  assertEnterable(inside: Scope | undefined, options: AcquireOptions): void {
+  assertAcquirable(inside: Scope | undefined, options: AcquireOptions): void {
     const hold = this.findHold(inside);
     if (hold?.held === true) assertLasting(hold, options);
   }
@@ -114,12 +114,12 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** Names the client too: a second service, which may talk to another Redis, never re-enters the first one's. */
-  get place(): string {
+  get location(): string {
     return `${this.client.id} ${this.name}`;
   }
 
   get identity(): string {
-    return this.place;
+    return this.location;
   }
 
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
@@ -128,7 +128,7 @@ export abstract class StoreLock extends ScopedLock {
     inside: Scope | undefined,
   ): WaitRequest {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
-    const terms: Terms = {
+    const terms: LeaseTerms = {
       leaseTime: leaseTime ?? this.client.options.leaseTime,
       renewed: renew ?? leaseTime === undefined,
     };

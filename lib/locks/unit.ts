@@ -9,8 +9,8 @@ import type { OwnLease, ScopedLock } from './scoped-lock.js';
 /** What is taken in one step: plain locks that live together, or one lock of any kind by itself. */
 export interface Unit {
   /** The same for the two sides of a read-write lock, and different for one name on two services. */
-  readonly place: string;
-  enter(
+  readonly location: string;
+  acquire(
     scope: Scope | undefined,
     options: AcquireOptions & { waitTime: number },
     limits: WaitLimits,
@@ -25,7 +25,7 @@ export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}
   const groups = new Map<string, PlainLock[]>();
   const units: Unit[] = [];
   for (const member of members) {
-    const place = member instanceof PlainLock ? PlainGroup.placeOf(member) : undefined;
+    const place = member instanceof PlainLock ? PlainGroup.locationOf(member) : undefined;
     if (inOrder) for (const other of groups.keys()) if (other !== place) groups.delete(other);
     if (!(member instanceof PlainLock) || place === undefined) {
       units.push(alone(member));
@@ -45,9 +45,9 @@ export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}
 
 /** One lock of a kind that is taken by itself. */
 const alone = (member: ScopedLock): Unit => ({
-  place: member.place,
-  enter: async (scope, options, limits) => {
-    const lease = await member.enter(scope, scope, { ...options, waitTime: limits.forLock });
+  location: member.location,
+  acquire: async (scope, options, limits) => {
+    const lease = await member.acquireLease(scope, scope, { ...options, waitTime: limits.forLock });
     return 'busy' in lease ? { ...lease, name: member.name } : [lease];
   },
 });

@@ -18,7 +18,7 @@ import {
 } from './redis/clients.js';
 import { ClusterConnection } from './redis/cluster-connection.js';
 import { ClusterSubscriber } from './redis/cluster-subscriber.js';
-import { RedisConnection } from './redis/connection.js';
+import { ServerConnection } from './redis/connection.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/replication.js';
@@ -95,12 +95,12 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
   const client = given.client as Redis;
   assertPrefix('connection.keyPrefix', client.options.keyPrefix ?? '');
   const node = nodeName(client);
-  const connection = new RedisConnection(client, node, commandTimeout, owned);
+  const connection = new ServerConnection(client, node, commandTimeout, owned);
   const store = new RedisLockStore({
     ...terms,
     connection,
     subscriptions: () =>
-      new Subscriber(new RedisConnection(subscriberClient(client), node, commandTimeout, true)),
+      new Subscriber(new ServerConnection(subscriberClient(client), node, commandTimeout, true)),
     clientWarnings: owned ? [] : clientWarnings(client, node),
   });
   return new RedisMember(store, connection, terms.keyPrefix);
@@ -123,8 +123,8 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
     }
   }
   const connection = new ClusterConnection(client, name, commandTimeout, given.owned);
-  const connect = ({ client: node, node: nodeKey }: RedisConnection) =>
-    new RedisConnection(nodeSubscriberClient(node), nodeKey, commandTimeout, true);
+  const connect = ({ client: node, node: nodeKey }: ServerConnection) =>
+    new ServerConnection(nodeSubscriberClient(node), nodeKey, commandTimeout, true);
   return new RedisLockStore({
     ...terms,
     connection,

@@ -15,12 +15,12 @@ export interface LockStore {
 
   /**
    * Takes several plain locks for one owner in one step: all of them, or none. Only for names of one place; see
-   * {@link placeOf}.
+   * {@link locationOf}.
    */
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
 
   /** Where a lock lives. Names of one place can be taken in one step. */
-  placeOf(name: string): string;
+  locationOf(name: string): string;
 
   /**
    * Which server answers for a lock, so that one which does not answer holds up no other's renewals. It has no bearing
@@ -48,13 +48,13 @@ export interface LockStore {
    * Calls `onWake` when the lock may have become free, and when wake-ups may have been missed (a connection was
    * lost or came back). Resolves once the subscription is certain.
    */
-  subscribe(name: string, onWake: () => void): Promise<Subscription>;
+  subscribeToReleases(name: string, onWake: () => void): Promise<Subscription>;
 
   /**
    * Hears what the store tells one client about its places in queues and its holds; see {@link QueueMessage}. The client
    * does not stand in a queue before this has resolved: who is not heard of is taken for dead.
    */
-  listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
+  subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
 
   /** What the store knows of the lock; null when nobody holds it. */
   inspect(name: string): Promise<StoredLock | null>;
@@ -121,9 +121,9 @@ export interface QueueTerms {
 
 export interface QueueRequest extends QueueTerms {
   /** Stands in the queue when it is busy: at the end, or again where the store has said before; else it only asks. */
-  readonly place: { readonly arrival: number | undefined } | undefined;
+  readonly entry: { readonly arrival: number | undefined } | undefined;
   /** The owner's other hold of the lock, an exclusive one, beside which it may share. */
-  readonly beside: string | undefined;
+  readonly ownWriteHold: string | undefined;
 }
 
 /** Another owner that takes a place at the end of a queue. */
@@ -192,7 +192,7 @@ export const CLAIM = 1_000;
  * How long a store may keep a place in a queue after the end of the hold that was in its way, and one lease, ms. A waiter
  * that leaves while the store cannot be reached repeats for so long that it has left.
  */
-export const PLACE_LIFE = 3_600_000;
+export const QUEUE_ENTRY_LIFE = 3_600_000;
 
 /**
  * Who else waits for a lock in the moment of its grant, where that is known: others in the queue, or also such as do not stand

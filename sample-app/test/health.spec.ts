@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockService, type LockModuleOptions } from 'nestjs-distributed-lock';
-import { Cast } from '../../test/scenarios/cast.js';
+import { TestEnvironment } from '../../test/support/test-environment.js';
 import { until } from '../../test/scenarios/until.js';
 import { AppModule } from '../src/app.module.js';
 
@@ -13,7 +13,7 @@ interface Answer {
 }
 
 describe('GET /health of the ticket shop', () => {
-  const cast = new Cast();
+  const cast = new TestEnvironment();
   let app: INestApplication;
 
   /** The shop, with its locks wherever the options say. */
@@ -47,7 +47,7 @@ describe('GET /health of the ticket shop', () => {
   });
 
   describe('on Redis', () => {
-    let server: Awaited<ReturnType<Cast['server']>>;
+    let server: Awaited<ReturnType<TestEnvironment['server']>>;
 
     beforeEach(async () => {
       server = await cast.server();

@@ -11,7 +11,7 @@ import {
   type LockService,
   type RedisConnection,
 } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { slotOf } from '../../lib/stores/redis/slots.js';
 import { RedisCluster } from '../support/redis-cluster.js';
@@ -24,18 +24,18 @@ type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
 type ClusterNode = ConstructorParameters<typeof Cluster>[0][number];
 type Address = RedisCluster['addresses'][number];
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 }, 60_000);
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>
-  cast.service({ connection, ...options });
+  environment.service({ connection, ...options });
 
 const owned = (options: LockModuleOptions = {}) => service({ cluster: cluster.addresses }, options);
 
@@ -94,7 +94,7 @@ describe("The user's own cluster client", () => {
     const client = (options: ClusterOptions, nodes?: ClusterNode[]): Cluster => {
       const made = make(options, nodes);
       made.on('error', () => undefined);
-      cast.add(() => {
+      environment.add(() => {
         made.disconnect();
       });
       return made;
@@ -315,7 +315,7 @@ describe('A cluster of our own', () => {
     const before = await count();
     const locks = service({ cluster: cluster.addresses });
     await expectHandOvers(locks, owned());
-    await cast.end();
+    await environment.end();
     await until(async () => (await count()) <= before);
   });
 });

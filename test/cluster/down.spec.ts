@@ -1,19 +1,19 @@
 import { afterAll, expect, it } from '@jest/globals';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster | undefined;
 
 afterAll(async () => {
-  await cast.end();
+  await environment.end();
   await cluster?.stop();
 });
 
 it('Health is degraded while a part of the masters is away, whose locks are refused, and down without their majority', async () => {
   cluster = await RedisCluster.start();
-  const locks = cast.service({
+  const locks = environment.service({
     connection: { cluster: cluster.addresses },
     leaseTime: 6_000,
     waitTime: 1_000,
@@ -54,7 +54,7 @@ it('Health is degraded while a part of the masters is away, whose locks are refu
 it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is held is lost at its deadline', async () => {
   // Without one part of the slots the others are not served either: what Redis does by default.
   cluster = await RedisCluster.start({ args: () => ['--cluster-require-full-coverage', 'yes'] });
-  const locks = cast.service({
+  const locks = environment.service({
     connection: { cluster: cluster.addresses },
     leaseTime: 3_000,
     waitTime: 1_500,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lease, LockEvent, LockModuleOptions, LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -11,7 +11,7 @@ const LEASE = 9_000;
 /** ms until a replica has been made the master, on a machine that is busy. */
 const FAILOVER = 15_000;
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster;
 
 beforeEach(async () => {
@@ -19,12 +19,12 @@ beforeEach(async () => {
 }, 60_000);
 
 afterEach(async () => {
-  await cast.end();
+  await environment.end();
   await cluster.stop();
 });
 
 function service(options: LockModuleOptions = {}): { locks: LockService; events: LockEvent[] } {
-  const locks = cast.service({
+  const locks = environment.service({
     connection: { cluster: cluster.addresses },
     leaseTime: LEASE,
     ...options,

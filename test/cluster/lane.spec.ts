@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockModuleOptions, LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 }, 60_000);
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (options: LockModuleOptions = {}): LockService =>
-  cast.service({ connection: { cluster: cluster.addresses }, ...options });
+  environment.service({ connection: { cluster: cluster.addresses }, ...options });
 
 const namesOf = (tag: string) => Array.from({ length: 30 }, (_, n) => `${tag}:${String(n)}`);
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockUnavailableError, type LockModuleOptions, type LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { fenceOf } from '../support/keys.js';
@@ -11,7 +11,7 @@ const LEASE = 1_500;
 /** ms: far less than a lease of 30 s, so whoever is that quick was woken. */
 const WELL_BEFORE_THE_TTL = 8_000;
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster;
 let names = 0;
 
@@ -19,11 +19,11 @@ beforeAll(async () => {
   cluster = await RedisCluster.start();
 }, 60_000);
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (options: LockModuleOptions = {}): LockService =>
-  cast.service({ connection: { cluster: cluster.addresses }, ...options });
+  environment.service({ connection: { cluster: cluster.addresses }, ...options });
 
 /** Takes longer than a lease, so all at once. */
 const each = (run: (kind: Kind) => Promise<void>): Promise<unknown> => Promise.all(KINDS.map(run));

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { createStore } from '../../lib/stores/create-store.js';
 import type { LockStore } from '../../lib/stores/lock-store.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster;
 let store: LockStore;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   );
 }, 60_000);
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 afterAll(async () => {
   await store.close();
@@ -39,7 +39,7 @@ it.each([
   const from = await cluster.masterOf(slot);
   const to = (await cluster.masters()).find((master) => master !== from) ?? from;
   await cluster.moveSlot(slot, to);
-  const terms = queue && { ...queue, place: undefined, beside: undefined };
+  const terms = queue && { ...queue, entry: undefined, ownWriteHold: undefined };
   const acquired = store.acquire({ name, owner, leaseTime: 30_000, queue: terms });
   const released = store.release({ name, owner, queue });
   await expect(acquired).rejects.toMatchObject({ effect: 'refused' });
@@ -58,7 +58,7 @@ it('an answer from the node that had the slot does not count once the release ha
     natMap: { [`127.0.0.1:${String(from.port)}`]: { host: '127.0.0.1', port: proxy.port } },
   });
   const proxied = createStore({ connection: client }, { keyPrefix: 'lock:', leaseTime: 30_000 });
-  cast.add(async () => {
+  environment.add(async () => {
     await proxied.close();
     client.disconnect();
     await proxy.stop();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { CLUSTER_PRIVILEGES, createLeastUser, LEAST_PRIVILEGES } from '../support/acl.js';
 import { RedisCluster } from '../support/redis-cluster.js';
@@ -9,7 +9,7 @@ import { RedisCluster } from '../support/redis-cluster.js';
 const IDLE = ['client|setname', 'readonly'];
 
 describe('The privileges that the README lists for Redis Cluster', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let cluster: RedisCluster;
 
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('The privileges that the README lists for Redis Cluster', () => {
   });
 
   afterAll(async () => {
-    await cast.end();
+    await environment.end();
     await cluster.stop();
   });
 
@@ -25,7 +25,7 @@ describe('The privileges that the README lists for Redis Cluster', () => {
     const users = cluster.servers.map((server) => createLeastUser(server.client(), username, privileges));
     const [redisOptions] = await Promise.all(users);
     const connection = { cluster: cluster.addresses, options: { redisOptions: redisOptions! } };
-    const [one, two] = [0, 1].map(() => cast.service({ connection, waitTime: 1_500 }));
+    const [one, two] = [0, 1].map(() => environment.service({ connection, waitTime: 1_500 }));
     const kinds = [
       (service: LockService) => service.getLock(`plain of ${username}`),
       (service: LockService) => service.getFairLock(`fair of ${username}`),

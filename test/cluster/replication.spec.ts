@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Lock, type LockService, LockUnavailableError } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -9,7 +9,7 @@ import { masterOf } from '../support/replicas.js';
 /** ms; a command has two seconds then, and WAIT half of one: a machine with much to do needs them. */
 const LEASE = 12_000;
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let cluster: RedisCluster;
 let names = 0;
 
@@ -17,11 +17,11 @@ beforeAll(async () => {
   cluster = await RedisCluster.start();
 }, 60_000);
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (): LockService =>
-  cast.service({
+  environment.service({
     connection: { cluster: cluster.addresses },
     leaseTime: LEASE,
     waitTime: 2_000,

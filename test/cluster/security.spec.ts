@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockUnavailableError, type LockService, type RedisConnection } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 
@@ -14,7 +14,7 @@ type ClusterConnection = Extract<RedisConnection, { cluster: unknown }>;
 const WELL_BEFORE_THE_TTL = 6_000;
 const PASSWORD = 'pass-4711-word';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let directory: string;
 
 beforeEach(() => {
@@ -22,19 +22,19 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await cast.end();
+  await environment.end();
   rmSync(directory, { recursive: true });
 });
 
 async function start(args?: (port: number) => string[]): Promise<RedisCluster> {
   const cluster = await RedisCluster.start({ ...(args && { args }) });
-  cast.add(() => cluster.stop());
+  environment.add(() => cluster.stop());
   return cluster;
 }
 
 /** Commands and messages of both kinds, on all masters, need the password or the key. */
 async function expectHandOvers(connection: ClusterConnection): Promise<void> {
-  const [a, b] = [cast.service({ connection }), cast.service({ connection })];
+  const [a, b] = [environment.service({ connection }), environment.service({ connection })];
   const kinds = [
     (locks: LockService, name: string) => locks.getLock(name),
     (locks: LockService, name: string) => locks.getFairLock(name),
@@ -60,7 +60,7 @@ async function expectHandOvers(connection: ClusterConnection): Promise<void> {
 }
 
 const refused = async (connection: ClusterConnection): Promise<void> => {
-  const locks = cast.service({ connection, leaseTime: 3_000 });
+  const locks = environment.service({ connection, leaseTime: 3_000 });
   await expect(locks.acquire('key', { waitTime: 500 })).rejects.toBeInstanceOf(LockUnavailableError);
   await locks.onApplicationShutdown();
 };

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { isLockUnavailableError } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
 import { describeLockStore } from '../../lib/testing/describe-lock-store.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../support/acl.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -22,14 +22,14 @@ describeLockStore('single Redis server, a user with the least privileges', async
 });
 
 describe('The privileges that the README lists', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   /** Everything that a lock can do, as a user with these privileges. Rejects with the first thing that does not work. */
   async function everything(privileges: readonly string[]): Promise<void> {
@@ -38,7 +38,9 @@ describe('The privileges that the README lists', () => {
     await redis.script('FLUSH');
     const user = await createLeastUser(redis, 'user', privileges);
     const connection = { host: '127.0.0.1', port: server.port, ...user };
-    const [one, two] = [0, 1].map(() => cast.service({ connection, leaseTime: 3_000, waitTime: 1_500 }));
+    const [one, two] = [0, 1].map(() =>
+      environment.service({ connection, leaseTime: 3_000, waitTime: 1_500 }),
+    );
 
     // Names as odd as they come: with a hash tag of their own, too.
     for (const name of ['plain', '{tag}:plain', 'odd}one']) {
@@ -96,7 +98,7 @@ describe('The privileges that the README lists', () => {
     async (privileges) => {
       const less = LEAST_PRIVILEGES.filter((each) => !privileges.includes(each));
       const user = await createLeastUser(server.client(), 'less', less);
-      const locks = cast.service({ connection: { host: '127.0.0.1', port: server.port, ...user } });
+      const locks = environment.service({ connection: { host: '127.0.0.1', port: server.port, ...user } });
       const asked = performance.now();
       const error: unknown = await locks
         .acquire('key', { waitTime: 20_000 })

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type Lease, type Lock, type LockService } from '../../lib/index.js';
 import { LogLines } from '../redis/log-lines.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../support/acl.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -29,14 +29,14 @@ const RIGHTS = LEAST_PRIVILEGES.filter((privilege) => privilege.startsWith('+'))
   right.slice(1),
 );
 
-const cast = new Cast();
-const services = new Cast();
+const environment = new TestEnvironment();
+const services = new TestEnvironment();
 let server: RedisServer;
 let redis: Redis;
 let logs: LogLines;
 
 beforeAll(async () => {
-  server = await cast.server();
+  server = await environment.server();
   redis = server.client();
 });
 
@@ -52,7 +52,7 @@ afterEach(async () => {
   logs.stop();
 });
 
-afterAll(() => cast.end());
+afterAll(() => environment.end());
 
 const take = (right: string) => redis.acl('SETUSER', 'user', `-${right}`);
 const give = (right: string) => redis.acl('SETUSER', 'user', `+${right}`);

@@ -40,7 +40,7 @@ afterEach(async () => {
 describe('a hold that was taken away soon after its grant', () => {
   beforeEach(() => {
     // Only those who wait hear, so that they have to find out by themselves.
-    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
     store.noQueues = 'none';
     [locks, other] = [new LockService({ store }), new LockService({ store })];
   });
@@ -116,8 +116,8 @@ describe('a hold that was taken away soon after its grant', () => {
 
 describe('a hand-off', () => {
   it('lets nobody in on what the store said long ago, though no message tells that it has changed', async () => {
-    store.subscribe = () => Promise.resolve({ active: true, close: () => undefined });
-    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    store.subscribeToReleases = () => Promise.resolve({ active: true, close: () => undefined });
+    store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
     const lease = await locks.acquire('a');
     const waiting = waitFor({ waitTime: 20_000 });
     // The one look at a hold for which messages have just been asked for is over.
@@ -206,7 +206,7 @@ describe('a hand-off', () => {
 });
 
 it('a grant with an older token than the hold that it takes the place of is given back', async () => {
-  store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+  store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
   const believed = await locks.acquire('a');
   await other.forceRelease('a');
   // The store has lost its tokens, and its clock was set back.

@@ -14,8 +14,8 @@ beforeEach(() => {
   store = new ScriptedStore();
   [locks, administrator] = [new LockService({ store }), new LockService({ store })];
   listened = 0;
-  const listen = store.listen.bind(store);
-  store.listen = (client, onMessage) => {
+  const listen = store.subscribeToQueue.bind(store);
+  store.subscribeToQueue = (client, onMessage) => {
     listened++;
     return listen(client, onMessage);
   };
@@ -58,8 +58,8 @@ describe('a hold that has lasted for a second', () => {
 
   it('is asked about again when messages have not come through for a while', async () => {
     let hear: (message: { type: 'missed' }) => void = () => undefined;
-    const { listen } = store;
-    store.listen = (client, onMessage) => {
+    const { subscribeToQueue: listen } = store;
+    store.subscribeToQueue = (client, onMessage) => {
       hear = onMessage;
       return listen(client, () => undefined);
     };
@@ -135,8 +135,8 @@ describe('a hold that has lasted for a second', () => {
 
   it('is not lost by a message: the store decides', async () => {
     let say: (owner: string) => void = () => undefined;
-    const { listen } = store;
-    store.listen = (client, onMessage) => {
+    const { subscribeToQueue: listen } = store;
+    store.subscribeToQueue = (client, onMessage) => {
       say = (owner) => {
         onMessage({ type: 'lost', owner });
       };
@@ -176,16 +176,16 @@ describe('a hold that has lasted for a second', () => {
   });
 
   it('asks again where messages could not be heard, now and then', async () => {
-    const { listen } = store;
+    const { subscribeToQueue: listen } = store;
     let refused = 0;
-    store.listen = () => {
+    store.subscribeToQueue = () => {
       refused++;
       return Promise.reject(new LockUnavailableError(undefined, {}));
     };
     const { signal } = await locks.acquire('a');
     await pass(15_000);
     expect(refused).toBe(2);
-    store.listen = listen;
+    store.subscribeToQueue = listen;
     await pass(10_000);
     expect(listened).toBe(1);
     await administrator.forceRelease('a');
@@ -195,8 +195,8 @@ describe('a hold that has lasted for a second', () => {
 
   it('asks again when its messages have come to an end', async () => {
     let end: () => void = () => undefined;
-    const { listen } = store;
-    store.listen = async (client, onMessage) => {
+    const { subscribeToQueue: listen } = store;
+    store.subscribeToQueue = async (client, onMessage) => {
       const { close } = await listen(client, onMessage);
       let active = true;
       end = () => {

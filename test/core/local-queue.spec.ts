@@ -46,7 +46,7 @@ describe('the callers of one process', () => {
 
   it('polls where it cannot hear messages, and no faster than that', async () => {
     const lease = await open().acquire('a');
-    store.listen = () => Promise.resolve({ active: false, close: () => undefined });
+    store.subscribeToQueue = () => Promise.resolve({ active: false, close: () => undefined });
     store.calls.acquire = 0;
     const waiting = open().acquire('a');
     await sleep(1_200);
@@ -442,8 +442,8 @@ describe('a hold that only this process believes in', () => {
     store.noQueues = 'none';
     const locks = open();
     let say: () => void = () => undefined;
-    const subscribe = store.subscribe.bind(store);
-    store.subscribe = (name, onWake) => {
+    const subscribe = store.subscribeToReleases.bind(store);
+    store.subscribeToReleases = (name, onWake) => {
       say = onWake;
       return subscribe(name, onWake);
     };
@@ -485,7 +485,7 @@ describe('a hold that only this process believes in', () => {
 
   it('of an exclusive kind with a queue ends when the store grants another', async () => {
     const locks = open();
-    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
     const believed = await locks.getFairLock('a').acquire();
     await store.forceRelease('a');
     const present = await locks.getFairLock('a').acquire();

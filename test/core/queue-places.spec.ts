@@ -8,9 +8,9 @@ import { until } from '../scenarios/until.js';
 it('a subscription that has been given up is not trusted again, even if messages come through where it was', async () => {
   const store = new ScriptedStore();
   const [holder, waiter] = [new LockService({ store }), new LockService({ store })];
-  const listen = store.listen.bind(store);
+  const listen = store.subscribeToQueue.bind(store);
   let connected = true;
-  store.listen = async (client, onMessage) => {
+  store.subscribeToQueue = async (client, onMessage) => {
     if (!connected) throw new LockUnavailableError(undefined, { effect: 'refused' });
     const { close } = await listen(client, onMessage);
     return {
@@ -36,8 +36,8 @@ it('a subscription that has been given up is not trusted again, even if messages
 it('a wait that is shorter than what has to be opened for it ends with the answer of the store', async () => {
   const store = new ScriptedStore();
   const [holder, waiter] = [new LockService({ store }), new LockService({ store })];
-  const listen = store.listen.bind(store);
-  store.listen = async (client, onMessage) => {
+  const listen = store.subscribeToQueue.bind(store);
+  store.subscribeToQueue = async (client, onMessage) => {
     await sleep(50);
     return await listen(client, onMessage);
   };
@@ -55,8 +55,8 @@ it('a wait that is shorter than what has to be opened for it ends with the answe
 it('a subscription that comes when the service has closed is given up', async () => {
   const store = new ScriptedStore();
   const open = new Set<object>();
-  const listen = store.listen.bind(store);
-  store.listen = async (client, onMessage) => {
+  const listen = store.subscribeToQueue.bind(store);
+  store.subscribeToQueue = async (client, onMessage) => {
     await sleep(20);
     const subscription = await listen(client, onMessage);
     open.add(subscription);
@@ -102,9 +102,9 @@ it('a look whose answer comes when only claims are granted counts as sent before
   for (let tries = 10; ; tries--) {
     const store = new ScriptedStore();
     const service = new LockService({ store });
-    const listen = store.listen.bind(store);
+    const listen = store.subscribeToQueue.bind(store);
     let hear: (message: QueueMessage) => void = () => undefined;
-    store.listen = (client, onMessage) => {
+    store.subscribeToQueue = (client, onMessage) => {
       hear = onMessage;
       return listen(client, (message) => {
         if (message.type !== 'granted') onMessage(message);

@@ -16,7 +16,7 @@ beforeEach(() => {
   jest.useFakeTimers();
   store = new ScriptedStore();
   // The one look at holds when messages begin to be heard is not the watchdog's: here they never do.
-  store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+  store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
   locks = new LockService({ store, leaseTime: 30_000 });
   events = [];
   locks.events$.subscribe((event) => events.push(event));
@@ -237,7 +237,7 @@ describe('the watchdog', () => {
     ],
   ])('announces a lock that is %s as soon as it learns of it', async (reason, take) => {
     // Nothing is heard of it at once.
-    store.listen = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
     for (const options of [{}, { leaseTime: 30_000 }]) {
       const { signal } = await locks.acquire('a', options);
       await take();

@@ -64,8 +64,8 @@ export class ScriptedStore extends MemoryLockStore {
     return super.handOver(request, next);
   }
 
-  override subscribe(name: string, onWake: () => void) {
+  override subscribeToReleases(name: string, onWake: () => void) {
     this.calls.subscribe++;
-    return super.subscribe(name, onWake);
+    return super.subscribeToReleases(name, onWake);
   }
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import type { Worker, WorkerOptions } from '../support/worker.js';
 import { Jvm } from './jvm.js';
 
 /** A server, and processes of both sides that see the same names. */
-export class Stage extends Cast {
+export class Stage extends TestEnvironment {
   private redis: RedisServer | undefined;
 
   async open(): Promise<RedisServer> {

@@ -1,17 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Lock, type LockModuleOptions, type LockService, LockTimeoutError } from '../../lib/index.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 
-const cast = new Cast();
-afterAll(() => cast.end());
+const environment = new TestEnvironment();
+afterAll(() => environment.end());
 
 const STORES: [string, () => Promise<LockModuleOptions>][] = [
   ['memory', () => Promise.resolve({ store: new MemoryLockStore() })],
-  ['Redis', async () => ({ connection: (await cast.server()).url })],
+  ['Redis', async () => ({ connection: (await environment.server()).url })],
   [
     'a quorum',
-    async () => ({ nodes: (await Promise.all([1, 2, 3].map(() => cast.server()))).map(({ url }) => url) }),
+    async () => ({
+      nodes: (await Promise.all([1, 2, 3].map(() => environment.server()))).map(({ url }) => url),
+    }),
   ],
 ];
 
@@ -21,7 +23,7 @@ describe.each(STORES)('A multi-lock that does not get its locks in time on %s', 
 
   beforeAll(async () => {
     const options = await open();
-    [locks, other] = [cast.service(options), cast.service(options)];
+    [locks, other] = [environment.service(options), environment.service(options)];
   });
 
   const SEVERAL: [string, (service: LockService) => Lock][] = [

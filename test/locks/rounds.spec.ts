@@ -22,7 +22,10 @@ describe('the rounds of a multi-lock', () => {
     const rounds = roundsOf(fair);
     expect(rounds.current.hold).toBe(0);
     const { units, hold } = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 0 });
-    expect([units.map(({ place }) => place), hold]).toEqual([[b, a, c].map((lock) => lock!.place), 0]);
+    expect([units.map(({ location: place }) => place), hold]).toEqual([
+      [b, a, c].map((lock) => lock!.location),
+      0,
+    ]);
   });
 
   /** The last one before a round in order. */
@@ -40,7 +43,7 @@ describe('the rounds of a multi-lock', () => {
       expect(rounds.next({ by: last(rounds.current), answer, waited: 0 }).hold).toBe(0);
     }
     const { units, hold } = refused(rounds);
-    expect(units.map(({ place }) => place)).toEqual(fair.map(({ place }) => place));
+    expect(units.map(({ location: place }) => place)).toEqual(fair.map(({ location: place }) => place));
     expect(hold).toBeGreaterThanOrEqual(75);
     expect(hold).toBeLessThanOrEqual(125);
   });
@@ -50,7 +53,7 @@ describe('the rounds of a multi-lock', () => {
     const inOrder = (waited: number) => {
       const { hold } = refused(rounds, waited);
       const after = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 60_000 });
-      expect([after.hold, after.units[0]!.place]).toEqual([0, b!.place]);
+      expect([after.hold, after.units[0]!.location]).toEqual([0, b!.location]);
       return hold;
     };
     for (const expected of [300, 600, 1_200]) {
@@ -90,8 +93,8 @@ describe('the rounds of a multi-lock', () => {
     const { read, write } = locks.getReadWriteLock('doc');
     const rounds = roundsOf(membersOf(a, write, read));
     const { units } = rounds.next({ by: rounds.current.units[2]!, answer: busy, waited: 0 });
-    expect(units.map(({ place }) => place)).toEqual(
-      [write, read, a].map((lock) => (lock as ScopedLock).place),
+    expect(units.map(({ location: place }) => place)).toEqual(
+      [write, read, a].map((lock) => (lock as ScopedLock).location),
     );
   });
 });

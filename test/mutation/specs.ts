@@ -14,7 +14,7 @@ const CLUSTER = ['test/conformance/cluster', 'test/cluster/(connections|order|pr
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
   ['lib/core/queue-place', [RULES, MEMORY, QUEUE, ['test/queue/hygiene']]],
-  ['lib/core/departures', [['test/core/departures'], ['test/queue/crashes']]],
+  ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
   ['lib/core/', [RULES, MEMORY, PITFALLS]],
   ['lib/locks/', [RULES, MEMORY, QUEUE]],
   ['lib/nest/', [['test/nest/(decorator|interceptor|key-template|module)'], ['test/nest/', 'test/testing/']]],
@@ -32,7 +32,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     'lib/stores/quorum/',
     [
       ['test/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting)'],
-      ['test/conformance/quorum', 'test/quorum/(electorate|outages|releases|renewals|fencing)'],
+      ['test/conformance/quorum', 'test/quorum/(restart-quarantine|outages|releases|renewals|fencing)'],
     ],
   ],
   ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/quorum/(kinds|health)', 'test/cluster/connections']]],

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type ModuleMetadata, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DistributedLock, LockConfigError, LockModule, LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let server: RedisServer;
 
 let before = 0;
@@ -21,11 +21,11 @@ const received = async () =>
 const connections = async () => (await received()) - before;
 
 beforeEach(async () => {
-  server = await cast.server();
+  server = await environment.server();
   before = await received();
 });
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 const compile = (metadata: ModuleMetadata) => Test.createTestingModule(metadata).compile();
 

@@ -103,9 +103,11 @@ describe('LockModule', () => {
   });
 
   describe('forRootAsync, whose factory gives what belongs beside it,', () => {
-    const boot = (beside: object, made: object) =>
+    const boot = (ownWriteHold: object, made: object) =>
       Test.createTestingModule({
-        imports: [LockModule.forRootAsync({ ...beside, useFactory: () => ({ store: 'memory', ...made }) })],
+        imports: [
+          LockModule.forRootAsync({ ...ownWriteHold, useFactory: () => ({ store: 'memory', ...made }) }),
+        ],
       }).compile();
 
     it.each([
@@ -113,8 +115,8 @@ describe('LockModule', () => {
       [{ name: 'orders' }, { name: 'stock' }],
       [{}, { isGlobal: false }],
       [{ isGlobal: false }, { isGlobal: true }],
-    ])('refuses another one: %j, %j', async (beside, made) => {
-      await expect(boot(beside, made)).rejects.toMatchObject({
+    ])('refuses another one: %j, %j', async (ownWriteHold, made) => {
+      await expect(boot(ownWriteHold, made)).rejects.toMatchObject({
         code: 'LOCK_CONFIG',
         message: expect.stringContaining('belongs beside the factory of forRootAsync'),
       });
@@ -124,8 +126,8 @@ describe('LockModule', () => {
       [{ name: 'orders' }, { name: 'orders' }],
       [{}, { isGlobal: true, name: undefined }],
       [{ isGlobal: false }, { isGlobal: false }],
-    ])('takes the same: %j, %j', async (beside, made) => {
-      await (await boot(beside, made)).close();
+    ])('takes the same: %j, %j', async (ownWriteHold, made) => {
+      await (await boot(ownWriteHold, made)).close();
     });
   });
 

@@ -4,7 +4,7 @@
  *
  * 38  One lock object is cached per distinct key for ever; arrays of statistics grow without bound.
  */
-import { Departures } from '../../lib/core/departures.js';
+import { Tombstones } from '../../lib/core/tombstones.js';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -18,8 +18,8 @@ function sizeOf(root: object): number {
   const seen = new Set<unknown>([root]);
   for (const found of seen) {
     if (typeof found !== 'object' || found === null) continue;
-    // Has a bound of its own: see departures.spec.
-    if (found instanceof Departures) continue;
+    // Has a bound of its own: see tombstones.spec.
+    if (found instanceof Tombstones) continue;
     for (const { value } of Object.values(Object.getOwnPropertyDescriptors(found))) seen.add(value);
     if (found instanceof Map) for (const entry of found) entry.forEach((part) => seen.add(part));
     if (found instanceof Set) found.forEach((member) => seen.add(member));

@@ -8,26 +8,26 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
-import { Troupe } from '../quorum/troupe.js';
+import { QuorumEnvironment } from '../quorum/quorum-environment.js';
 
-let troupe: Troupe;
+let environment: QuorumEnvironment;
 
 afterEach(async () => {
-  for (const node of troupe.nodes) node.thaw();
-  await troupe.end();
+  for (const node of environment.nodes) node.thaw();
+  await environment.end();
 });
 
 it('gives locks to one of two processes that get a node each while the third is silent (pitfall 71)', async () => {
-  troupe = await Troupe.of(3);
-  const [silent = '', ...live] = troupe.urls;
+  environment = await QuorumEnvironment.of(3);
+  const [silent = '', ...live] = environment.urls;
   // Each process is far from a node of its own, so that the two meet at every lock.
-  const far = (await troupe.proxies()).slice(1);
+  const far = (await environment.proxies()).slice(1);
   for (const proxy of far) proxy.requestDelay(20);
   const services = far.map(({ url }, n) =>
-    troupe.quorum({ leaseTime: 60_000 }, [silent, ...live.with(n, url)]),
+    environment.quorum({ leaseTime: 60_000 }, [silent, ...live.with(n, url)]),
   );
-  await Promise.all(services.map((service) => troupe.settled(service)));
-  troupe.node(0).freeze();
+  await Promise.all(services.map((service) => environment.settled(service)));
+  environment.node(0).freeze();
   const begun = performance.now();
   for (let n = 0; n < 12; n++) {
     const names = services.map((service) => service.using(`a${String(n)}`, () => sleep(2)));
@@ -39,18 +39,18 @@ it('gives locks to one of two processes that get a node each while the third is 
 
 it('takes no late node for a founder when another has restarted and the third is silent (pitfall 72)', async () => {
   const leaseTime = 4_000;
-  troupe = await Troupe.of(3);
-  const late = troupe.node(2);
+  environment = await QuorumEnvironment.of(3);
+  const late = environment.node(2);
   await late.kill();
-  const holder = troupe.quorum({ leaseTime });
+  const holder = environment.quorum({ leaseTime });
   const lease = await holder.acquire('a', { waitTime: 10 * leaseTime });
   await late.restart();
-  await troupe.node(0).restart();
-  troupe.node(1).freeze();
-  const newcomer = troupe.quorum({ leaseTime });
+  await environment.node(0).restart();
+  environment.node(1).freeze();
+  const newcomer = environment.quorum({ leaseTime });
   const held: boolean[] = [];
   const wake = setTimeout(() => {
-    troupe.node(1).thaw();
+    environment.node(1).thaw();
   }, 600);
   for (const end = performance.now() + leaseTime / 2; performance.now() < end;) {
     await sleep(10);

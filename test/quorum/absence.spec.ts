@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../scenarios/until.js';
 import { longestGap, now, overlaps, tokensGrow } from '../scenarios/history.js';
 import type { HoldRecord, RefusalRecord, Worker } from '../support/worker.js';
-import { median, Troupe } from './troupe.js';
+import { median, QuorumEnvironment } from './quorum-environment.js';
 
 /** ms that each process holds the lock, and for which it stays away afterwards. */
 const HOLD = 5;
@@ -34,11 +34,11 @@ const handOvers = (holds: readonly HoldRecord[]): number[] =>
  * unnoticed.
  */
 describe('Processes that contend for one lock of a quorum', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   afterEach(async () => {
-    for (const node of troupe.nodes) node.thaw();
-    await troupe.end();
+    for (const node of environment.nodes) node.thaw();
+    await environment.end();
   });
 
   it.each([
@@ -50,10 +50,10 @@ describe('Processes that contend for one lock of a quorum', () => {
   ] as const)(
     'do not notice that $gone.length of $of are $how ($processes processes)',
     async (scene) => {
-      troupe = await Troupe.of(scene.of);
-      const first = troupe.quorum();
-      await troupe.settled(first);
-      const workers = await troupe.workers(scene.processes, { url: troupe.urls });
+      environment = await QuorumEnvironment.of(scene.of);
+      const first = environment.quorum();
+      await environment.settled(first);
+      const workers = await environment.workers(scene.processes, { url: environment.urls });
       const running = workers.map((worker) =>
         worker.call<(HoldRecord | RefusalRecord)[]>('loop', 'a', LONGEST, {}, HOLD, GAP),
       );
@@ -64,8 +64,8 @@ describe('Processes that contend for one lock of a quorum', () => {
       const gone = now();
       await Promise.all(
         scene.gone.map(async (index) => {
-          if (scene.how === 'frozen') troupe.node(index).freeze();
-          else await troupe.node(index).kill();
+          if (scene.how === 'frozen') environment.node(index).freeze();
+          else await environment.node(index).kill();
         }),
       );
       await sleep(AFTER);
@@ -92,38 +92,38 @@ describe('Processes that contend for one lock of a quorum', () => {
 });
 
 describe('An administrator of a quorum of three', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   afterEach(async () => {
-    for (const node of troupe.nodes) node.thaw();
-    await troupe.end();
+    for (const node of environment.nodes) node.thaw();
+    await environment.end();
   });
 
   it('is told the token of the holder exactly where that is its own process, and never less elsewhere', async () => {
-    troupe = await Troupe.of(3);
-    const proxies = await troupe.proxies();
-    const holder = troupe.quorum(
+    environment = await QuorumEnvironment.of(3);
+    const proxies = await environment.proxies();
+    const holder = environment.quorum(
       {},
       proxies.map(({ url }) => url),
     );
-    const admin = troupe.quorum();
-    await Promise.all([troupe.settled(holder), troupe.settled(admin)]);
+    const admin = environment.quorum();
+    await Promise.all([environment.settled(holder), environment.settled(admin)]);
     // Its grant is later than the two that count, and greater.
     proxies[2]?.requestDelay(100);
     const lease = await holder.acquire('a');
-    await until(async () => (await troupe.owners('a')).every((owner) => owner === lease.owner));
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
     expect((await holder.inspect('a'))?.fencingToken).toBe(lease.fencingToken);
     expect((await admin.inspect('a'))?.fencingToken).toBeGreaterThanOrEqual(lease.fencingToken);
     await lease.release();
   });
 
   it('looks at a lock and takes it away without waiting for a frozen node, which lets go of it when it is back', async () => {
-    troupe = await Troupe.of(3);
-    const [holder, admin] = [troupe.quorum(), troupe.quorum()];
-    await Promise.all([troupe.settled(holder), troupe.settled(admin)]);
+    environment = await QuorumEnvironment.of(3);
+    const [holder, admin] = [environment.quorum(), environment.quorum()];
+    await Promise.all([environment.settled(holder), environment.settled(admin)]);
     const lease = await holder.acquire('a');
-    await until(async () => (await troupe.owners('a')).every((owner) => owner === lease.owner));
-    troupe.node(0).freeze();
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
+    environment.node(0).freeze();
 
     const asked = performance.now();
     expect((await admin.inspect('a'))?.holders).toEqual([expect.objectContaining({ owner: lease.owner })]);
@@ -132,9 +132,9 @@ describe('An administrator of a quorum of three', () => {
     // Once for all three it has to be found out that the node is silent.
     expect(performance.now() - asked).toBeLessThan(NODE_TIME / 2);
     const next = await admin.acquire('a', { waitTime: 0 });
-    troupe.node(0).thaw();
-    await until(async () => (await troupe.owners('a'))[0] !== lease.owner);
+    environment.node(0).thaw();
+    await until(async () => (await environment.owners('a'))[0] !== lease.owner);
     await next.release();
-    await troupe.isFreeEverywhere('a');
+    await environment.isFreeEverywhere('a');
   });
 });

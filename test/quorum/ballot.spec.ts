@@ -1,10 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Answer, count, decide, outcomeOf, tally, type Vote } from '../../lib/stores/quorum/ballot.js';
+import {
+  type NodeAnswer,
+  count,
+  decide,
+  outcomeOf,
+  tally,
+  type Vote,
+} from '../../lib/stores/quorum/ballot.js';
 import { quorumOf } from '../../lib/stores/quorum/member.js';
 
 type TestVote = Vote<number, number>;
-type Cast = readonly (Answer<TestVote> | undefined)[];
+type Cast = readonly (NodeAnswer<TestVote> | undefined)[];
 
 const VOTES: readonly TestVote[] = [
   { outcome: 'granted', grant: 1 },

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { overlaps, tokensGrow } from '../scenarios/history.js';
 import type { HoldRecord, Worker } from '../support/worker.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 /** Short, so that nodes that have forgotten everything vote again while it goes on. */
 const LEASE = 1_500;
@@ -22,7 +22,7 @@ function numbers(seed: number): () => number {
 
 /** Nodes die and come back empty, or stop for a while, until `over`. */
 async function fate(
-  troupe: Troupe,
+  environment: QuorumEnvironment,
   seed: number,
   over: AbortSignal,
 ): Promise<{ deaths: number; stops: number }> {
@@ -31,8 +31,8 @@ async function fate(
   let index = 0;
   while (!over.aborted) {
     // Never the same twice in a row, so that majorities move on.
-    index = (index + 1 + Math.floor(random() * (troupe.nodes.length - 1))) % troupe.nodes.length;
-    const node = troupe.node(index);
+    index = (index + 1 + Math.floor(random() * (environment.nodes.length - 1))) % environment.nodes.length;
+    const node = environment.node(index);
     const away = random() * 300;
     if (random() < 0.5) {
       count.deaths++;
@@ -69,13 +69,13 @@ async function quorumOfOne(): Promise<{ url: string; remove(): Promise<void> }> 
 }
 
 describe('Four processes and a quorum whose nodes die, stop and return', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(5);
+    environment = await QuorumEnvironment.of(5);
   });
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
   const race = (workers: readonly Worker[], name: string, times: number, holdMs: number) =>
     Promise.all(
@@ -85,9 +85,9 @@ describe('Four processes and a quorum whose nodes die, stop and return', () => {
   it('never hold a lock at the same time in 2,000 acquisitions', async () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
     const service = { leaseTime: LEASE, localHandoff: 1 };
-    const workers = await troupe.workers(4, { url: troupe.urls, service });
+    const workers = await environment.workers(4, { url: environment.urls, service });
     const over = new AbortController();
-    const chaos = fate(troupe, seed, over.signal);
+    const chaos = fate(environment, seed, over.signal);
     const names = ['a', 'b', 'c', 'd', 'e', 'long'];
     const histories = await Promise.all(
       names.map((name) => (name === 'long' ? race(workers, name, 5, 700) : race(workers, name, 99, 2))),
@@ -103,14 +103,14 @@ describe('Four processes and a quorum whose nodes die, stop and return', () => {
     expect(kept.flat().length).toBeGreaterThan(1_900);
     expect({ seed, overlaps: kept.flatMap(overlaps) }).toEqual({ seed, overlaps: [] });
     expect({ seed, growing: kept.map(tokensGrow) }).toEqual({ seed, growing: names.map(() => true) });
-    for (const name of names) await troupe.isFreeEverywhere(name);
+    for (const name of names) await environment.isFreeEverywhere(name);
   }, 120_000);
 
   it('are caught holding it at the same time where one node is a majority', async () => {
     const build = await quorumOfOne();
-    troupe.add(() => build.remove());
+    environment.add(() => build.remove());
     const service = { leaseTime: LEASE, localHandoff: 1 };
-    const workers = await troupe.workers(4, { url: troupe.urls, service, build: build.url });
+    const workers = await environment.workers(4, { url: environment.urls, service, build: build.url });
     const records = await race(workers, 'a', 10, 20);
     expect(records).toHaveLength(40);
     expect(overlaps(records.filter(({ lost }) => !lost))).not.toEqual([]);

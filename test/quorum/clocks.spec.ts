@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { PreloadedClock } from '../support/preloaded-clock.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 12_000;
 const source = fileURLToPath(new URL('../chaos/faults/wall-clock.c', import.meta.url));
@@ -10,28 +10,28 @@ const clock = PreloadedClock.make(source, 'WALL_CLOCK_OFFSET');
 const skipped = clock === undefined ? ' (skipped: its clock needs Linux and a C compiler)' : '';
 
 (skipped === '' ? describe : describe.skip)(`A node whose clock is set forward${skipped}`, () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
   afterAll(() => {
     clock?.remove();
   });
 
   it('does not vote earlier after a restart, for a process that has not known it before', async () => {
-    troupe = await Troupe.of(3, clock!.env);
-    const [, , way] = await troupe.proxies();
-    const holder = troupe.quorum({ leaseTime: LEASE }, [...troupe.urls.slice(0, 2), way!.url]);
-    await troupe.settled(holder);
+    environment = await QuorumEnvironment.of(3, clock!.env);
+    const [, , way] = await environment.proxies();
+    const holder = environment.quorum({ leaseTime: LEASE }, [...environment.urls.slice(0, 2), way!.url]);
+    await environment.settled(holder);
     // The third node is out of reach for the holder.
     way!.refuse(true);
     way!.cut();
     const lease = await holder.acquire('a', { leaseTime: LEASE });
-    expect(await troupe.owners('a')).toEqual([lease.owner, lease.owner, undefined]);
+    expect(await environment.owners('a')).toEqual([lease.owner, lease.owner, undefined]);
 
-    await troupe.node(0).restart();
+    await environment.node(0).restart();
     clock!.set(10 * (LEASE / 1_000));
-    const newcomer = troupe.quorum({ leaseTime: LEASE });
+    const newcomer = environment.quorum({ leaseTime: LEASE });
     const both: boolean[] = [];
     while (lease.held) {
       const got = await newcomer.tryAcquire('a').catch(() => null);

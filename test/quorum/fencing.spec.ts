@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 import { fenceOf } from '../support/keys.js';
 
 const LEASE = 2_000;
@@ -12,21 +12,21 @@ const LEASE = 2_000;
  * clock is ahead is played by one whose fence is.
  */
 describe('Fencing tokens of a quorum of three', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(3);
+    environment = await QuorumEnvironment.of(3);
   });
 
   afterEach(async () => {
-    for (const node of troupe.nodes) node.thaw();
-    await troupe.end();
+    for (const node of environment.nodes) node.thaw();
+    await environment.end();
   });
 
   /** The clock of a node is so many ms ahead of the machine's. */
   const setAhead = async (index: number, ms: number) => {
     const now = (Date.now() + ms) * 1_000;
-    await troupe
+    await environment
       .node(index)
       .client()
       .set(fenceOf('lock:a'), `${String(now)} former:1`, 'PX', 3_600_000);
@@ -34,11 +34,11 @@ describe('Fencing tokens of a quorum of three', () => {
 
   /** A process of its own that reaches some of the nodes only. */
   async function reaching(seen: readonly number[], leaseTime = LEASE): Promise<LockService> {
-    const proxies = await troupe.proxies();
+    const proxies = await environment.proxies();
     proxies.forEach((proxy, index) => {
       proxy.refuse(!seen.includes(index));
     });
-    return troupe.quorum(
+    return environment.quorum(
       { leaseTime },
       proxies.map(({ url }) => url),
     );
@@ -46,8 +46,8 @@ describe('Fencing tokens of a quorum of three', () => {
 
   const everyone = async (leaseTime = LEASE) => {
     // All nodes have to know that the quorum is in service, or it is founded by two of them.
-    const service = troupe.quorum({ leaseTime });
-    await troupe.settled(service);
+    const service = environment.quorum({ leaseTime });
+    await environment.settled(service);
     return service;
   };
 
@@ -90,7 +90,7 @@ describe('Fencing tokens of a quorum of three', () => {
     await setAhead(0, 3_600_000);
     const first = await take(ab, { crash });
     expect(first).toBeGreaterThan((Date.now() + 3_500_000) * 1_000);
-    await troupe.node(0).kill();
+    await environment.node(0).kill();
     const second = await take(bc, { crash });
     expect(second).toBeGreaterThan(first);
     expect(await take(bc, { crash: false })).toBeGreaterThan(second);
@@ -120,10 +120,10 @@ describe('Fencing tokens of a quorum of three', () => {
     const [ab, bc] = [await reaching([0, 1], leaseTime), await reaching([1, 2], leaseTime)];
     await setAhead(0, leaseTime / 4);
     const lease = await ab.acquire('a');
-    troupe.node(0).freeze();
+    environment.node(0).freeze();
     expect(await admin.forceRelease('a')).toBe(true);
     expect(await take(bc, { crash: false })).toBeGreaterThan(lease.fencingToken);
-    troupe.node(0).thaw();
+    environment.node(0).thaw();
     expect(await take(ab, { crash: false })).toBeGreaterThan(lease.fencingToken);
   });
 
@@ -132,7 +132,7 @@ describe('Fencing tokens of a quorum of three', () => {
     const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     await setAhead(0, 2 * LEASE);
     const lease = await ab.acquire('a', { leaseTime: 10 * LEASE });
-    await troupe.node(0).kill();
+    await environment.node(0).kill();
     expect(await admin.forceRelease('a')).toBe(true);
     expect(await take(bc, { crash: false })).toBeGreaterThan(lease.fencingToken);
   });
@@ -169,8 +169,8 @@ describe('Fencing tokens of a quorum of three', () => {
       expect(await admin.forceRelease('a')).toBe(true);
     }
     last = await take(ab, { crash: true });
-    await troupe.node(1).restart();
-    await troupe.node(0).kill();
+    await environment.node(1).restart();
+    await environment.node(0).kill();
     expect(await take(bc, { crash: false })).toBeGreaterThan(last);
   });
 
@@ -180,13 +180,13 @@ describe('Fencing tokens of a quorum of three', () => {
     await setAhead(0, 3_600_000);
     const first = await take(ab, { crash: false });
     // Its clock has gone on, by less than the nodes may differ.
-    await troupe
+    await environment
       .node(0)
       .client()
       .set(fenceOf('lock:a'), `${String(first + LEASE * 250)} former:1`, 'PX', 3_600_000);
     const second = await take(ab, { crash: true });
     expect(second).toBeGreaterThan(first + LEASE * 250);
-    await troupe.node(0).kill();
+    await environment.node(0).kill();
     expect(await take(bc, { crash: false })).toBeGreaterThan(second);
   });
 });

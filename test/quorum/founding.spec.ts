@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Electorate } from '../../lib/stores/quorum/electorate.js';
+import { RestartQuarantine } from '../../lib/stores/quorum/restart-quarantine.js';
 import { quorumOf } from '../../lib/stores/quorum/member.js';
 import { RedisServer } from '../support/redis-server.js';
 import { ScriptedMember } from './scripted-member.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 30_000;
 /** ms between two events: all of a schedule happens within one lease. */
@@ -25,7 +25,7 @@ interface Event {
 /** Members that remember locks until they restart, and processes that take one lock by the votes that count. */
 class World {
   readonly members: ScriptedMember[];
-  readonly processes: Electorate[] = [];
+  readonly processes: RestartQuarantine[] = [];
   private readonly memories: Lock[][];
   /** When each of them was started the last time. */
   readonly startedAt: number[];
@@ -38,13 +38,13 @@ class World {
   }
 
   join(): number {
-    return this.processes.push(new Electorate(this.members, LEASE)) - 1;
+    return this.processes.push(new RestartQuarantine(this.members, LEASE)) - 1;
   }
 
   /** What happens to every process when a connection comes back. */
   async look(process: number): Promise<boolean[]> {
-    const electorate = this.processes[process]!;
-    const looking = Promise.all(this.members.map((_, index) => electorate.mayVote(index)));
+    const quarantine = this.processes[process]!;
+    const looking = Promise.all(this.members.map((_, index) => quarantine.mayVote(index)));
     await jest.advanceTimersByTimeAsync(500);
     return await looking;
   }
@@ -176,29 +176,29 @@ describe('A process that does not know the quorum', () => {
 
 describe('Three servers of which the last was started late, and the first has restarted empty', () => {
   const SHORT = 4_000;
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   afterEach(async () => {
-    for (const node of troupe.nodes) node.thaw();
-    await troupe.end();
+    for (const node of environment.nodes) node.thaw();
+    await environment.end();
   });
 
   it('give nobody a lock that is held while the second is silent', async () => {
-    troupe = await Troupe.of(2);
+    environment = await QuorumEnvironment.of(2);
     // A port that is free until the server is started.
     const reserved = await RedisServer.start();
     await reserved.kill();
-    const urls = [...troupe.urls, reserved.url];
-    troupe.add(async () => {
+    const urls = [...environment.urls, reserved.url];
+    environment.add(async () => {
       await reserved.stop();
     });
-    const holder = troupe.quorum({ leaseTime: SHORT }, urls);
+    const holder = environment.quorum({ leaseTime: SHORT }, urls);
     const lease = await holder.acquire('a', { waitTime: 4 * SHORT });
 
     await reserved.restart();
-    await troupe.node(0).restart();
-    troupe.node(1).freeze();
-    const newcomer = troupe.quorum({ leaseTime: SHORT }, urls);
+    await environment.node(0).restart();
+    environment.node(1).freeze();
+    const newcomer = environment.quorum({ leaseTime: SHORT }, urls);
     const both: boolean[] = [];
     for (const end = performance.now() + 1_000; performance.now() < end;) {
       await sleep(10);
@@ -206,7 +206,7 @@ describe('Three servers of which the last was started late, and the first has re
       // Looked at in the same turn.
       both.push(got !== null && lease.held);
       await got?.release();
-      if (performance.now() > end - 400) troupe.node(1).thaw();
+      if (performance.now() > end - 400) environment.node(1).thaw();
     }
     expect(both).not.toContain(true);
   });

@@ -1,41 +1,45 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 3_000;
 
 describe('The health of a quorum', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(3);
+    environment = await QuorumEnvironment.of(3);
   });
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
   it('is up, degraded with a minority down, and down with a majority', async () => {
-    const locks = troupe.quorum({ leaseTime: LEASE });
-    await troupe.settled(locks);
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(locks);
     const whole = await locks.health();
     expect(whole).toMatchObject({ status: 'up', warnings: [] });
     expect(whole.nodes.map(({ node, role, quarantine }) => ({ node, role, quarantine }))).toEqual(
-      troupe.nodes.map(({ port }) => ({ node: `127.0.0.1:${String(port)}`, role: 'master', quarantine: 0 })),
+      environment.nodes.map(({ port }) => ({
+        node: `127.0.0.1:${String(port)}`,
+        role: 'master',
+        quarantine: 0,
+      })),
     );
-    await troupe.node(0).kill();
+    await environment.node(0).kill();
     const minority = await locks.health();
     expect(minority.status).toBe('degraded');
     expect(minority.nodes.map(({ status }) => status)).toEqual(['down', 'up', 'up']);
     await (await locks.acquire('a')).release();
-    await troupe.node(1).kill();
+    await environment.node(1).kill();
     expect((await locks.health()).status).toBe('down');
     await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
   });
 
   it('tells of a node that is up and does not vote, also where no lock was asked for since', async () => {
-    const locks = troupe.quorum({ leaseTime: LEASE });
-    await troupe.settled(locks);
-    await troupe.node(0).restart();
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(locks);
+    await environment.node(0).restart();
     await until(async () => (await locks.health()).nodes[0]?.role === 'master');
     const { status, nodes } = await locks.health();
     expect(status).toBe('degraded');
@@ -49,21 +53,21 @@ describe('The health of a quorum', () => {
   });
 
   it('answers though all nodes are frozen', async () => {
-    const locks = troupe.quorum({ leaseTime: LEASE });
-    await troupe.settled(locks);
-    for (const node of troupe.nodes) node.freeze();
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(locks);
+    for (const node of environment.nodes) node.freeze();
     const asked = performance.now();
     const { status, nodes } = await locks.health();
     expect(performance.now() - asked).toBeLessThan(5_000);
     expect(status).toBe('down');
     expect(nodes).toHaveLength(3);
-    for (const node of troupe.nodes) node.thaw();
+    for (const node of environment.nodes) node.thaw();
     await until(async () => (await locks.health()).status === 'up');
   });
 
   it('tells which node withholds what its vote depends on', async () => {
-    await troupe.node(1).client().call('ACL', 'SETUSER', 'default', '-info');
-    const locks = troupe.quorum({ leaseTime: LEASE });
+    await environment.node(1).client().call('ACL', 'SETUSER', 'default', '-info');
+    const locks = environment.quorum({ leaseTime: LEASE });
     await until(async () => (await locks.health()).nodes[1]?.status !== 'down');
     const { nodes } = await locks.health();
     expect(nodes[1]).toMatchObject({ status: 'degraded', quarantine: Infinity });
@@ -72,9 +76,9 @@ describe('The health of a quorum', () => {
   });
 
   it('warns once of two nodes that are the same server', async () => {
-    const [a, b] = troupe.urls as [string, string];
+    const [a, b] = environment.urls as [string, string];
     const warnings: LockEvent[] = [];
-    const locks = troupe.quorum({}, [a, b, b.replace('127.0.0.1', 'localhost')]);
+    const locks = environment.quorum({}, [a, b, b.replace('127.0.0.1', 'localhost')]);
     locks.events$.subscribe((event) => {
       if (event.type === 'warning') warnings.push(event);
     });

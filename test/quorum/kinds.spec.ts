@@ -17,18 +17,18 @@ import {
   LockModule,
   LockService,
 } from '../../lib/index.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const REASON = /nodes.*a majority of queues is not a queue.*Use connection/;
 
 describe('A quorum', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
   let locks: LockService;
   const apps: INestApplication[] = [];
 
   beforeAll(async () => {
-    troupe = await Troupe.of(3);
-    locks = troupe.quorum();
+    environment = await QuorumEnvironment.of(3);
+    locks = environment.quorum();
   });
 
   afterEach(async () => {
@@ -36,7 +36,7 @@ describe('A quorum', () => {
   });
 
   afterAll(async () => {
-    await troupe.end();
+    await environment.end();
   });
 
   it.each<[string, (service: LockService) => unknown]>([
@@ -81,7 +81,7 @@ describe('A quorum', () => {
         }
       }
       for (const provider of [Orders, MoreOrders]) {
-        const booting = boot(LockModule.forRoot({ nodes: troupe.urls }), { providers: [provider] });
+        const booting = boot(LockModule.forRoot({ nodes: environment.urls }), { providers: [provider] });
         await expect(booting).rejects.toThrow(LockConfigError);
         await expect(booting).rejects.toThrow(REASON);
         await expect(booting).rejects.toThrow('@DistributedLock on Orders.pay');
@@ -100,7 +100,9 @@ describe('A quorum', () => {
         return 'paid';
       }
     }
-    const booting = boot(LockModule.forRoot({ nodes: troupe.urls }), { controllers: [OrdersController] });
+    const booting = boot(LockModule.forRoot({ nodes: environment.urls }), {
+      controllers: [OrdersController],
+    });
     await expect(booting).rejects.toThrow(LockConfigError);
     await expect(booting).rejects.toThrow(REASON);
   });

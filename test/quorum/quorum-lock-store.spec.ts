@@ -34,8 +34,8 @@ describe('QuorumLockStore', () => {
       kind: 'fair',
       mode: 'exclusive',
       capacity: 1,
-      place: undefined,
-      beside: undefined,
+      entry: undefined,
+      ownWriteHold: undefined,
     } as const;
     await expect(store.acquire({ ...request, queue })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     expect((await holders()).every((owner) => owner === undefined)).toBe(true);
@@ -503,13 +503,13 @@ describe('QuorumLockStore', () => {
     /** How each member's subscription stands; undefined where it is refused. */
     const subscribeWith = async (standing: (boolean | undefined)[], closed: number[] = []) => {
       members.forEach((member, index) => {
-        member.store.subscribe = () => {
+        member.store.subscribeToReleases = () => {
           const active = standing[index];
           if (active === undefined) return Promise.reject(unanswered());
           return Promise.resolve({ active, close: () => void closed.push(index) });
         };
       });
-      return await store.subscribe('a', () => undefined);
+      return await store.subscribeToReleases('a', () => undefined);
     };
 
     it('is to be trusted so long as a majority can be heard', async () => {

@@ -5,30 +5,30 @@ import type { LockService } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import type { Monitor } from '../support/monitor.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 import { lockKeys } from '../support/keys.js';
 
 describe('What a quorum gives back', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
   let proxies: TcpProxy[];
   let locks: LockService;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(5);
-    proxies = await troupe.proxies();
-    locks = troupe.quorum(
+    environment = await QuorumEnvironment.of(5);
+    proxies = await environment.proxies();
+    locks = environment.quorum(
       {},
       proxies.map(({ url }) => url),
     );
-    await troupe.settled(locks);
-    for (const node of troupe.nodes) {
+    await environment.settled(locks);
+    for (const node of environment.nodes) {
       for (const { source } of Object.values(scripts)) await node.client().script('LOAD', source);
     }
   });
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
-  const monitors = () => Promise.all(troupe.nodes.map((node) => node.monitor()));
+  const monitors = () => Promise.all(environment.nodes.map((node) => node.monitor()));
 
   /** The acquisitions and releases of one lock that came to a node, in their order. */
   async function orderOn(monitor: Monitor): Promise<string[]> {
@@ -52,7 +52,7 @@ describe('What a quorum gives back', () => {
       expect(rest).toContain('release');
       expect(rest).not.toContain('acquire');
     }
-    await troupe.isFreeEverywhere('a');
+    await environment.isFreeEverywhere('a');
   });
 
   it('is given back on all nodes when the caller aborts while requests are under way', async () => {
@@ -70,36 +70,36 @@ describe('What a quorum gives back', () => {
       expect(rest).toContain('release');
       expect(rest).not.toContain('acquire');
     }
-    expect(await troupe.owners('a')).toEqual(troupe.nodes.map(() => undefined));
+    expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
   });
 
   it('is given back by who does not get it, also on nodes that have not answered', async () => {
     for (const proxy of proxies.slice(0, 3)) proxy.dropReplies(true);
     await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
     for (const proxy of proxies) proxy.dropReplies(false);
-    await troupe.isFreeEverywhere('a');
+    await environment.isFreeEverywhere('a');
   });
 
   it('is given back where the reply was lost with the connection', async () => {
     for (const proxy of proxies.slice(0, 2)) proxy.cutAfterReplyBytes(0);
     const lease = await locks.acquire('a');
-    await until(async () => (await troupe.owners('a')).every((owner) => owner === lease.owner));
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
     await lease.release();
-    await troupe.isFreeEverywhere('a');
+    await environment.isFreeEverywhere('a');
   });
 
   it('is gone from a node that was frozen meanwhile as soon as it thaws', async () => {
     const lease = await locks.acquire('a');
-    await until(async () => (await troupe.owners('a')).every((owner) => owner === lease.owner));
-    troupe.node(0).freeze();
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
+    environment.node(0).freeze();
     await lease.release();
     await sleep(2_000);
-    troupe.node(0).thaw();
-    await troupe.isFreeEverywhere('a');
+    environment.node(0).thaw();
+    await environment.isFreeEverywhere('a');
   });
 
   it('leaves nothing but its fence, whoever waited, aborted or failed', async () => {
-    const rival = troupe.quorum();
+    const rival = environment.quorum();
     await Promise.all(
       Array.from({ length: 12 }, async (_, n) => {
         const service = n % 2 === 0 ? locks : rival;
@@ -109,7 +109,7 @@ describe('What a quorum gives back', () => {
       }),
     );
     await sleep(50);
-    for (const node of troupe.nodes) {
+    for (const node of environment.nodes) {
       const keys = await lockKeys(node.client(), '*');
       expect(keys).toEqual([]);
       for (const key of await node.client().keys('*'))

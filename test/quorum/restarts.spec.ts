@@ -3,28 +3,28 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockService, LockUnavailableError } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 4_000;
 
 describe('A node that is killed and comes back empty', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
   let proxies: TcpProxy[];
   let holder: LockService;
   let rival: LockService;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(5);
-    proxies = await troupe.proxies();
-    holder = troupe.quorum(
+    environment = await QuorumEnvironment.of(5);
+    proxies = await environment.proxies();
+    holder = environment.quorum(
       { leaseTime: LEASE },
       proxies.map(({ url }) => url),
     );
-    rival = troupe.quorum({ leaseTime: LEASE });
-    await Promise.all([troupe.settled(holder), troupe.settled(rival)]);
+    rival = environment.quorum({ leaseTime: LEASE });
+    await Promise.all([environment.settled(holder), environment.settled(rival)]);
   });
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
   /** Nodes 3 and 4 are out of reach for the holder. */
   async function holdOnThree(leaseTime?: number) {
@@ -34,16 +34,16 @@ describe('A node that is killed and comes back empty', () => {
     }
     const lease = await holder.acquire('a', leaseTime === undefined ? {} : { leaseTime });
     const { owner } = lease;
-    expect(await troupe.owners('a')).toEqual([owner, owner, owner, undefined, undefined]);
+    expect(await environment.owners('a')).toEqual([owner, owner, owner, undefined, undefined]);
     return lease;
   }
 
   it.each([
     ['who knows the node', () => rival],
-    ['who has not known it before', () => troupe.quorum({ leaseTime: LEASE })],
+    ['who has not known it before', () => environment.quorum({ leaseTime: LEASE })],
   ])('does not let a second owner in, %s, when it was one of exactly three', async (_, second) => {
     const lease = await holdOnThree(LEASE);
-    await troupe.node(2).restart();
+    await environment.node(2).restart();
     // Three of five are free now: the one that has forgotten it, and two that never knew.
     const locks = second();
     const tries: unknown[] = [];
@@ -66,12 +66,12 @@ describe('A node that is killed and comes back empty', () => {
   it('does not count while its quarantine goes on, which every outcome says, and then it does', async () => {
     // So that it goes on for long enough to be seen on a busy machine.
     const quarantine = 3 * LEASE;
-    rival = troupe.quorum({ leaseTime: quarantine });
-    await troupe.settled(rival);
-    await troupe.node(2).restart();
+    rival = environment.quorum({ leaseTime: quarantine });
+    await environment.settled(rival);
+    await environment.node(2).restart();
     const restarted = performance.now();
-    await troupe.node(0).kill();
-    await troupe.node(1).kill();
+    await environment.node(0).kill();
+    await environment.node(1).kill();
     // A node without a connection is not asked as long as a majority seems to be there.
     await until(async () => (await rival.health()).nodes[2]?.quarantine !== undefined);
     const tries: (string | null)[] = [];
@@ -101,20 +101,20 @@ describe('A node that is killed and comes back empty', () => {
 
   it('is given the lock again that a majority still holds', async () => {
     const lease = await holder.acquire('a');
-    await troupe.node(2).restart();
-    await until(async () => (await troupe.owners('a'))[2] === lease.owner);
+    await environment.node(2).restart();
+    await until(async () => (await environment.owners('a'))[2] === lease.owner);
     expect(lease.held).toBe(true);
     await lease.release();
-    await troupe.isFreeEverywhere('a');
+    await environment.isFreeEverywhere('a');
   });
 
   it('takes the lock with it when it was one of exactly three, which is told, and nothing stays behind', async () => {
     const lease = await holdOnThree();
-    await troupe.node(2).restart();
+    await environment.node(2).restart();
     for (const proxy of proxies.slice(3)) proxy.refuse(false);
     await until(() => lease.signal.aborted);
     expect(lease.held).toBe(false);
     // Also where it was just renewed.
-    await troupe.isFreeEverywhere('a', LEASE / 2);
+    await environment.isFreeEverywhere('a', LEASE / 2);
   });
 });

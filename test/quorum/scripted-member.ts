@@ -7,7 +7,7 @@ let runs = 0;
 /** A server of a quorum in this process's memory, with a clock and a fate of its own. */
 export class ScriptedMember implements Member {
   readonly store: LockStore & ScriptedStore;
-  epoch = 0;
+  generation = 0;
   reachable = true;
   isDown = false;
   /** Undefined where it does not tell. */
@@ -31,7 +31,7 @@ export class ScriptedMember implements Member {
   }
 
   restart(): void {
-    this.epoch++;
+    this.generation++;
     this.startedAt = performance.now();
     this.noted = undefined;
     if (this.runId !== undefined) this.runId = `run-${String(++runs)}`;
@@ -45,7 +45,7 @@ export class ScriptedMember implements Member {
 
   /** The connection is lost and comes back; the server has gone on. */
   reconnect(): void {
-    this.epoch++;
+    this.generation++;
   }
 
   identify(): Promise<Incarnation> {

@@ -5,28 +5,28 @@ import { LockUnavailableError } from '../../lib/index.js';
 import * as scripts from '../../lib/stores/redis/script.js';
 import { until } from '../scenarios/until.js';
 import { areTakenBack } from '../support/taken-back.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 3_000;
 
-let troupe: Troupe;
+let environment: QuorumEnvironment;
 
-afterEach(() => troupe.end());
+afterEach(() => environment.end());
 
 it("an acquisition that the application's clients send again to all nodes, when its lease would be over, is taken back", async () => {
-  troupe = await Troupe.of(3);
-  const proxies = await troupe.proxies();
+  environment = await QuorumEnvironment.of(3);
+  const proxies = await environment.proxies();
   const clients = proxies.map(({ url }) => {
     const client = new Redis(url, { maxRetriesPerRequest: null });
     client.on('error', () => undefined);
-    troupe.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
     return client;
   });
-  const locks = troupe.quorum({ leaseTime: LEASE }, clients);
-  await troupe.settled(locks);
-  for (const node of troupe.nodes) {
+  const locks = environment.quorum({ leaseTime: LEASE }, clients);
+  await environment.settled(locks);
+  for (const node of environment.nodes) {
     for (const { source } of Object.values(scripts)) await node.client().script('LOAD', source);
   }
   for (const proxy of proxies) proxy.dropRequests(true);
@@ -39,9 +39,9 @@ it("an acquisition that the application's clients send again to all nodes, when 
   }
   await refused;
   await sleep(2 * LEASE);
-  const monitors = await Promise.all(troupe.nodes.map((node) => node.monitor()));
+  const monitors = await Promise.all(environment.nodes.map((node) => node.monitor()));
   for (const proxy of proxies) proxy.refuse(false);
   await until(() => monitors.every(areTakenBack));
   await Promise.all(monitors.map((monitor) => monitor.stop()));
-  await troupe.isFreeEverywhere('a');
+  await environment.isFreeEverywhere('a');
 });

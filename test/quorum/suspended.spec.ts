@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { fenceOf } from '../support/keys.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { Suspension } from '../support/suspension.js';
@@ -14,18 +14,18 @@ const skipped = suspension === undefined ? ' (skipped: its clocks need Linux and
 (skipped === '' ? describe : describe.skip)(
   `A machine that was suspended while the nodes went on${skipped}`,
   () => {
-    let cast: Cast;
+    let environment: TestEnvironment;
     let nodes: RedisServer[];
 
     beforeEach(async () => {
       suspension?.last(0);
-      cast = new Cast();
-      nodes = await Promise.all([1, 2, 3].map(() => cast.server({ env: suspension?.env ?? {} })));
+      environment = new TestEnvironment();
+      nodes = await Promise.all([1, 2, 3].map(() => environment.server({ env: suspension?.env ?? {} })));
     });
 
     afterEach(async () => {
       for (const node of nodes) node.thaw();
-      await cast.end();
+      await environment.end();
     });
 
     afterAll(() => suspension?.remove());
@@ -34,11 +34,11 @@ const skipped = suspension === undefined ? ' (skipped: its clocks need Linux and
     async function reaching(seen: readonly number[]) {
       const proxies = await Promise.all(nodes.map(({ port }) => TcpProxy.start(port)));
       proxies.forEach((proxy, index) => {
-        cast.add(() => proxy.stop());
+        environment.add(() => proxy.stop());
         proxy.refuse(!seen.includes(index));
       });
       const url = proxies.map((proxy) => proxy.url);
-      return await cast.worker({ url, env: suspension?.env ?? {}, service: { leaseTime: LEASE } });
+      return await environment.worker({ url, env: suspension?.env ?? {}, service: { leaseTime: LEASE } });
     }
 
     it('takes a lock away so that the next token is greater, also where the node is frozen that has given the greatest', async () => {

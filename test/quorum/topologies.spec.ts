@@ -2,26 +2,26 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import { SentinelDeployment } from '../support/sentinel.js';
-import { Troupe } from './troupe.js';
+import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 4_000;
 
 describe('A quorum of two servers and a Sentinel deployment', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
   let deployment: SentinelDeployment;
   let locks: LockService;
 
   beforeAll(async () => {
-    troupe = await Troupe.of(2);
+    environment = await QuorumEnvironment.of(2);
     deployment = await SentinelDeployment.start();
-    troupe.add(() => deployment.stop());
-    locks = troupe.quorum({ leaseTime: LEASE }, [...troupe.urls, deployment.connection]);
-    await troupe.settled(locks);
+    environment.add(() => deployment.stop());
+    locks = environment.quorum({ leaseTime: LEASE }, [...environment.urls, deployment.connection]);
+    await environment.settled(locks);
   });
 
   afterAll(async () => {
     await locks.onApplicationShutdown();
-    await troupe.end();
+    await environment.end();
   });
 
   it('has a vote of the deployment as of any other node', async () => {
@@ -29,15 +29,15 @@ describe('A quorum of two servers and a Sentinel deployment', () => {
     const lease = await locks.acquire('a');
     // A majority is enough for the lock, so that the third may come later.
     await until(async () =>
-      (await troupe.owners('a', [...troupe.nodes, master])).every((owner) => owner === lease.owner),
+      (await environment.owners('a', [...environment.nodes, master])).every((owner) => owner === lease.owner),
     );
     await lease.release();
     await until(async () =>
-      (await troupe.owners('a', [...troupe.nodes, master])).every((owner) => owner === undefined),
+      (await environment.owners('a', [...environment.nodes, master])).every((owner) => owner === undefined),
     );
-    await troupe.node(0).kill();
+    await environment.node(0).kill();
     await (await locks.acquire('a')).release();
-    await troupe.node(0).restart();
+    await environment.node(0).restart();
     await until(async () => (await locks.health()).status === 'up');
   });
 
@@ -49,11 +49,11 @@ describe('A quorum of two servers and a Sentinel deployment', () => {
     const elected = await deployment.master(former);
     await until(async () => (await locks.health()).nodes[2]?.quarantine !== undefined, 25_000);
     expect((await locks.health()).nodes[2]?.quarantine).toBeGreaterThan(0);
-    await until(async () => (await troupe.owners('a', [elected]))[0] === lease.owner);
+    await until(async () => (await environment.owners('a', [elected]))[0] === lease.owner);
     expect(lease.held).toBe(true);
     await until(async () => (await locks.health()).nodes[2]?.quarantine === 0);
     expect(performance.now() - died).toBeGreaterThan(LEASE);
-    await troupe.node(0).kill();
+    await environment.node(0).kill();
     expect(lease.held).toBe(true);
     await lease.release();
     await (await locks.acquire('a')).release();

@@ -3,7 +3,7 @@ import type { LockService } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 import { until } from '../scenarios/until.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
-import { median, Troupe } from './troupe.js';
+import { median, QuorumEnvironment } from './quorum-environment.js';
 
 /** ms: half of a lease, so a waiter that was this quick was woken. */
 const WELL_BEFORE_THE_TTL = 15_000;
@@ -12,29 +12,29 @@ const PATIENCE = { waitTime: 60_000 };
 jest.setTimeout(2 * PATIENCE.waitTime);
 
 describe('Whoever waits for a lock on a quorum', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
   let proxies: TcpProxy[];
   let holder: LockService;
   let waiter: LockService;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(5);
-    proxies = await troupe.proxies();
-    holder = troupe.quorum();
-    waiter = troupe.quorum(
+    environment = await QuorumEnvironment.of(5);
+    proxies = await environment.proxies();
+    holder = environment.quorum();
+    waiter = environment.quorum(
       {},
       proxies.map(({ url }) => url),
     );
-    await Promise.all([troupe.settled(holder), troupe.settled(waiter)]);
+    await Promise.all([environment.settled(holder), environment.settled(waiter)]);
   });
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
   const listening = (least: number) =>
     until(async () => {
       const channel = 'redisson_lock__channel:{lock:a}';
       const counts = await Promise.all(
-        troupe.nodes.map(async (node) => Number((await node.client().pubsub('NUMSUB', channel))[1])),
+        environment.nodes.map(async (node) => Number((await node.client().pubsub('NUMSUB', channel))[1])),
       );
       return counts.filter((count) => count > 0).length >= least;
     });
@@ -68,7 +68,7 @@ describe('Whoever waits for a lock on a quorum', () => {
 
   it('is woken when two of its subscriber connections are dead', async () => {
     await handOver();
-    for (const node of troupe.nodes.slice(0, 2)) {
+    for (const node of environment.nodes.slice(0, 2)) {
       const clients = String(await node.client().call('CLIENT', 'LIST', 'TYPE', 'pubsub'))
         .trim()
         .split('\n').length;
@@ -85,7 +85,7 @@ describe('Whoever waits for a lock on a quorum', () => {
     const lease = await holder.acquire('a', PATIENCE);
     const waiting = waiter.acquire('a', PATIENCE);
     await listening(5);
-    await Promise.all([0, 1].map((index) => troupe.node(index).kill()));
+    await Promise.all([0, 1].map((index) => environment.node(index).kill()));
     const released = performance.now();
     await lease.release();
     await (await waiting).release();
@@ -93,7 +93,7 @@ describe('Whoever waits for a lock on a quorum', () => {
   });
 
   it('gets it in turn with others that want it at the same time, and nobody starves in split votes', async () => {
-    const services = [holder, waiter, ...[1, 2, 3].map(() => troupe.quorum())];
+    const services = [holder, waiter, ...[1, 2, 3].map(() => environment.quorum())];
     const entries = new Entries();
     await Promise.all(
       services.flatMap((service) =>
@@ -119,23 +119,23 @@ describe('Whoever waits for a lock on a quorum', () => {
     }
 
     it('is woken by the release of the one in its way, whatever a minority says of another', async () => {
-      await troupe.occupy('a', [0, 1], 60_000);
+      await environment.occupy('a', [0, 1], 60_000);
       const lease = await holder.acquire('b', PATIENCE);
       expect(await grantedAfter(() => lease.release())).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
     });
 
     it('is woken by the release of either, where none is in the way of a majority', async () => {
-      await troupe.occupy('a', [0], 60_000);
-      await troupe.occupy('b', [1, 2], 60_000);
+      await environment.occupy('a', [0], 60_000);
+      await environment.occupy('b', [1, 2], 60_000);
       const free = (name: string, indexes: number[]) =>
         Promise.all(
           indexes.map(async (index) => {
-            await troupe.node(index).client().del(`lock:${name}`);
-            await troupe.node(index).client().publish(`redisson_lock__channel:{lock:${name}}`, '0');
+            await environment.node(index).client().del(`lock:${name}`);
+            await environment.node(index).client().publish(`redisson_lock__channel:{lock:${name}}`, '0');
           }),
         );
       expect(await grantedAfter(() => free('b', [1, 2]))).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
-      await troupe.occupy('b', [1, 2], 60_000);
+      await environment.occupy('b', [1, 2], 60_000);
       expect(await grantedAfter(() => free('a', [0]))).toBeLessThan(WELL_BEFORE_THE_TTL / 2);
     });
   });

@@ -8,13 +8,13 @@ import {
   type LockService,
   type RedisConnection,
 } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
 
 const PASSWORD = 'pass-4711-word';
-const cast = new Cast();
+const environment = new TestEnvironment();
 let server: RedisServer;
 let printed: string[];
 
@@ -23,12 +23,12 @@ beforeEach(async () => {
   jest
     .spyOn(console, 'error')
     .mockImplementation((...parts: unknown[]) => void printed.push(parts.join(' ')));
-  server = await cast.server();
+  server = await environment.server();
 });
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  await cast.end();
+  await environment.end();
 });
 
 interface Credentials {
@@ -36,7 +36,7 @@ interface Credentials {
   password?: string;
 }
 
-const service = (connection: RedisConnection) => cast.service({ connection, leaseTime: 6_000 });
+const service = (connection: RedisConnection) => environment.service({ connection, leaseTime: 6_000 });
 const addressOf = (credentials: object) => ({
   host: '127.0.0.1',
   port: server.port,
@@ -47,7 +47,7 @@ const addressOf = (credentials: object) => ({
 /** The client of an application: for TypeScript the versions are classes of their own. */
 function clientOf(client: object): Redis {
   const own = client as Redis;
-  cast.add(() => {
+  environment.add(() => {
     own.disconnect();
   });
   return own;
@@ -200,7 +200,7 @@ it('Eleven services share one client without a listener each', async () => {
 
 it('A cluster refuses just as clearly, and is shared just as well', async () => {
   const cluster = await RedisCluster.start();
-  cast.add(() => cluster.stop());
+  environment.add(() => cluster.stop());
   for (const node of cluster.servers) await node.client().config('SET', 'requirepass', PASSWORD);
   const shared = (made: object) => made as Cluster;
   const [six, five] = [new Cluster(cluster.addresses), new Cluster5(cluster.addresses)].map(shared);
@@ -233,7 +233,7 @@ it('A cluster refuses just as clearly, and is shared just as well', async () => 
 });
 
 it('what is released while the password is refused is free once it is mended, not at the end of the lease', async () => {
-  const locks = cast.service({ connection: urlOf({}), leaseTime: 300_000 });
+  const locks = environment.service({ connection: urlOf({}), leaseTime: 300_000 });
   const leases = [await locks.acquire('plain'), await locks.getFairLock('fair').acquire()];
   const waiting = locks.getFairLock('fair').acquire({ waitTime: 60_000 });
   await until(async () => (await locks.inspect('fair'))?.queue.length === 1);

@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 
 describe('The commands that Redis gets', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let a: LockService;
   let b: LockService;
 
   beforeEach(async () => {
-    server = await cast.server();
+    server = await environment.server();
     // What connecting costs, and teaching the scripts to a new server, is paid once per process.
     [a, b] = [service(), service()];
     const lease = await a.acquire('warm-up');
@@ -23,9 +23,9 @@ describe('The commands that Redis gets', () => {
     await (await waiting).release();
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
-  const service = (leaseTime = 30_000) => cast.service({ connection: server.url, leaseTime });
+  const service = (leaseTime = 30_000) => environment.service({ connection: server.url, leaseTime });
 
   /** So many scripts have been run since the counters were reset. */
   const sent = (scripts: number) =>
@@ -70,10 +70,10 @@ describe('The commands that Redis gets', () => {
 
   it('one alone leaves at once, and not with the end of its turn', async () => {
     const client = new Redis(server.url);
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
-    const c = cast.service({ connection: client });
+    const c = environment.service({ connection: client });
     await (await c.acquire('warm-up')).release();
     const write = jest.spyOn(client, 'sendCommand');
     const acquired = c.acquire('alone');

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { isLockConfigError } from '../../lib/index.js';
 import { clusterNodes } from '../../lib/stores/redis/cluster-nodes.js';
 import { urlOptions } from '../../lib/stores/redis/connection-url.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const PASSWORD = 'pa%ss#4711:/@?&=word';
@@ -96,13 +96,13 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
   });
 
   function refusal(options: object): unknown {
-    const cast = new Cast();
+    const environment = new TestEnvironment();
     try {
-      return cast.service(options);
+      return environment.service(options);
     } catch (error) {
       return error;
     } finally {
-      void cast.end();
+      void environment.end();
     }
   }
 });
@@ -131,14 +131,14 @@ it('The nodes of a cluster get what its URLs say, and so do those that the clust
 });
 
 describe('By a URL with all that it may have', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
 
   beforeAll(async () => {
     server = await RedisServer.start();
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
   afterAll(() => server.stop());
 
   it('locks and wakes, in that database and with that prefix', async () => {
@@ -147,7 +147,7 @@ describe('By a URL with all that it may have', () => {
     const more =
       'connectTimeout=5000&keepAlive=1000&noDelay=true&family=4&protocol=3&keyPrefix=app:&connectionName=n';
     const connection = `redis://us%40er:${encoded}@127.0.0.1:${String(server.port)}/3?${more}`;
-    const [one, two] = [cast.service({ connection }), cast.service({ connection })];
+    const [one, two] = [environment.service({ connection }), environment.service({ connection })];
     const lease = await one.acquire('key');
     const waiting = two.acquire('key', { waitTime: 20_000 });
     while ((await one.inspect('key'))?.waiters.processes !== 1) await new Promise(setImmediate);

@@ -17,7 +17,7 @@ import {
   type LockModuleOptions,
   type RedisConnection,
 } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { runProgram } from '../scenarios/program.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -30,12 +30,12 @@ const WELL_BEFORE_THE_TTL = 6_000;
 const LEASE = 3_000;
 const PASSWORD = 'pass-4711-word';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 
 const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>
-  cast.service({ connection, ...options });
+  environment.service({ connection, ...options });
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 /** The messages of an error and of its causes. */
 const messagesOf = (error: unknown): string[] =>
@@ -70,7 +70,7 @@ describe('A connection given as', () => {
   let server: RedisServer;
 
   beforeEach(async () => {
-    server = await cast.server();
+    server = await environment.server();
   });
 
   it('a URL', async () => {
@@ -102,7 +102,7 @@ describe('A connection given as', () => {
     const client = (options: RedisOptions = {}): Redis => {
       const made = new Redis(server.url, { ...options, disconnectTimeout: 0, replyMapping: 'legacy' });
       made.on('error', () => undefined);
-      cast.add(() => {
+      environment.add(() => {
         made.disconnect();
       });
       return made;
@@ -174,7 +174,7 @@ describe('A connection given as', () => {
       ],
     ])('%s is refused at boot', async (_, message, prepare) => {
       const own = await prepare(client({ protocol: 2 }));
-      cast.add(() => {
+      environment.add(() => {
         own.disconnect();
       });
       expect(() => service(own)).toThrow(message);
@@ -291,7 +291,7 @@ describe('With TLS', () => {
   beforeEach(async () => {
     port = await freePort();
     const args = { 'tls-port': String(port), 'tls-cert-file': certificate, 'tls-key-file': key };
-    server = await cast.server({
+    server = await environment.server({
       args: [
         ...Object.entries(args).flatMap(([name, value]) => [`--${name}`, value]),
         '--tls-auth-clients',
@@ -354,7 +354,7 @@ describe('While Redis is down', () => {
     const app = await Test.createTestingModule({ imports: [LockModule.forRoot({ connection })] })
       .setLogger(logs.logger)
       .compile();
-    cast.add(() => app.close());
+    environment.add(() => app.close());
     await app.init();
     expect(performance.now() - asked).toBeLessThan(5_000);
     await sleep(1_500); // several attempts to connect
@@ -362,7 +362,7 @@ describe('While Redis is down', () => {
     expect(logs.lines.at(-1)).toContain(`No connection to 127.0.0.1:${String(port)}`);
 
     const waiting = app.get(LockService).acquire('key', { waitTime: 20_000 });
-    await cast.server({ port });
+    await environment.server({ port });
     await (await waiting).release();
     expect(logs.lines.at(-1)).toContain('again');
   });
@@ -373,7 +373,7 @@ describe('A password in the URL', () => {
   let logs: LogLines;
 
   beforeEach(async () => {
-    server = await cast.server({ args: ['--requirepass', 'another'] });
+    server = await environment.server({ args: ['--requirepass', 'another'] });
     logs = new LogLines();
   });
 
@@ -411,7 +411,7 @@ describe('A password in the URL', () => {
 
   it('of a server that goes away appears in no error and in no line of the log', async () => {
     await server.stop();
-    server = await cast.server({ port: server.port, args: ['--requirepass', PASSWORD] });
+    server = await environment.server({ port: server.port, args: ['--requirepass', PASSWORD] });
     const locks = service(url('default'), { leaseTime: LEASE });
     const lease = await locks.acquire('key');
     await server.kill();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../lib/index.js';
 import * as scripts from '../../lib/stores/redis/script.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -26,29 +26,29 @@ const commandsOf = (locks: LockService) =>
 
 /** Each reply is cut off after every number of bytes, where the server has carried the command out. */
 describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, connect) => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let proxy: TcpProxy;
   let locks: LockService;
   let other: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
     for (const { source } of Object.values(scripts)) await server.client().script('LOAD', source);
     proxy = await TcpProxy.start(server.port);
-    cast.add(() => proxy.stop());
+    environment.add(() => proxy.stop());
     const connection = connect(proxy.url);
     if (typeof connection !== 'string') {
       connection.on('error', () => undefined);
-      cast.add(() => {
+      environment.add(() => {
         connection.disconnect();
       });
     }
-    locks = cast.service({ connection, leaseTime: LEASE });
-    other = cast.service({ connection: server.url, leaseTime: LEASE });
+    locks = environment.service({ connection, leaseTime: LEASE });
+    other = environment.service({ connection: server.url, leaseTime: LEASE });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const holder = async (name: string) => (await server.client().hkeys(`lock:${name}`))[0];
   /** The cut has happened, and is over. */
@@ -126,15 +126,15 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, con
 });
 
 describe('A connection that is slow', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   it('lets nobody think that others have a lock of which nothing is known', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const proxy = await TcpProxy.start(server.port);
-    cast.add(() => proxy.stop());
-    const locks = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    environment.add(() => proxy.stop());
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
     await (await locks.acquire('warm-up')).release();
     // The connection for messages has yet to be made, and takes longer than there is.
     proxy.replyDelay(2_000);
@@ -146,11 +146,11 @@ describe('A connection that is slow', () => {
 
   /** Two services, one of them behind a proxy. */
   async function nearAndFar() {
-    const server = await cast.server();
+    const server = await environment.server();
     const proxy = await TcpProxy.start(server.port);
-    cast.add(() => proxy.stop());
-    const near = cast.service({ connection: server.url, leaseTime: LEASE });
-    const far = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    environment.add(() => proxy.stop());
+    const near = environment.service({ connection: server.url, leaseTime: LEASE });
+    const far = environment.service({ connection: proxy.url, leaseTime: LEASE });
     return { server, proxy, near, far };
   }
 
@@ -200,7 +200,7 @@ describe('A connection that is slow', () => {
     async (_when, end) => {
       const { server, proxy, near, far } = await nearAndFar();
       const gone = await TcpProxy.start(server.port);
-      await cast
+      await environment
         .service({ connection: gone.url, leaseTime: LEASE })
         .getFairLock('late')
         .acquire({ leaseTime: 600 });

@@ -8,34 +8,34 @@ import {
   type LockService,
   type RedisConnection,
 } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { createLeastUser } from '../support/acl.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { lockKeys } from '../support/keys.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let server: RedisServer;
 
 beforeEach(async () => {
-  server = await cast.server();
+  server = await environment.server();
   jest.spyOn(console, 'error').mockImplementation(() => undefined); // ioredis, where a client has no listener
 });
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  await cast.end();
+  await environment.end();
 });
 
 const at = (options: object) => ({ host: '127.0.0.1', port: server.port, ...options });
-const service = (connection: RedisConnection) => cast.service({ connection, leaseTime: 6_000 });
+const service = (connection: RedisConnection) => environment.service({ connection, leaseTime: 6_000 });
 const allow = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'locks', ...rules);
 
 /** The client of an application: for TypeScript the two versions are two classes. */
 function clientOf(client: Redis | Redis5): Redis {
   client.on('error', () => undefined);
-  cast.add(() => {
+  environment.add(() => {
     client.disconnect();
   });
   return client as Redis;
@@ -278,7 +278,7 @@ describe.each([
 
 it('A cluster, which has database 0 only, has no lock for options that name another', async () => {
   const cluster = await RedisCluster.start();
-  cast.add(() => cluster.stop());
+  environment.add(() => cluster.stop());
   const locks = service({ cluster: cluster.addresses, options: { redisOptions: { db: 1 } } });
   expect(await refusal(locks)).toMatch(/not on database 1: ERR/);
 });

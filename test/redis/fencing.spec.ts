@@ -1,19 +1,19 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { fenceOf } from '../support/keys.js';
 
 describe('While the clock of the server is behind the fence', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   it('what a loser still hands on has lesser tokens than the winner', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const ahead = Date.now() * 1_000 + 600_000_000;
     await server.client().set(fenceOf('lock:a'), `${String(ahead)} former:1`);
     const [mine, other] = [
-      cast.service({ connection: server.url }),
-      cast.service({ connection: server.url }),
+      environment.service({ connection: server.url }),
+      environment.service({ connection: server.url }),
     ];
     const loser = await mine.acquire('a');
     const heirs = Array.from({ length: 3 }, () => mine.acquire('a'));

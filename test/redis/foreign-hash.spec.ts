@@ -4,7 +4,7 @@ import { LockKindMismatchError, LockLostError, type LockService } from '../../li
 import { createStore } from '../../lib/stores/create-store.js';
 import type { LockStore, QueueTerms } from '../../lib/stores/lock-store.js';
 import { lockOf } from '../queue/kinds.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { type Place, placesOf } from './foreign.js';
@@ -28,19 +28,19 @@ const HASHES: [string, Record<string, string>][] = [
   ['a read-write lock of Redisson', { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' }],
 ];
 
-const cast = new Cast();
-afterAll(() => cast.end());
+const environment = new TestEnvironment();
+afterAll(() => environment.end());
 
-describe.each(placesOf(cast))('A hash of the application on %s', (_, open) => {
+describe.each(placesOf(environment))('A hash of the application on %s', (_, open) => {
   let place: Place;
   let locks: LockService;
   let store: LockStore;
 
   beforeAll(async () => {
     place = await open();
-    locks = cast.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
+    locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
     store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
-    cast.add(() => store.close());
+    environment.add(() => store.close());
     await (await locks.acquire('warm-up')).release();
   }, 60_000);
 
@@ -79,10 +79,10 @@ describe.each(placesOf(cast))('A hash of the application on %s', (_, open) => {
       await expectMismatch(key, lock.isLocked());
       await expectMismatch(key, lock.remainingTime());
       await expectMismatch(key, lock.forceRelease());
-      await expectMismatch(key, locks.getMultiLock([lock, locks.getLock('beside')]).acquire());
+      await expectMismatch(key, locks.getMultiLock([lock, locks.getLock('ownWriteHold')]).acquire());
     }
     await expectUntouched(key, hash);
-    expect(await locks.inspect('beside')).toBeNull();
+    expect(await locks.inspect('ownWriteHold')).toBeNull();
   });
 
   it('in the place of a hold is no lock to the store', async () => {
@@ -166,7 +166,7 @@ describe.each(placesOf(cast))('A hash of the application on %s', (_, open) => {
       await put('theirs', { [owner]: '2' });
       for (const client of place.clients) await client.pexpire('theirs', 60_000);
       expect(await locks.tryAcquire('theirs')).toBeNull();
-      expect(await locks.tryAcquire(['theirs', 'beside'])).toBeNull();
+      expect(await locks.tryAcquire(['theirs', 'ownWriteHold'])).toBeNull();
       expect(await locks.inspect('theirs')).toMatchObject({ holders: [{ owner }] });
       expect(await locks.forceRelease('theirs')).toBe(true);
       await (await locks.acquire('theirs')).release();
@@ -179,8 +179,8 @@ describe('What is looked at', () => {
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
-    locks = cast.service({ connection: server.url });
+    server = await environment.server();
+    locks = environment.service({ connection: server.url });
     for (let n = 0; n < 2; n++) {
       const lease = await locks.acquire('key');
       await lease.extend(40_000);
@@ -221,7 +221,7 @@ describe('What is looked at', () => {
   });
 
   it('is one field of a busy one, and no field of a great hash', async () => {
-    const other = cast.service({ connection: server.url });
+    const other = environment.service({ connection: server.url });
     const lease = await locks.acquire('busy');
     expect(await commandsOf(() => other.tryAcquire('busy'))).toMatchObject({
       hlen: 1,

@@ -3,7 +3,7 @@ import { LockKindMismatchError, LockLostError, type LockService } from '../../li
 import { createStore } from '../../lib/stores/create-store.js';
 import type { LockStore, QueueTerms } from '../../lib/stores/lock-store.js';
 import { FAIR, lockOf, semaphore } from '../queue/kinds.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { fenceOf } from '../support/keys.js';
 import { type Place, placesOf } from './foreign.js';
@@ -35,19 +35,19 @@ const SETS: [string, SortedSet][] = [
   ['another kind of members, after a fair lock', { members: [10, 'bob'], end: FUTURE, fence: KIND }],
 ];
 
-const cast = new Cast();
-afterAll(() => cast.end());
+const environment = new TestEnvironment();
+afterAll(() => environment.end());
 
-describe.each(placesOf(cast))('A sorted set of the application on %s', (_, open) => {
+describe.each(placesOf(environment))('A sorted set of the application on %s', (_, open) => {
   let place: Place;
   let locks: LockService;
   let store: LockStore;
 
   beforeAll(async () => {
     place = await open();
-    locks = cast.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
+    locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
     store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
-    cast.add(() => store.close());
+    environment.add(() => store.close());
     await (await locks.acquire('warm-up')).release();
   }, 60_000);
 
@@ -97,7 +97,7 @@ describe.each(placesOf(cast))('A sorted set of the application on %s', (_, open)
       await attempt(lock.isLocked());
       await attempt(lock.remainingTime());
       await attempt(lock.forceRelease());
-      await attempt(locks.getMultiLock([lock, locks.getLock('beside')]).acquire());
+      await attempt(locks.getMultiLock([lock, locks.getLock('ownWriteHold')]).acquire());
     }
     const hold = { name: key, owner: 'client:1' };
     await attempt(store.release(hold));
@@ -113,7 +113,7 @@ describe.each(placesOf(cast))('A sorted set of the application on %s', (_, open)
       else expect(await renewal.catch(() => ['lost'])).not.toEqual(['held']);
     }
     expect(await kept(key)).toEqual(before);
-    expect(await locks.inspect('beside')).toBeNull();
+    expect(await locks.inspect('ownWriteHold')).toBeNull();
   });
 
   it('in the place of a lease is its loss, at once, and outlives it', async () => {
@@ -153,15 +153,17 @@ describe.each(placesOf(cast))('A sorted set of the application on %s', (_, open)
 
 describe('The holders of a lock whose fence was evicted', () => {
   it('keep it, and give it up; others get it when it has ended', async () => {
-    const server = await cast.server();
-    const [ours, theirs] = [1, 2].map(() => cast.service({ connection: server.url, leaseTime: LEASE }));
+    const server = await environment.server();
+    const [ours, theirs] = [1, 2].map(() =>
+      environment.service({ connection: server.url, leaseTime: LEASE }),
+    );
     const [long, short] = [
       await lockOf(ours!, 'key', semaphore(2)).acquire({ leaseTime: 60_000 }),
       await lockOf(theirs!, 'key', semaphore(2)).acquire({ leaseTime: 30_000 }),
     ];
     const fence = fenceOf('lock:key');
     expect(await server.client().del(fence)).toBe(1);
-    const third = cast.service({ connection: server.url });
+    const third = environment.service({ connection: server.url });
     const before = await server.client().dump('lock:key');
     for (const [, work] of [
       ['inspect', () => third.inspect('key')],

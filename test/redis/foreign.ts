@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { LockModuleOptions } from '../../lib/index.js';
 import { FAIR, type Kind, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
-import type { Cast } from '../scenarios/cast.js';
+import type { TestEnvironment } from '../support/test-environment.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 
 const KINDS: [string, Kind][] = [
@@ -19,11 +19,11 @@ export interface Place {
   readonly kinds: typeof KINDS;
 }
 
-export const placesOf = (cast: Cast): [string, () => Promise<Place>][] => [
+export const placesOf = (environment: TestEnvironment): [string, () => Promise<Place>][] => [
   [
     'a single server',
     async () => {
-      const server = await cast.server();
+      const server = await environment.server();
       return { options: { connection: server.url }, clients: [server.client()], kinds: KINDS };
     },
   ],
@@ -31,7 +31,7 @@ export const placesOf = (cast: Cast): [string, () => Promise<Place>][] => [
     'a cluster',
     async () => {
       const cluster = await RedisCluster.start();
-      cast.add(() => cluster.stop());
+      environment.add(() => cluster.stop());
       const options = { connection: { cluster: cluster.addresses } };
       return { options, clients: [cluster.client()], kinds: KINDS };
     },
@@ -39,7 +39,7 @@ export const placesOf = (cast: Cast): [string, () => Promise<Place>][] => [
   [
     'a quorum',
     async () => {
-      const servers = await Promise.all([cast.server(), cast.server(), cast.server()]);
+      const servers = await Promise.all([environment.server(), environment.server(), environment.server()]);
       const options = { nodes: servers.map(({ url }) => url) };
       return { options, clients: servers.map((server) => server.client()), kinds: KINDS.slice(0, 1) };
     },

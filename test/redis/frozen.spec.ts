@@ -4,24 +4,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { lockKeys } from '../support/keys.js';
 
 const LEASE = 2_000;
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 it('Redis is frozen for twice the lease: holders know at their deadlines, nothing hangs, and all recovers by itself', async () => {
-  const server = await cast.server();
+  const server = await environment.server();
   const client = new Redis(server.url, { maxRetriesPerRequest: null });
-  cast.add(() => {
+  environment.add(() => {
     client.disconnect();
   });
   const services = [server.url, client].map((connection) =>
-    cast.service({ connection, leaseTime: LEASE, waitTime: 1_000 }),
+    environment.service({ connection, leaseTime: LEASE, waitTime: 1_000 }),
   );
   const locksOf = (locks: LockService, prefix: number) => [
     ...Array.from({ length: 10 }, (_, n) => locks.getLock(`plain:${String(prefix)}:${String(n)}`)),

@@ -4,19 +4,19 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { COMMAND } from '../../lib/stores/redis/command-refused.js';
 import * as scripts from '../../lib/stores/redis/scripts.generated.js';
 import { isLockUnavailableError, type LockModuleOptions, type LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { MASTER_ARGS, startReplica } from '../support/replicas.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let server: RedisServer;
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 const service = (options: LockModuleOptions = {}) =>
-  cast.service({ connection: server.url, leaseTime: 6_000, ...options });
+  environment.service({ connection: server.url, leaseTime: 6_000, ...options });
 const forbid = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'default', ...rules);
 const renamed = (...commands: string[]) =>
   commands.flatMap((command) => ['--rename-command', command, `hidden-${command}`]);
@@ -93,7 +93,7 @@ const CASES: Case[] = [
 
 describe('Health is down where', () => {
   it.each(CASES)('%s, with the reason', async (_, reason, args, spoil, mend) => {
-    server = await cast.server({ args });
+    server = await environment.server({ args });
     await spoil();
     const locks = service();
     const { status, nodes } = await locks.health();
@@ -105,7 +105,7 @@ describe('Health is down where', () => {
   });
 
   it('replicas are missing, or do not confirm', async () => {
-    server = await cast.server({ args: MASTER_ARGS });
+    server = await environment.server({ args: MASTER_ARGS });
     const locks = service({ replication: { replicas: 1, timeout: 200 } });
     const alone = await locks.health();
     expect([alone.status, alone.nodes[0]?.error]).toEqual([
@@ -113,7 +113,7 @@ describe('Health is down where', () => {
       expect.stringMatching(/^0 of 1 replicas/),
     ]);
     const replica = await startReplica(server);
-    cast.add(() => replica.stop());
+    environment.add(() => replica.stop());
     await until(async () => (await locks.health()).status === 'up');
     replica.freeze();
     expect(await locks.health()).toMatchObject({ status: 'down' });
@@ -131,7 +131,7 @@ describe('Every command of every script is tried', () => {
   it.each(commands.filter((command) => command !== 'CLUSTER'))(
     '%s: health says what is missing',
     async (command) => {
-      server = await cast.server();
+      server = await environment.server();
       const locks = service();
       await forbid(`-${command}`);
       const status = SPARED.includes(command) ? 'degraded' : 'down';
@@ -149,8 +149,8 @@ describe('Every command of every script is tried', () => {
 
   it('CLUSTER MYID: the same on a cluster', async () => {
     const cluster = await RedisCluster.start();
-    cast.add(() => cluster.stop());
-    const locks = cast.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 });
+    environment.add(() => cluster.stop());
+    const locks = environment.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 });
     expect(await locks.health()).toMatchObject({ status: 'up' });
     for (const node of cluster.servers)
       await node.client().call('ACL', 'SETUSER', 'default', '-cluster|myid');
@@ -163,7 +163,7 @@ it.each([
   ['scripts have been renamed away', renamed('EVAL', 'EVALSHA'), /unknown command/],
   ['a command of the scripts has been renamed away', renamed('HSET'), /Unknown Redis command/],
 ])('Where %s, a lock is refused at once and for good', async (_, args, reason) => {
-  server = await cast.server({ args });
+  server = await environment.server({ args });
   expect(await refusal(service())).toMatch(reason);
 });
 
@@ -176,7 +176,7 @@ describe('Where only EVALSHA', () => {
   it.each(LACKS_EVALSHA)(
     '%s, whole scripts are sent: all works, without a command more',
     async (_, args, spoil) => {
-      server = await cast.server({ args });
+      server = await environment.server({ args });
       await spoil();
       const [one, two] = [service(), service()];
       for (const lockOf of [
@@ -204,12 +204,12 @@ describe('Where only EVALSHA', () => {
 
 describe('The lock that health takes', () => {
   beforeEach(async () => {
-    server = await cast.server({ args: [...MASTER_ARGS, '--appendonly', 'yes'] });
+    server = await environment.server({ args: [...MASTER_ARGS, '--appendonly', 'yes'] });
   });
 
   it('leaves nothing behind, and nothing for replicas and the append-only file', async () => {
     const replica = await startReplica(server);
-    cast.add(() => replica.stop());
+    environment.add(() => replica.stop());
     const locks = service();
     await locks.acquire('held');
     const keys = async (): Promise<string[]> => (await server.client().keys('*')).sort();
@@ -254,8 +254,8 @@ describe('The lock that health takes', () => {
 
 it('Each master of a cluster is tried', async () => {
   const cluster = await RedisCluster.start();
-  cast.add(() => cluster.stop());
-  const locks = cast.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 });
+  environment.add(() => cluster.stop());
+  const locks = environment.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 });
   expect(await locks.health()).toMatchObject({
     status: 'up',
     nodes: [{ status: 'up' }, { status: 'up' }, { status: 'up' }],

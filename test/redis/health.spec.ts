@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -11,16 +11,16 @@ const LEASE = 3_000;
 const COMMAND_TIMEOUT = LEASE / 6 + 2_500;
 
 describe('Health', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
 
   beforeEach(async () => {
-    server = await cast.server();
-    locks = cast.service({ connection: server.url, leaseTime: LEASE });
+    server = await environment.server();
+    locks = environment.service({ connection: server.url, leaseTime: LEASE });
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   const isUp = async () => (await locks.health()).status === 'up';
 
@@ -116,16 +116,16 @@ describe('Health', () => {
 });
 
 describe('The health of a node', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
 
   beforeEach(async () => {
-    server = await cast.server();
+    server = await environment.server();
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
-  const service = (connection = server.url) => cast.service({ connection, leaseTime: LEASE });
+  const service = (connection = server.url) => environment.service({ connection, leaseTime: LEASE });
   const nodeOf = async (locks: LockService) => (await locks.health()).nodes[0]!;
 
   /** Has a message connection made, as whoever waits does. */
@@ -170,7 +170,7 @@ describe('The health of a node', () => {
   });
 
   it('lists its replicas, and how far they are behind', async () => {
-    const replica = await cast.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
     await server.client().config('SET', 'repl-diskless-sync-delay', '0');
     const locks = service();
     const replicas = async () => (await nodeOf(locks)).replicas ?? [];
@@ -200,10 +200,10 @@ describe('The health of a node', () => {
     "is complete through the user's own client with %p",
     async (options) => {
       const client = new Redis(server.url, { ...options, commandTimeout: 5_000 });
-      cast.add(() => {
+      environment.add(() => {
         client.disconnect();
       });
-      const node = await nodeOf(cast.service({ connection: client }));
+      const node = await nodeOf(environment.service({ connection: client }));
       expect(node).toMatchObject({ status: 'up', role: 'master', evictionPolicy: 'noeviction' });
       expect(Math.abs(node.clockOffset ?? NaN)).toBeLessThan(1_000);
     },
@@ -211,7 +211,7 @@ describe('The health of a node', () => {
 
   it('is degraded while messages cannot be heard', async () => {
     const proxy = await TcpProxy.start(server.port);
-    cast.add(() => proxy.stop());
+    environment.add(() => proxy.stop());
     const locks = service(proxy.url);
     expect((await nodeOf(locks)).subscriber).toBeUndefined();
     await wait(locks);
@@ -246,7 +246,7 @@ describe('The health of a node', () => {
   });
 
   it('is down for a replica', async () => {
-    const replica = await cast.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
     const { status, nodes } = await service(replica.url).health();
     expect(status).toBe('down');
     expect(nodes).toMatchObject([

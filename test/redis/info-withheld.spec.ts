@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
 import type { LockService, RedisConnection } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 
 beforeEach(() => {
   // ioredis says that it goes on without.
@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  await cast.end();
+  await environment.end();
 });
 
 /** From one service to another, with a message, and then what health knows. */
@@ -46,16 +46,16 @@ const WITHOUT_INFO: [string, string[], string | undefined][] = [
 
 describe.each(WITHOUT_INFO)('Where INFO is %s', (_, args, rule) => {
   it('locks work, and health knows less', async () => {
-    const server = await cast.server({ args });
+    const server = await environment.server({ args });
     if (rule !== undefined) await server.client().acl('SETUSER', 'default', rule);
-    const [one, two] = [0, 1].map(() => cast.service({ connection: server.url, leaseTime: 6_000 }));
+    const [one, two] = [0, 1].map(() => environment.service({ connection: server.url, leaseTime: 6_000 }));
     await used(one!, two!);
   });
 });
 
 /** What an acquisition is refused with: at once, and for good. */
 async function refusal(connection: RedisConnection): Promise<string> {
-  const locks = cast.service({ connection, leaseTime: 6_000 });
+  const locks = environment.service({ connection, leaseTime: 6_000 });
   const asked = performance.now();
   const error: unknown = await locks.acquire('key', { waitTime: 20_000 }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true });
@@ -66,19 +66,19 @@ async function refusal(connection: RedisConnection): Promise<string> {
 /** The client of an application: for TypeScript the versions are classes of their own. */
 function ownClient<C extends Redis | Cluster>(own: C): C {
   own.on('error', () => undefined);
-  cast.add(() => {
+  environment.add(() => {
     own.disconnect();
   });
   return own;
 }
 
 it('A client of the application that insists on INFO is refused at once, by the name of the command', async () => {
-  const server = await cast.server({ args: ['--rename-command', 'INFO', 'hidden-info'] });
+  const server = await environment.server({ args: ['--rename-command', 'INFO', 'hidden-info'] });
   for (const Client of [Redis, Redis5 as unknown as typeof Redis]) {
     expect(await refusal(ownClient(new Client(server.url)))).toMatch(/unknown command 'info'/i);
     const ready = [0, 1].map(() => {
       const connection = ownClient(new Client(server.url, { enableReadyCheck: false }));
-      return cast.service({ connection, leaseTime: 6_000 });
+      return environment.service({ connection, leaseTime: 6_000 });
     });
     await used(ready[0]!, ready[1]!);
   }
@@ -86,30 +86,30 @@ it('A client of the application that insists on INFO is refused at once, by the 
 
 it('Where INFO is renamed away, a cluster works', async () => {
   const only = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
-  const server = await cast.server({ args: [...only, '--rename-command', 'INFO', 'hidden-info'] });
+  const server = await environment.server({ args: [...only, '--rename-command', 'INFO', 'hidden-info'] });
   const admin = ownClient(new Redis(server.url, { enableReadyCheck: false }));
   await admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
   await until(
     async () => (await admin.call('CLUSTER', 'INFO'))?.toString().includes('cluster_state:ok') === true,
   );
   const connection = { cluster: [{ host: '127.0.0.1', port: server.port }] };
-  const [one, two] = [0, 1].map(() => cast.service({ connection, leaseTime: 6_000 }));
+  const [one, two] = [0, 1].map(() => environment.service({ connection, leaseTime: 6_000 }));
   await used(one!, two!);
 
   for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
     const unchecked = { enableReadyCheck: false };
     const own = ownClient(new Client(connection.cluster, { ...unchecked, redisOptions: unchecked }));
-    await (await cast.service({ connection: own, leaseTime: 6_000 }).acquire('own')).release();
+    await (await environment.service({ connection: own, leaseTime: 6_000 }).acquire('own')).release();
   }
 });
 
 it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client that insists on them is refused by name', async () => {
   const cluster = await RedisCluster.start();
-  cast.add(() => cluster.stop());
+  environment.add(() => cluster.stop());
   for (const server of cluster.servers)
     await server.client().acl('SETUSER', 'default', '-info', '-cluster|info');
   const [one, two] = [0, 1].map(() =>
-    cast.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 }),
+    environment.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 }),
   );
   await used(one!, two!);
 
@@ -117,9 +117,9 @@ it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client tha
     const insisting = ownClient(new Client(cluster.addresses));
     expect(await refusal(insisting)).toMatch(/NOPERM.*cluster\|info/);
     const connection = ownClient(new Client(cluster.addresses, { enableReadyCheck: false }));
-    await (await cast.service({ connection, leaseTime: 6_000 }).acquire('key')).release();
+    await (await environment.service({ connection, leaseTime: 6_000 }).acquire('key')).release();
     for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '+cluster|info');
-    const locks = cast.service({ connection: insisting, leaseTime: 6_000 });
+    const locks = environment.service({ connection: insisting, leaseTime: 6_000 });
     await until(async () => (await locks.health()).status === 'up');
     await (await locks.acquire('key')).release();
     for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '-cluster|info');

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import type { Worker } from '../support/worker.js';
 
 describe('Inspecting a lock', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
   let worker: Worker;
 
   beforeAll(async () => {
-    server = await cast.server();
-    locks = cast.service({ connection: server.url });
-    worker = await cast.worker({ url: server.url });
+    server = await environment.server();
+    locks = environment.service({ connection: server.url });
+    worker = await environment.worker({ url: server.url });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   /** By the clock of the server, as `since` is. */
   const serverTime = async () => {

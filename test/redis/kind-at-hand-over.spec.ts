@@ -1,14 +1,16 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 it.each(['held', 'waited for'])('a name that is %s as another kind says so at a hand-over', async (state) => {
-  const server = await cast.server();
-  const [one, two, three] = [0, 0, 0].map(() => cast.service({ connection: server.url, localHandoff: 0 }));
+  const server = await environment.server();
+  const [one, two, three] = [0, 0, 0].map(() =>
+    environment.service({ connection: server.url, localHandoff: 0 }),
+  );
   const lease = await one!.acquire('a');
   const waiting = one!.acquire('a', { waitTime: 5_000 }).catch((error: unknown) => error);
   await until(async () => (await one!.health()).waiting === 1);

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { commandClient } from '../../lib/stores/redis/clients.js';
-import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { replyCode } from '../../lib/stores/redis/redis-errors.js';
 import { unwrapped } from '../../lib/stores/redis/reply-texts.js';
 import { acquire, acquireAll, inspect, lane, release, renew } from '../../lib/stores/redis/script.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 
@@ -14,13 +14,13 @@ const STAY = 60_000;
 const OWNER = 'client:1';
 
 describe('Scripts that are asked for in one turn', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let redis: Redis;
-  let connection: RedisConnection;
+  let connection: ServerConnection;
 
   beforeEach(async () => {
-    server = await cast.server();
+    server = await environment.server();
     redis = server.client();
     connection = connect();
     await Promise.all(['warm', 'up', 'lane'].map((name) => take(name)));
@@ -29,11 +29,11 @@ describe('Scripts that are asked for in one turn', () => {
     await redis.config('RESETSTAT');
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   const connect = (url = server.url, timeout = 2_000) => {
-    const made = new RedisConnection(commandClient(url, 30_000), url, timeout, true);
-    cast.add(() => made.close());
+    const made = new ServerConnection(commandClient(url, 30_000), url, timeout, true);
+    environment.add(() => made.close());
     return made;
   };
 
@@ -168,7 +168,7 @@ describe('Scripts that are asked for in one turn', () => {
   });
 
   it('are not overtaken where the server does not know them yet', async () => {
-    const fresh = await cast.server();
+    const fresh = await environment.server();
     const other = connect(fresh.url);
     await take('a', OWNER, undefined, other);
     await give('a', OWNER, other);
@@ -182,13 +182,13 @@ describe('Scripts that are asked for in one turn', () => {
   });
 
   it('are sent whole again where the first command of them was not carried out', async () => {
-    const fresh = await cast.server();
+    const fresh = await environment.server();
     const shared = new Redis(fresh.url);
-    cast.add(() => {
+    environment.add(() => {
       shared.disconnect();
     });
-    const over = new RedisConnection(shared, 'shared', 500, false);
-    cast.add(() => over.close());
+    const over = new ServerConnection(shared, 'shared', 500, false);
+    environment.add(() => over.close());
     const takeAll = () => ['a', 'b', 'c'].map((name) => take(name, OWNER, undefined, over));
     await take('warm', OWNER, undefined, over);
     await fresh.client().config('RESETSTAT');
@@ -214,10 +214,10 @@ describe('Scripts that are asked for in one turn', () => {
 
   it('inside of a transaction of the application are not taken for carried out', async () => {
     const shared = new Redis(server.url);
-    cast.add(() => {
+    environment.add(() => {
       shared.disconnect();
     });
-    const over = new RedisConnection(shared, 'shared', 500, false);
+    const over = new ServerConnection(shared, 'shared', 500, false);
     await Promise.all([take('a', OWNER, undefined, over), take('b', OWNER, undefined, over)]);
     await shared.multi({ pipeline: false });
     const replies = await Promise.allSettled(
@@ -242,7 +242,7 @@ describe('Scripts that are asked for in one turn', () => {
   });
 
   it('are sent one by one where whole scripts are forbidden, for the server may know each of them', async () => {
-    const other = connect((await cast.server()).url);
+    const other = connect((await environment.server()).url);
     const its = other.client;
     await take('a', OWNER, undefined, other);
     await give('a', OWNER, other);

@@ -10,7 +10,7 @@ import {
 import { createStore } from '../../lib/stores/create-store.js';
 import type { LockStore } from '../../lib/stores/lock-store.js';
 import { FAIR, type Kind, lockOf, PLAIN, queued, READ, semaphore, WRITE } from '../queue/kinds.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { isFence, lockKeys } from '../support/keys.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -25,7 +25,7 @@ const QUEUED: [string, Kind][] = [
 ];
 const KINDS: [string, Kind][] = [['plain', PLAIN], ...QUEUED];
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let server: RedisServer;
 let locks: LockService;
 let other: LockService;
@@ -33,16 +33,16 @@ let store: LockStore;
 let events: LockEvent[];
 
 beforeEach(async () => {
-  server = await cast.server();
-  locks = cast.service({ connection: server.url, leaseTime: LEASE });
-  other = cast.service({ connection: server.url, leaseTime: LEASE });
+  server = await environment.server();
+  locks = environment.service({ connection: server.url, leaseTime: LEASE });
+  other = environment.service({ connection: server.url, leaseTime: LEASE });
   store = createStore({ connection: server.url }, { keyPrefix: 'lock:', leaseTime: LEASE });
-  cast.add(() => store.close());
+  environment.add(() => store.close());
   events = [];
   locks.events$.subscribe((event) => events.push(event));
 });
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 /** Whatever needs room is refused from here on. */
 const fill = () => server.client().config('SET', 'maxmemory', '1');
@@ -63,7 +63,7 @@ describe('With the memory of Redis full', () => {
   it('what is held is renewed, of each kind by itself and of all together', async () => {
     const lone = KINDS.map(([name, kind]) => {
       // A batch has one fate, so each of these is the only one of its own.
-      const service = cast.service({ connection: server.url, leaseTime: LEASE });
+      const service = environment.service({ connection: server.url, leaseTime: LEASE });
       service.events$.subscribe((event) => events.push(event));
       return lockOf(service, `lone-${name}`, kind).acquire();
     });
@@ -154,8 +154,8 @@ describe('With the memory of Redis full', () => {
 
   it('who stands in a queue and asks again hears that it is busy', async () => {
     const holder = await locks.getFairLock('held').acquire();
-    const place = { arrival: undefined };
-    const queue = { kind: 'fair', mode: 'exclusive', capacity: 1, place, beside: undefined } as const;
+    const entry = { arrival: undefined };
+    const queue = { kind: 'fair', mode: 'exclusive', capacity: 1, entry, ownWriteHold: undefined } as const;
     const request = { name: 'held', owner: 'asker:1', leaseTime: LEASE, queue };
     const busy = { granted: false, holder: holder.owner, arrival: expect.any(Number) };
     const first = await store.acquire(request);
@@ -222,8 +222,8 @@ describe('With the memory of Redis full', () => {
       kind: 'fair',
       mode: 'exclusive',
       capacity: 1,
-      place: undefined,
-      beside: undefined,
+      entry: undefined,
+      ownWriteHold: undefined,
     } as const;
     const send = async () => [
       await store.acquire(request),

@@ -4,7 +4,7 @@ import { Test } from '@nestjs/testing';
 import { Redis, type RedisOptions } from 'ioredis';
 import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../lib/index.js';
 import { sameServerWarnings } from '../../lib/stores/preflight.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { runProgram } from '../scenarios/program.js';
 import { until } from '../scenarios/until.js';
 import { LogLines } from './log-lines.js';
@@ -12,7 +12,7 @@ import { LogLines } from './log-lines.js';
 type Warning = Extract<LockEvent, { type: 'warning' }>;
 
 describe('Preflight', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let logs: LogLines;
 
   beforeEach(() => {
@@ -21,14 +21,14 @@ describe('Preflight', () => {
 
   afterEach(async () => {
     logs.stop();
-    await cast.end();
+    await environment.end();
   });
 
   const boot = async (connection: RedisConnection) => {
     const imports = [LockModule.forRoot({ connection, leaseTime: 3_000 })];
     const logger = { ...logs.logger, log: () => undefined };
     const app = await Test.createTestingModule({ imports }).setLogger(logger).compile();
-    cast.add(() => app.close());
+    environment.add(() => app.close());
     const locks = app.get(LockService);
     const warnings: Warning[] = [];
     locks.events$.subscribe((event) => {
@@ -45,7 +45,7 @@ describe('Preflight', () => {
       replyMapping: 'legacy',
     });
     client.on('error', () => undefined);
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
     return client;
@@ -55,7 +55,7 @@ describe('Preflight', () => {
   const linesOf = (text: string) => logs.lines.filter((line) => line.includes(text));
 
   it('is silent about a server that is set up well', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const { locks, warnings } = await boot(server.url);
     await locks.acquire('a');
     expect(await warned(locks)).toEqual([]);
@@ -64,7 +64,7 @@ describe('Preflight', () => {
   });
 
   it.each(['allkeys-lru', 'volatile-ttl'])('warns of the eviction policy %s, once', async (policy) => {
-    const server = await cast.server({ args: ['--maxmemory-policy', policy] });
+    const server = await environment.server({ args: ['--maxmemory-policy', policy] });
     const { locks, warnings } = await boot(server.url);
     // By itself: nobody has asked for anything.
     await until(() => warnings.length > 0);
@@ -88,8 +88,8 @@ describe('Preflight', () => {
   });
 
   it('warns of a replica', async () => {
-    const server = await cast.server();
-    const replica = await cast.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    const server = await environment.server();
+    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
     const { locks, warnings } = await boot(replica.url);
     await until(() => warnings.length > 0);
     expect(warnings).toMatchObject([
@@ -100,7 +100,7 @@ describe('Preflight', () => {
   });
 
   it("warns of a user's client without a command timeout, connected already or not", async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const connected = clientOf(server.url);
     await connected.ping();
     for (const client of [connected, clientOf(server.url)]) {
@@ -127,7 +127,7 @@ describe('Preflight', () => {
       /Set failoverDetector to true/,
     ],
   ])("warns of a user's client: %s", async (code, options, message) => {
-    const server = await cast.server();
+    const server = await environment.server();
     const { locks } = await boot(clientOf(server.url, { commandTimeout: 5_000, ...options }));
     expect((await locks.health()).warnings).toMatchObject([
       { code, message: expect.stringMatching(message) },
@@ -135,7 +135,7 @@ describe('Preflight', () => {
   });
 
   it("does not connect a user's client that connects when it is used", async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const client = clientOf(server.url, { lazyConnect: true });
     const { locks, warnings } = await boot(client);
     await sleep(100);
@@ -146,7 +146,7 @@ describe('Preflight', () => {
   });
 
   it('looks when the server is there, however late, and again at the server after a reconnection', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     await server.kill();
     const { locks, warnings } = await boot(server.url);
     expect(await locks.health()).toMatchObject({ status: 'down', warnings: [] });
@@ -154,7 +154,7 @@ describe('Preflight', () => {
     await until(async () => (await locks.health()).status === 'up');
     await server.kill();
     // Another one in its place. Nobody asks.
-    await cast.server({ port: server.port, args: ['--maxmemory-policy', 'allkeys-lfu'] });
+    await environment.server({ port: server.port, args: ['--maxmemory-policy', 'allkeys-lfu'] });
     await until(() => warnings.length > 0);
     expect(warnings).toMatchObject([{ code: 'eviction-policy' }]);
   });
@@ -173,7 +173,7 @@ describe('Preflight', () => {
        await locks.onApplicationShutdown();`,
     ],
   ])('harms no process when %s', async (_, rest) => {
-    const server = await cast.server({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    const server = await environment.server({ args: ['--maxmemory-policy', 'allkeys-lru'] });
     const output = await runProgram(
       `import { setTimeout as sleep } from 'node:timers/promises';
        import { once } from 'node:events';
@@ -191,7 +191,7 @@ describe('Preflight', () => {
   });
 
   it('knows a server again that is named twice', async () => {
-    const [one, two] = [await cast.server(), await cast.server()];
+    const [one, two] = [await environment.server(), await environment.server()];
     const urls = [one.url, two.url, one.url.replace('127.0.0.1', 'localhost')];
     const reports = await Promise.all(
       urls.map(async (url) => (await (await boot(url)).locks.health()).nodes),

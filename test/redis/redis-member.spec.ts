@@ -3,19 +3,19 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LockStore } from '../../lib/index.js';
 import { commandClient } from '../../lib/stores/redis/clients.js';
-import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { noteKeyOf } from '../../lib/stores/redis/keys.js';
 import { RedisMember } from '../../lib/stores/redis/redis-member.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 
 describe('RedisMember', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   function member(url: string): RedisMember {
-    const connection = new RedisConnection(commandClient(url, 30_000), url, 2_000, true);
-    cast.add(() => connection.close());
+    const connection = new ServerConnection(commandClient(url, 30_000), url, 2_000, true);
+    environment.add(() => connection.close());
     return new RedisMember({} as LockStore, connection, 'lock:');
   }
 
@@ -24,7 +24,7 @@ describe('RedisMember', () => {
     for (const moment of [700, 800, 900]) {
       await sleep((1_000 + moment - (Date.now() % 1_000)) % 1_000);
       const begun = performance.now();
-      const { url } = await cast.server();
+      const { url } = await environment.server();
       const one = member(url);
       for (let n = 0; n < 8; n++) {
         const { uptime = NaN } = await one.identify();
@@ -35,7 +35,7 @@ describe('RedisMember', () => {
   });
 
   it('knows each run of a server, and its note', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const one = member(server.url);
     const first = await one.identify();
     expect(first.noted).toBeUndefined();
@@ -44,22 +44,22 @@ describe('RedisMember', () => {
     expect(await one.note('0', 60_000)).toBe(false);
     expect(await one.identify()).toMatchObject({ runId: first.runId, noted: first.runId });
     expect(await server.client().pttl(noteKeyOf('lock:'))).toBeGreaterThan(50_000);
-    const { epoch } = one;
+    const { generation } = one;
     await server.restart();
     await sleep(1_000);
     const second = await one.identify();
-    expect(one.epoch).toBeGreaterThan(epoch);
+    expect(one.generation).toBeGreaterThan(generation);
     expect(second.runId).not.toBe(first.runId);
     expect(second.noted).toBeUndefined();
   });
 
   it('notes where the client was, also if the application switches it right after, and it pipelines by itself', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     const client = new Redis(server.url, { enableAutoPipelining: true });
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
-    const one = new RedisMember({} as LockStore, new RedisConnection(client, 'node', 2_000, false), 'lock:');
+    const one = new RedisMember({} as LockStore, new ServerConnection(client, 'node', 2_000, false), 'lock:');
     await one.identify();
     const noted = one.note('run', 60_000);
     await Promise.resolve();
@@ -70,7 +70,7 @@ describe('RedisMember', () => {
   });
 
   it('knows nothing of a server that withholds INFO', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     await server.client().call('ACL', 'SETUSER', 'default', '-info');
     expect(await member(server.url).identify()).toMatchObject({
       runId: undefined,
@@ -80,7 +80,7 @@ describe('RedisMember', () => {
   });
 
   it.each(['0'.repeat(40), ''])('does not tell runs apart by an id that is hidden (%j)', async (runId) => {
-    const one = member((await cast.server()).url);
+    const one = member((await environment.server()).url);
     const connection = (one as unknown as { connection: { send: (command: unknown) => Promise<unknown> } })
       .connection;
     const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, null, ['1000', '0']];
@@ -89,7 +89,7 @@ describe('RedisMember', () => {
   });
 
   it('reads the clock of a server, which is between the two', async () => {
-    const one = member((await cast.server()).url);
+    const one = member((await environment.server()).url);
     await one.identify();
     const before = Date.now() - performance.now();
     const { clock } = await one.identify();

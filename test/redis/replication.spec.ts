@@ -10,7 +10,7 @@ import {
   type Lock,
   type LockModuleOptions,
 } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { inSync, MASTER_ARGS, startReplica } from '../support/replicas.js';
@@ -21,20 +21,20 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 const LEASE = 6_000;
 
 describe('replication', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let master: RedisServer;
   let replica: RedisServer;
 
   beforeEach(async () => {
-    master = await cast.server({ args: MASTER_ARGS });
+    master = await environment.server({ args: MASTER_ARGS });
     replica = await startReplica(master);
-    cast.add(() => replica.stop());
+    environment.add(() => replica.stop());
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   const service = (options: Partial<LockModuleOptions> = {}): LockService =>
-    cast.service({
+    environment.service({
       connection: master.url,
       leaseTime: LEASE,
       waitTime: 500,
@@ -55,7 +55,7 @@ describe('replication', () => {
   const holdersAfterFailover = async (): Promise<string[]> => {
     await master.kill();
     await replica.client().replicaof('NO', 'ONE');
-    const state = await cast.service({ connection: replica.url }).inspect('key');
+    const state = await environment.service({ connection: replica.url }).inspect('key');
     return state?.holders.map(({ owner }) => owner) ?? [];
   };
 
@@ -111,7 +111,7 @@ describe('replication', () => {
     const proxy = await TcpProxy.start(master.port);
     const client = new Redis(proxy.url, { autoResendUnfulfilledCommands: false });
     client.on('error', () => undefined);
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
       return proxy.stop();
     });
@@ -238,7 +238,7 @@ describe('replication', () => {
   it('a connection that was lost after the command confirms nothing', async () => {
     // A client with the defaults of ioredis sends WAIT again. The next connection has nothing of its own to wait for.
     const client = new Redis(master.url);
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
     const locks = service({ connection: client, replication: { replicas: 1, timeout: 400 } });

@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis, type RedisOptions } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { isLockUnavailableError, type LockEvent, type RedisConnection } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { runProgram } from '../scenarios/program.js';
 import { SentinelDeployment } from '../support/sentinel.js';
 import { LogLines } from './log-lines.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 let deployment: SentinelDeployment;
 let logs: LogLines;
 
@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await cast.end();
+  await environment.end();
   logs.stop();
 });
 
@@ -34,7 +34,7 @@ afterAll(() => deployment.stop());
 function clientOf(client: object): Redis {
   const own = client as Redis;
   own.on('error', () => undefined);
-  cast.add(() => {
+  environment.add(() => {
     own.disconnect();
   });
   return own;
@@ -88,7 +88,7 @@ describe.each(WAYS)('Sentinel by %s', (way, connect) => {
   it.each(CASES)(
     'with %s: one line and one event tell so, and each lock why',
     async (_case, reason, options) => {
-      const locks = cast.service({ connection: connect(await options()), leaseTime: 6_000 });
+      const locks = environment.service({ connection: connect(await options()), leaseTime: 6_000 });
       const events: LockEvent[] = [];
       locks.events$.subscribe((event) => events.push(event));
       const error: unknown = await locks
@@ -165,7 +165,7 @@ describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
     async (_case, reason, options, spoil, mend) => {
       await spoil();
       try {
-        const locks = cast.service({
+        const locks = environment.service({
           connection: connect({ ...deployment.connection, ...options }),
           leaseTime: 6_000,
         });
@@ -194,7 +194,10 @@ describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
         { host: '127.0.0.1', port: first },
         { host: '127.0.0.1', port: await deadPort() },
       ];
-      const locks = cast.service({ connection: connect({ name: 'locks', sentinels }), leaseTime: 6_000 });
+      const locks = environment.service({
+        connection: connect({ name: 'locks', sentinels }),
+        leaseTime: 6_000,
+      });
       const error: unknown = await locks
         .acquire('key', { waitTime: 1_500 })
         .catch((thrown: unknown) => thrown);

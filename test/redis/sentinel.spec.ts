@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockUnavailableError, type LockEvent } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { MASTER_ARGS, roleOf, startReplica } from '../support/replicas.js';
@@ -22,7 +22,7 @@ interface HolderState {
 }
 
 describe('Sentinel: when the master', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let deployment: SentinelDeployment;
   let master: RedisServer;
 
@@ -32,7 +32,7 @@ describe('Sentinel: when the master', () => {
   });
 
   afterEach(async () => {
-    await cast.end();
+    await environment.end();
     await deployment.stop();
   });
 
@@ -40,8 +40,8 @@ describe('Sentinel: when the master', () => {
 
   it('is killed, 20 holders hear the truth, 50 waiters get through, and no process ends', async () => {
     const { connection: url } = deployment;
-    const holder = await cast.worker({ url, service: { leaseTime: LEASE } });
-    const crowds = await cast.workers(2, { url, service: { leaseTime: LEASE } });
+    const holder = await environment.worker({ url, service: { leaseTime: LEASE } });
+    const crowds = await environment.workers(2, { url, service: { leaseTime: LEASE } });
     const acquire = (name: string) => holder.call<{ id: number; owner: string }>('acquire', name);
     const kept = await Promise.all(names(16).map(acquire));
     const waiting = names(50).map((_, n) =>
@@ -74,13 +74,13 @@ describe('Sentinel: when the master', () => {
 
   it('is replaced while a client is looking for it, the client finds the next one', async () => {
     const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
-    for (const way of ways) cast.add(() => way.stop());
+    for (const way of ways) environment.add(() => way.stop());
     const addresses = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
     const natMap = Object.fromEntries(
       deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, addresses[index]!]),
     );
     const connection = { ...deployment.connection, sentinels: addresses, natMap };
-    const locks = cast.service({ connection, leaseTime: 2_000, waitTime: 15_000 });
+    const locks = environment.service({ connection, leaseTime: 2_000, waitTime: 15_000 });
     const lease = await locks.acquire('n');
     // The message connection is there too.
     await locks.acquire('n', { waitTime: 100 }).catch(() => undefined);
@@ -88,7 +88,7 @@ describe('Sentinel: when the master', () => {
 
     const witnesses = deployment.ports.map((port) => new Redis(port, { enableReadyCheck: false }));
     for (const witness of witnesses) {
-      cast.add(() => {
+      environment.add(() => {
         witness.disconnect();
       });
     }
@@ -111,7 +111,7 @@ describe('Sentinel: when the master', () => {
   }, 60_000);
 
   it('is killed and replicas: 1 was asked for, what was acquired until then is still held', async () => {
-    const locks = cast.service({
+    const locks = environment.service({
       connection: deployment.connection,
       leaseTime: LEASE,
       waitTime: 30_000,
@@ -137,7 +137,11 @@ describe('Sentinel: when the master', () => {
 
   it('comes back, it does so as a replica, and the locks go on where they are', async () => {
     const events: LockEvent[] = [];
-    const locks = cast.service({ connection: deployment.connection, leaseTime: LEASE, waitTime: 30_000 });
+    const locks = environment.service({
+      connection: deployment.connection,
+      leaseTime: LEASE,
+      waitTime: 30_000,
+    });
     locks.events$.subscribe((event) => events.push(event));
     const lease = await locks.acquire('key');
     await master.kill();
@@ -158,11 +162,11 @@ describe('Sentinel: when the master', () => {
       await server.client().acl('SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all');
     }
     const former = new Redis(master.url, app);
-    cast.add(() => {
+    environment.add(() => {
       former.disconnect();
     });
     const connection = { ...deployment.connection, ...app };
-    const locks = cast.service({ connection, leaseTime: LEASE, waitTime: 30_000 });
+    const locks = environment.service({ connection, leaseTime: LEASE, waitTime: 30_000 });
     await (await locks.acquire('before')).release();
     // Cut off from the sentinels, but not from the application: nobody can tell it that it is none any more.
     await former.acl('SETUSER', 'default', '-@all');
@@ -178,20 +182,20 @@ describe('Sentinel: when the master', () => {
 });
 
 describe('A connection that leads to a demoted master', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let former: RedisServer;
   let next: RedisServer;
   let proxy: TcpProxy;
 
   beforeEach(async () => {
-    former = await cast.server({ args: MASTER_ARGS });
+    former = await environment.server({ args: MASTER_ARGS });
     next = await startReplica(former);
     proxy = await TcpProxy.start(former.port);
-    cast.add(() => proxy.stop());
-    cast.add(() => next.stop());
+    environment.add(() => proxy.stop());
+    environment.add(() => next.stop());
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   /** As managed services do: the name leads to the new master, and open connections stay where they are. */
   const failOver = async () => {
@@ -201,7 +205,7 @@ describe('A connection that leads to a demoted master', () => {
   };
 
   it('is given up, and the one that follows leads to the new one', async () => {
-    const locks = cast.service({ connection: proxy.url, leaseTime: LEASE });
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
     const lease = await locks.acquire('key');
     await failOver();
     const asked = performance.now();
@@ -216,13 +220,13 @@ describe('A connection that leads to a demoted master', () => {
 
   it("stays where it is the application's own, which hears READONLY", async () => {
     const client = new Redis(proxy.url);
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
     await once(client, 'ready');
     let closed = false;
     client.once('close', () => (closed = true));
-    const locks = cast.service({ connection: client, leaseTime: LEASE });
+    const locks = environment.service({ connection: client, leaseTime: LEASE });
     await (await locks.acquire('key')).release();
     await failOver();
     const error = await locks.acquire('key', { waitTime: 1_000 }).catch((reason: unknown) => reason);
@@ -234,7 +238,7 @@ describe('A connection that leads to a demoted master', () => {
   });
 
   it('is given up seldom where there is none but replicas', async () => {
-    const locks = cast.service({ connection: former.url, leaseTime: LEASE });
+    const locks = environment.service({ connection: former.url, leaseTime: LEASE });
     const events: LockEvent[] = [];
     locks.events$.subscribe((event) => events.push(event));
     await (await locks.acquire('key')).release();

@@ -1,27 +1,27 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { commandClient, nodeName } from '../../lib/stores/redis/clients.js';
-import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { parseInfo, serverInfo } from '../../lib/stores/redis/server-info.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 
 describe('What a server says of itself', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
 
   afterEach(async () => {
     jest.restoreAllMocks();
-    await cast.end();
+    await environment.end();
   });
 
   const connect = (url: string) => {
     const client = commandClient(url, 3_000);
-    const connection = new RedisConnection(client, nodeName(client), 500, true);
-    cast.add(() => connection.close());
+    const connection = new ServerConnection(client, nodeName(client), 500, true);
+    environment.add(() => connection.close());
     return connection;
   };
 
   it('is nothing where it may not be asked, and an error where it does not answer', async () => {
-    const server = await cast.server();
+    const server = await environment.server();
     jest.spyOn(console, 'warn').mockImplementation(() => undefined); // ioredis misses INFO, too
     await server.client().call('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all', '-info');
     const forbidden = connect(server.url.replace('//', '//app:word@'));
@@ -33,10 +33,10 @@ describe('What a server says of itself', () => {
   });
 
   it('is nothing where the command does not exist', async () => {
-    const server = await cast.server({ args: ['--rename-command', 'INFO', ''] });
+    const server = await environment.server({ args: ['--rename-command', 'INFO', ''] });
     const client = new Redis(server.url, { enableReadyCheck: false });
-    const connection = new RedisConnection(client, nodeName(client), 500, true);
-    cast.add(() => connection.close());
+    const connection = new ServerConnection(client, nodeName(client), 500, true);
+    environment.add(() => connection.close());
     expect(await serverInfo(connection)).toEqual(parseInfo(''));
   });
 

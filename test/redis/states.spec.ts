@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockKindMismatchError, LockUnavailableError, type LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { fenceOf, lockKeys } from '../support/keys.js';
@@ -145,25 +145,25 @@ const failure = async (attempt: () => Promise<unknown>): Promise<{ error: unknow
 };
 
 describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
   let onClient: LockService;
 
   beforeEach(async () => {
-    server = await cast.server({ args });
-    locks = cast.service({ connection: server.url, leaseTime: LEASE, waitTime: WAIT });
+    server = await environment.server({ args });
+    locks = environment.service({ connection: server.url, leaseTime: LEASE, waitTime: WAIT });
     // As careless as a user's client can be: it queues, sends again, and talks to a server that is not ready.
     const client = new Redis(server.url, { enableReadyCheck: false, maxRetriesPerRequest: null });
     client.on('error', () => undefined);
-    cast.add(() => {
+    environment.add(() => {
       client.disconnect();
     });
-    onClient = cast.service({ connection: client, leaseTime: LEASE, waitTime: WAIT });
+    onClient = environment.service({ connection: client, leaseTime: LEASE, waitTime: WAIT });
     for (const service of [locks, onClient]) await (await service.acquire('secret-name')).release();
   });
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   it('nobody gets a lock or hears that it is busy, all hear in time, and it works again afterwards', async () => {
     const cure = await enter(server);
@@ -212,16 +212,16 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
 });
 
 describe('When Redis is out of memory', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
-    locks = cast.service({ connection: server.url, leaseTime: LEASE });
+    server = await environment.server();
+    locks = environment.service({ connection: server.url, leaseTime: LEASE });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   it('what is held is still renewed and released, and fencing tokens go on', async () => {
     const first = await locks.acquire('handed-on');
@@ -250,18 +250,18 @@ describe('When Redis is out of memory', () => {
 });
 
 describe('When the name belongs to something else', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let redis: Redis;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
     redis = server.client();
-    locks = cast.service({ connection: server.url });
+    locks = environment.service({ connection: server.url });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const attemptsOn = (name: string) => [
     () => locks.acquire(name),

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import { commandClient } from '../../lib/stores/redis/clients.js';
-import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { Subscriber } from '../../lib/stores/redis/subscriber.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 
-const cast = new Cast();
+const environment = new TestEnvironment();
 
-afterEach(() => cast.end());
+afterEach(() => environment.end());
 
 const open = async () => {
-  const server = await cast.server();
-  const connection = new RedisConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
+  const server = await environment.server();
+  const connection = new ServerConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
   const subscriber = new Subscriber(connection);
-  cast.add(() => subscriber.close());
+  environment.add(() => subscriber.close());
   return { server, subscriber };
 };
 

@@ -1,18 +1,18 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { commandClient } from '../../lib/stores/redis/clients.js';
-import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { acquire } from '../../lib/stores/redis/script.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 
 describe('An acquisition that is given up before the server knows its script', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   it('is not sent again, and says so instead of reporting a fault of the server', async () => {
-    const server = await cast.server();
-    const connection = new RedisConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
-    cast.add(() => connection.close());
+    const server = await environment.server();
+    const connection = new ServerConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
+    environment.add(() => connection.close());
     await connection.send((client) => client.ping());
     const acquisition = { unwanted: false };
     const answer = connection.run(acquire, ['lock:a'], [], acquisition);

@@ -2,31 +2,31 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
-import { RedisConnection } from '../../lib/stores/redis/connection.js';
+import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { UnexpectedReply } from '../../lib/stores/redis/redis-errors.js';
 import { RedisMember } from '../../lib/stores/redis/redis-member.js';
 import { Replication } from '../../lib/stores/redis/replication.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { lockKeys } from '../support/keys.js';
 import type { RedisServer } from '../support/redis-server.js';
 
 /** The client of an application that has opened a transaction on it: each command is answered with QUEUED. */
 describe('On a shared client inside of MULTI', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let redis: Redis;
   let shared: Redis;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
     redis = server.client();
   });
 
   beforeEach(async () => {
     shared = redis.duplicate();
-    locks = cast.service({ connection: shared, leaseTime: 3_000 });
+    locks = environment.service({ connection: shared, leaseTime: 3_000 });
     // The server knows the scripts from now on, so that a transaction really runs them.
     for (const lock of [locks.getLock('warm'), locks.getFairLock('up')])
       await (await lock.acquire()).release();
@@ -38,7 +38,7 @@ describe('On a shared client inside of MULTI', () => {
     shared.disconnect();
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const unavailable = async (attempt: Promise<unknown>): Promise<void> => {
     const error: unknown = await attempt.then(
@@ -99,7 +99,7 @@ describe('On a shared client inside of MULTI', () => {
   });
 
   it('no replica has confirmed anything', async () => {
-    const connection = new RedisConnection(shared, 'shared', 500, false);
+    const connection = new ServerConnection(shared, 'shared', 500, false);
     await shared.multi({ pipeline: false });
     const confirmation = new Replication({ replicas: 1, timeout: 100 }).confirm(connection);
     await expect(confirmation).rejects.toBeInstanceOf(UnexpectedReply);
@@ -108,7 +108,7 @@ describe('On a shared client inside of MULTI', () => {
   });
 
   it('a node of a quorum neither says who it is nor takes a note', async () => {
-    const connection = new RedisConnection(shared, 'shared', 500, false);
+    const connection = new ServerConnection(shared, 'shared', 500, false);
     const store = createStore({ connection: shared }, { keyPrefix: 'lock:', leaseTime: 3_000 });
     const member = new RedisMember(store, connection, 'lock:');
     await shared.multi({ pipeline: false });

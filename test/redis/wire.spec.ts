@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { LockKindMismatchError, type LockService } from '../../lib/index.js';
 import { slotOf } from '../../lib/stores/redis/slots.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 
@@ -33,18 +33,18 @@ const LEASE = 30_000;
 const SOON = 5_000;
 
 describe('On the wire', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let redis: Redis;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
     redis = server.client();
-    locks = cast.service({ connection: server.url, keyPrefix: '', leaseTime: LEASE });
+    locks = environment.service({ connection: server.url, keyPrefix: '', leaseTime: LEASE });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   async function listen(pattern: string): Promise<{ heard: [string, string][]; stop(): void }> {
     const listener = redis.duplicate();
@@ -84,7 +84,7 @@ describe('On the wire', () => {
   });
 
   it('the key prefix stands before the name, in the key and in the channel', async () => {
-    const prefixed = cast.service({ connection: server.url });
+    const prefixed = environment.service({ connection: server.url });
     const channel = await listen('*');
     const lease = await prefixed.acquire('order:3');
     expect(await redis.hgetall('lock:order:3')).toEqual({ [lease.owner]: '1' });

@@ -2,23 +2,23 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/index.js';
 import type { RedisServer } from '../support/redis-server.js';
 import type { HoldRecord, Worker } from '../support/worker.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { longestGap, overlaps, tokensGrow } from './history.js';
 import { lockKeys } from '../support/keys.js';
 
 describe('A crowd', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
   let workers: Worker[];
 
   beforeAll(async () => {
-    server = await cast.server();
-    locks = cast.service({ connection: server.url });
-    workers = await cast.workers(4, { url: server.url });
+    server = await environment.server();
+    locks = environment.service({ connection: server.url });
+    workers = await environment.workers(4, { url: server.url });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   /** So many waiters in each of some processes, all at once. */
   const race = async (
@@ -77,7 +77,7 @@ describe('A crowd', () => {
   ])(
     '30 of three processes storm one lock 50 times, %s: it never lies idle for a second',
     async (_, localHandoff) => {
-      const stormers = await cast.workers(3, { url: server.url, service: { localHandoff } });
+      const stormers = await environment.workers(3, { url: server.url, service: { localHandoff } });
       const gaps: number[] = [];
       for (let run = 0; run < 50; run++) {
         const records = await race(stormers, 'storm', 10, { waitTime: Infinity }, 1);

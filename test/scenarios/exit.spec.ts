@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisServer } from '../support/redis-server.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { runProgram } from './program.js';
 import { lockKeys } from '../support/keys.js';
 
@@ -19,14 +19,14 @@ const USE_LOCKS = `
 `;
 
 describe('The process exits by itself', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const onRedis = (rest: string) =>
     runProgram(`const locks = new LockService({ ${OPTIONS} });\n${rest}`, {
@@ -116,7 +116,7 @@ describe('The process exits by itself', () => {
     ['and a lock is held', `await locks.acquire('held');`, 'held'],
     ['and somebody waits', `await locks.inspect('other');`, 'other'],
   ])('after the shutdown while Redis answers nothing %s', async (_, prepare, name) => {
-    const silent = await cast.server();
+    const silent = await environment.server();
     const output = await runProgram(
       `
       const locks = new LockService({ ${OPTIONS} });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { HoldRecord, Worker } from '../support/worker.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { longestGap, overlaps, tokensGrow } from './history.js';
 
 const hold = (invoked: number, granted: number, released: number): HoldRecord => ({
@@ -38,15 +38,15 @@ describe('the judge of histories', () => {
   });
 
   describe('on real processes', () => {
-    const cast = new Cast();
+    const environment = new TestEnvironment();
     let workers: Worker[];
 
     beforeAll(async () => {
-      const { url } = await cast.server();
-      workers = await cast.workers(2, { url });
+      const { url } = await environment.server();
+      workers = await environment.workers(2, { url });
     });
 
-    afterAll(() => cast.end());
+    afterAll(() => environment.end());
 
     it('finds the overlaps when holders work longer than their leases last', async () => {
       const options = { leaseTime: 100, waitTime: Infinity };

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type LockModuleOptions, LockService } from '../../lib/index.js';
 import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
 import type { RedisServer } from '../support/redis-server.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 
 /** Beyond one timer, beyond three of them in a lease, beyond 32 bits, and the greatest that the options admit. */
 const HUGE = [2 ** 31 - 1, 2 ** 31, 6_500_000_000, 2 ** 33 + 1, 1e14, 8e15, Number.MAX_SAFE_INTEGER];
@@ -12,13 +12,13 @@ const warnings: string[] = [];
 const onWarning = ({ name, message }: Error) => warnings.push(`${name}: ${message}`);
 
 describe('No number that the options admit overflows anything', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let nodes: RedisServer[];
 
   beforeAll(async () => {
-    server = await cast.server();
-    nodes = await Promise.all([cast.server(), cast.server(), cast.server()]);
+    server = await environment.server();
+    nodes = await Promise.all([environment.server(), environment.server(), environment.server()]);
   });
 
   beforeEach(() => {
@@ -34,7 +34,7 @@ describe('No number that the options admit overflows anything', () => {
     await Promise.all([server, ...nodes].map((one) => one.client().flushall()));
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const PLACES: Record<string, () => LockModuleOptions> = {
     'a server': () => ({ connection: server.url }),
@@ -74,14 +74,14 @@ describe('No number that the options admit overflows anything', () => {
     const kinds = place === 'nodes' ? KINDS.slice(0, 1) : KINDS;
 
     it.each(HUGE)('with a leaseTime of %d in the module', async (leaseTime) => {
-      const locks = cast.service({ ...options(), leaseTime });
+      const locks = environment.service({ ...options(), leaseTime });
       for (const [, kind] of kinds) await live(locks, kind, leaseTime);
       expect((await locks.health()).status).toBe('up');
       await locks.onApplicationShutdown();
     });
 
     it.each(HUGE)('with %d for every option of a call', async (time) => {
-      const locks = cast.service({ ...options(), waitTime: time, maxHoldTime: time });
+      const locks = environment.service({ ...options(), waitTime: time, maxHoldTime: time });
       for (const [name, kind] of kinds) {
         const lock = lockOf(locks, name, kind);
         for (const renew of [true, false]) {
@@ -103,7 +103,7 @@ describe('No number that the options admit overflows anything', () => {
   });
 
   it('a semaphore of as many permits as there are numbers', async () => {
-    const locks = cast.service({ connection: server.url });
+    const locks = environment.service({ connection: server.url });
     const pool = locks.getSemaphore('pool', Number.MAX_SAFE_INTEGER);
     const leases = [await pool.acquire(), await pool.acquire()];
     await expect(locks.getSemaphore('pool', 2).acquire()).rejects.toMatchObject({

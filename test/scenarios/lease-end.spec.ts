@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockLostError, type LockEvent, type LockService } from '../../lib/index.js';
 import type { RedisServer } from '../support/redis-server.js';
 import type { HoldRecord, Worker } from '../support/worker.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { now } from './history.js';
 import { until } from './until.js';
 import { fenceOf } from '../support/keys.js';
@@ -14,21 +14,21 @@ interface Held {
 }
 
 describe('The holder of a lock', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let a: LockService;
   let b: Worker;
   let events: LockEvent[];
 
   beforeAll(async () => {
-    server = await cast.server();
-    a = cast.service({ connection: server.url });
+    server = await environment.server();
+    a = environment.service({ connection: server.url });
     events = [];
     a.events$.subscribe((event) => events.push(event));
-    b = await cast.worker({ url: server.url });
+    b = await environment.worker({ url: server.url });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   /** What the channel of a lock carries from now on. */
   async function messages(name: string): Promise<{ heard: string[]; stop(): Promise<void> }> {
@@ -48,7 +48,7 @@ describe('The holder of a lock', () => {
 
   it('is killed: the next gets it when the lease is over, and not before', async () => {
     const leaseTime = 2_000;
-    const victim = await cast.worker({ url: server.url, service: { leaseTime } });
+    const victim = await environment.worker({ url: server.url, service: { leaseTime } });
     await victim.call('acquire', 'killed');
     const waiting = b.call<HoldRecord>('holdFor', 'killed', {}, 0);
     await until(async () => (await a.inspect('killed'))?.waiters.processes === 1);
@@ -63,7 +63,7 @@ describe('The holder of a lock', () => {
 
   it('never releases it while its process lives: it is still locked after three leases', async () => {
     const leaseTime = 1_500;
-    const keeper = await cast.worker({ url: server.url, service: { leaseTime } });
+    const keeper = await environment.worker({ url: server.url, service: { leaseTime } });
     const { id, owner } = await keeper.call<Held>('acquire', 'kept');
     expect(await b.call('tryAcquire', 'kept', { waitTime: 3 * leaseTime })).toBeNull();
     expect(await server.client().hgetall('lock:kept')).toEqual({ [owner]: '1' });

@@ -4,23 +4,23 @@ import { Logger } from '@nestjs/common';
 import type { Lock, LockEvent, LockService } from '../../lib/index.js';
 import { blockFor } from '../pitfalls/stage.js';
 import type { RedisServer } from '../support/redis-server.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from './until.js';
 
 describe('A loss is logged once', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
   let events: LockEvent[];
   const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
   });
 
   beforeEach(() => {
     Logger.overrideLogger(logger);
-    locks = cast.service({ connection: server.url, leaseTime: 900 });
+    locks = environment.service({ connection: server.url, leaseTime: 900 });
     events = [];
     locks.events$.subscribe((event) => events.push(event));
   });
@@ -30,7 +30,7 @@ describe('A loss is logged once', () => {
     jest.clearAllMocks();
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const logged = (level: 'warn' | 'error') =>
     logger[level].mock.calls.map(([line]) => String(line)).filter((line) => line.startsWith('Lost'));

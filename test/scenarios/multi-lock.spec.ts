@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lock, LockService } from '../../lib/index.js';
 import type { RedisServer } from '../support/redis-server.js';
 import type { HoldRecord, Worker } from '../support/worker.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { overlaps } from './history.js';
 import { lockKeys } from '../support/keys.js';
 
@@ -11,14 +11,16 @@ import { lockKeys } from '../support/keys.js';
 const PATIENCE = 100;
 
 describe('Several locks at once', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
 
-  afterEach(() => cast.end());
+  afterEach(() => environment.end());
 
   const services = async (count: number): Promise<LockService[]> => {
-    server = await cast.server();
-    return Array.from({ length: count }, () => cast.service({ connection: server.url, waitTime: 60_000 }));
+    server = await environment.server();
+    return Array.from({ length: count }, () =>
+      environment.service({ connection: server.url, waitTime: 60_000 }),
+    );
   };
 
   /** Everybody wants some of the names, again and again. */
@@ -115,7 +117,7 @@ describe('Several locks at once', () => {
     async function steadily(
       kinds: Record<string, Kind>,
     ): Promise<{ turns: () => number; stop(): Promise<unknown> }> {
-      const workers = await cast.workers(3, { url: server.url, service: { waitTime: 60_000 } });
+      const workers = await environment.workers(3, { url: server.url, service: { waitTime: 60_000 } });
       let stopped = false;
       let turns = 0;
       const loops = Object.entries(kinds).flatMap(([name, { options }]) =>
@@ -158,9 +160,9 @@ describe('Several locks at once', () => {
     });
 
     it('so are plain locks of one server that single callers want without a pause', async () => {
-      server = await cast.server();
+      server = await environment.server();
       const names = ['a', 'b', 'c', 'd'];
-      const [several, ...single] = await cast.workers(3, { url: server.url });
+      const [several, ...single] = await environment.workers(3, { url: server.url });
       const time = 12_000;
       const loops = single.flatMap((worker) =>
         [...names, ...names].map((name) => worker.call('loop', name, time, { waitTime: 60_000 }, 5, 2)),
@@ -316,8 +318,8 @@ describe('Several locks at once', () => {
   });
 
   it('exclude each other across processes, and whoever holds one of the names', async () => {
-    server = await cast.server();
-    const workers = await cast.workers(4, { url: server.url, service: { waitTime: 60_000 } });
+    server = await environment.server();
+    const workers = await environment.workers(4, { url: server.url, service: { waitTime: 60_000 } });
     const wishes = [['a', 'b'], ['b', 'a'], ['b', 'c'], 'b'];
     const race = (worker: Worker, n: number) => worker.call<HoldRecord[]>('race', wishes[n], 25, {}, 1);
     const records = (await Promise.all(workers.map(race))).flat();

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { RedisServer } from '../support/redis-server.js';
 import { Suspension } from '../support/suspension.js';
 import type { Worker } from '../support/worker.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 
 const HOUR = 3_600_000;
 const LEASE = 30_000;
@@ -20,20 +20,20 @@ const suspension = Suspension.make();
 const skipped = suspension === undefined ? ' (skipped: its clocks need Linux and a C compiler)' : '';
 
 (skipped === '' ? describe : describe.skip)(`A machine that was suspended (pitfall 58)${skipped}`, () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let worker: Worker;
 
   beforeAll(async () => {
-    server = await cast.server();
+    server = await environment.server();
   });
   beforeEach(async () => {
     suspension?.last(0);
-    worker = await cast.worker({ url: server.url, env: suspension?.env ?? {} });
+    worker = await environment.worker({ url: server.url, env: suspension?.env ?? {} });
   });
   afterEach(() => worker.stop());
   afterAll(async () => {
-    await cast.end();
+    await environment.end();
     suspension?.remove();
   });
 
@@ -78,7 +78,7 @@ const skipped = suspension === undefined ? ' (skipped: its clocks need Linux and
   });
 
   it('is not what a step of the wall clock is taken for', async () => {
-    const other = await cast.worker({
+    const other = await environment.worker({
       url: server.url,
       preload: `
         const real = Date.now;

@@ -2,28 +2,28 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
 import type { LockModuleOptions } from '../../lib/index.js';
-import { Troupe } from '../quorum/troupe.js';
+import { QuorumEnvironment } from '../quorum/quorum-environment.js';
 import { until } from './until.js';
 
 describe('A process that loses a lock while its own callers wait for it', () => {
-  let troupe: Troupe;
+  let environment: QuorumEnvironment;
 
   beforeEach(async () => {
-    troupe = await Troupe.of(3);
+    environment = await QuorumEnvironment.of(3);
   });
 
-  afterEach(() => troupe.end());
+  afterEach(() => environment.end());
 
   const topologies: [string, () => Partial<LockModuleOptions>][] = [
-    ['a single server', () => ({ connection: troupe.node(0).url })],
-    ['three nodes', () => ({ nodes: troupe.urls })],
+    ['a single server', () => ({ connection: environment.node(0).url })],
+    ['three nodes', () => ({ nodes: environment.urls })],
   ];
   const cases = topologies.flatMap(([where, options]) =>
     ['forced release', 'deleted key'].map((way) => [where, way, options] as const),
   );
 
   it.each(cases)('lets none of them in while another has it: %s, %s', async (_, way, options) => {
-    const [service, other] = [troupe.service(options()), troupe.service(options())];
+    const [service, other] = [environment.service(options()), environment.service(options())];
     const granted: number[] = [];
     let holds = true;
     service.events$.subscribe(({ type }) => type === 'acquired' && granted.push(performance.now()));
@@ -42,7 +42,7 @@ describe('A process that loses a lock while its own callers wait for it', () => 
     } else {
       // After the look at a hold for which messages have just been asked for.
       await sleep(0.2 * HANDOFF_TIME);
-      await Promise.all(troupe.nodes.map((node) => node.client().del('lock:a')));
+      await Promise.all(environment.nodes.map((node) => node.client().del('lock:a')));
     }
     const present = await other.acquire('a', { waitTime: 60_000 });
     const since = performance.now();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isLockTimeoutError, LockTimeoutError, type LockService } from '../../lib/index.js';
 import type { RedisServer } from '../support/redis-server.js';
 import type { HoldRecord, Worker } from '../support/worker.js';
-import { Cast } from './cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { now, overlaps } from './history.js';
 import { until } from './until.js';
 
@@ -10,20 +10,20 @@ import { until } from './until.js';
 const WELL_BEFORE_THE_TTL = 5_000;
 
 describe('A holds the lock', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let url: string;
   let a: LockService;
   let b: Worker;
   let c: Worker;
 
   beforeAll(async () => {
-    ({ url } = await cast.server());
-    a = cast.service({ connection: url });
-    b = await cast.worker({ url });
-    c = await cast.worker({ url });
+    ({ url } = await environment.server());
+    a = environment.service({ connection: url });
+    b = await environment.worker({ url });
+    c = await environment.worker({ url });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   const processesWait = (name: string, count: number) =>
     until(async () => (await a.inspect(name))?.waiters.processes === count);
@@ -57,7 +57,7 @@ describe('A holds the lock', () => {
 
   it('B gives up with LockTimeoutError when the wait time is over before the lease', async () => {
     const lease = await a.acquire('secret-name', { leaseTime: 2_000 });
-    const other = cast.service({ connection: url });
+    const other = environment.service({ connection: url });
     const asked = now();
     const error: unknown = await other
       .acquire('secret-name', { waitTime: 1_000 })
@@ -95,16 +95,16 @@ describe('A holds the lock', () => {
 });
 
 describe('One scope takes the lock twice', () => {
-  const cast = new Cast();
+  const environment = new TestEnvironment();
   let server: RedisServer;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await cast.server();
-    locks = cast.service({ connection: server.url });
+    server = await environment.server();
+    locks = environment.service({ connection: server.url });
   });
 
-  afterAll(() => cast.end());
+  afterAll(() => environment.end());
 
   it.each([
     ['with a renewed lease', {}],

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, MemoryLockStore } from '../../lib/index.js';
 
 const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
-const ask = { ...QUEUE, place: undefined, beside: undefined };
+const ask = { ...QUEUE, entry: undefined, ownWriteHold: undefined };
 
 interface Books {
   locks: Map<string, unknown>;

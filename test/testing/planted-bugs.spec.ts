@@ -27,8 +27,8 @@ function clientOf(store: MemoryLockStore, bug: Bug): LockStore {
     });
   const client = members(
     {
-      subscribe: (name, onWake) => kept(store.subscribe(name, onWake)),
-      listen: (name, onMessage) => kept(store.listen(name, onMessage)),
+      subscribeToReleases: (name, onWake) => kept(store.subscribeToReleases(name, onWake)),
+      subscribeToQueue: (name, onMessage) => kept(store.subscribeToQueue(name, onMessage)),
       close: () => {
         for (const subscription of subscriptions) subscription.close();
         return Promise.resolve();

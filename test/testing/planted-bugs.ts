@@ -74,8 +74,8 @@ const stored =
 const told =
   (change: (message: QueueMessage) => object | undefined): Bug =>
   (store) => ({
-    listen: (client, onMessage) =>
-      store.listen(client, (message) => {
+    subscribeToQueue: (client, onMessage) =>
+      store.subscribeToQueue(client, (message) => {
         const changed = change(message);
         if (changed !== undefined) onMessage({ ...message, ...changed });
       }),
@@ -126,8 +126,8 @@ plant('LockStore.acquireAll', 'takes what is free, one by one', 'takes none when
   },
 }));
 let places = 0;
-plant('LockStore.placeOf', 'says another place each time', 'says of every name where it lives', () => ({
-  placeOf: () => String(++places),
+plant('LockStore.locationOf', 'says another place each time', 'says of every name where it lives', () => ({
+  locationOf: () => String(++places),
 }));
 let nodes = 0;
 plant('LockStore.nodeOf', 'says another node each time', 'says which server answers for a name', () => ({
@@ -155,23 +155,30 @@ plant(
     release: async (request) => ((await store.forceRelease(request.name)) ? 'released' : 'deleted'),
   }),
 );
-plant('LockStore.subscribe', 'tells nobody', 'tells of a release, to all who listen', (store) => ({
-  subscribe: (name) => store.subscribe(name, () => undefined),
+plant('LockStore.subscribeToReleases', 'tells nobody', 'tells of a release, to all who listen', (store) => ({
+  subscribeToReleases: (name) => store.subscribeToReleases(name, () => undefined),
 }));
-plant('LockStore.subscribe', 'mixes up the names', 'tells of its own name only', (store) => ({
-  subscribe: async (_, onWake) => {
+plant('LockStore.subscribeToReleases', 'mixes up the names', 'tells of its own name only', (store) => ({
+  subscribeToReleases: async (_, onWake) => {
     const all = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => store.subscribe(`conformance:${String(n)}`, onWake)),
+      Array.from({ length: 200 }, (_, n) => store.subscribeToReleases(`conformance:${String(n)}`, onWake)),
     );
     return { active: true, close: closing(all) };
   },
 }));
-plant('LockStore.listen', 'tells nobody', 'tells the client of the holder of a forced release', (store) => ({
-  listen: (client) => store.listen(client, () => undefined),
-}));
-plant('LockStore.listen', 'tells everybody', 'tells each client what concerns it', (store) => ({
-  listen: async (_, onMessage) => {
-    const all = await Promise.all(['x', 'y', 'z', 'holder'].map((each) => store.listen(each, onMessage)));
+plant(
+  'LockStore.subscribeToQueue',
+  'tells nobody',
+  'tells the client of the holder of a forced release',
+  (store) => ({
+    subscribeToQueue: (client) => store.subscribeToQueue(client, () => undefined),
+  }),
+);
+plant('LockStore.subscribeToQueue', 'tells everybody', 'tells each client what concerns it', (store) => ({
+  subscribeToQueue: async (_, onMessage) => {
+    const all = await Promise.all(
+      ['x', 'y', 'z', 'holder'].map((each) => store.subscribeToQueue(each, onMessage)),
+    );
     return { active: true, close: closing(all) };
   },
 }));
@@ -294,28 +301,28 @@ plant('QueueTerms.capacity', 'is not counted', 'counts permits', (store) => ({
     store.acquire({ ...request, queue: queue && { ...queue, capacity: 99 } }),
 }));
 plant(
-  'QueueRequest.place',
+  'QueueRequest.entry',
   'is given to who does not want one',
   'only asks for who names no place',
   (store) => ({
     acquire: ({ queue, ...request }) =>
       store.acquire({
         ...request,
-        queue: queue && { ...queue, place: queue.place ?? { arrival: undefined } },
+        queue: queue && { ...queue, entry: queue.entry ?? { arrival: undefined } },
       }),
   }),
 );
-plant('QueueRequest.place', 'is given to nobody', 'hands over in the order of arrival', (store) => ({
+plant('QueueRequest.entry', 'is given to nobody', 'hands over in the order of arrival', (store) => ({
   acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, place: undefined } }),
+    store.acquire({ ...request, queue: queue && { ...queue, entry: undefined } }),
 }));
 plant('QueueRequest.arrival', 'is forgotten', 'keeps the place of an owner', (store) => ({
   acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, place: queue.place && { arrival: undefined } } }),
+    store.acquire({ ...request, queue: queue && { ...queue, entry: queue.entry && { arrival: undefined } } }),
 }));
-plant('QueueRequest.beside', 'is not let in', 'by force, frees one side', (store) => ({
+plant('QueueRequest.ownWriteHold', 'is not let in', 'by force, frees one side', (store) => ({
   acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, beside: undefined } }),
+    store.acquire({ ...request, queue: queue && { ...queue, ownWriteHold: undefined } }),
 }));
 plant('RenewRequest.name', 'is mixed up', 'answers for each hold by itself', (store) => ({
   renew: (holds) => store.renew([...holds].reverse()),
@@ -476,8 +483,8 @@ plant(
   }),
 );
 plant('Subscription.active', 'is false', 'tells of a release, to all who listen', (store) => ({
-  subscribe: async (name, onWake) => {
-    const subscription = await store.subscribe(name, onWake);
+  subscribeToReleases: async (name, onWake) => {
+    const subscription = await store.subscribeToReleases(name, onWake);
     return { active: false, close: closing([subscription]) };
   },
 }));
@@ -486,15 +493,15 @@ plant(
   'is false where it listens',
   'tells the client of the holder of a forced',
   (store) => ({
-    listen: async (client, onMessage) => {
-      const subscription = await store.listen(client, onMessage);
+    subscribeToQueue: async (client, onMessage) => {
+      const subscription = await store.subscribeToQueue(client, onMessage);
       return { active: false, close: closing([subscription]) };
     },
   }),
 );
 plant('Subscription.close', 'does nothing', 'goes on for the others when one closes', (store) => ({
-  subscribe: async (name, onWake) => {
-    await store.subscribe(name, onWake);
+  subscribeToReleases: async (name, onWake) => {
+    await store.subscribeToReleases(name, onWake);
     return { active: true, close: () => undefined };
   },
 }));
@@ -503,8 +510,8 @@ plant(
   'does nothing where it listens',
   'tells each client what concerns it',
   (store) => ({
-    listen: async (client, onMessage) => {
-      await store.listen(client, onMessage);
+    subscribeToQueue: async (client, onMessage) => {
+      await store.subscribeToQueue(client, onMessage);
       return { active: true, close: () => undefined };
     },
   }),
@@ -547,9 +554,9 @@ plant(
   'of what was missed is a stranger',
   'hands over in the order of arrival',
   (store) => ({
-    listen: (client, onMessage) => {
+    subscribeToQueue: (client, onMessage) => {
       onMessage({ type: 'missed', owner: 'stranger:1' });
-      return store.listen(client, onMessage);
+      return store.subscribeToQueue(client, onMessage);
     },
   }),
 );

@@ -71,7 +71,7 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  placeOf(): string {
+  locationOf(): string {
     return '';
   }
 
@@ -94,8 +94,8 @@ export class MemoryLockStore implements LockStore {
         return;
       }
       const released = this.notHeld(name);
-      const place = { arrival: undefined };
-      const queue = { ...PLAIN, mode: 'exclusive', place, beside: undefined } as const;
+      const entry = { arrival: undefined };
+      const queue = { ...PLAIN, mode: 'exclusive', entry, ownWriteHold: undefined } as const;
       resolve({ released, next: this.lockFor(name).enter({ name, ...next, queue }) });
     });
   }
@@ -104,11 +104,11 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve(this.find(name)?.clear(mode) ?? false);
   }
 
-  subscribe(name: string, onWake: () => void): Promise<Subscription> {
+  subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     return Promise.resolve(listenIn(this.listeners, name, onWake));
   }
 
-  listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+  subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
     return Promise.resolve(listenIn(this.clients, client, onMessage));
   }
 

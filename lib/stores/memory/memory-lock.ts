@@ -40,7 +40,7 @@ interface Place {
 }
 
 /** What a plain lock is asked for as where nobody stands in its queue. */
-const PLAIN_REQUEST = { mode: 'exclusive', place: undefined, beside: undefined } as const;
+const PLAIN_REQUEST = { mode: 'exclusive', entry: undefined, ownWriteHold: undefined } as const;
 
 /** What a lock needs from the store that it lives in. */
 export interface LockSurroundings {
@@ -82,7 +82,7 @@ export class MemoryLock {
   }
 
   enter({ owner, leaseTime, queue, leastToken }: AcquireRequest): AcquireReply {
-    const { mode, place, beside } = queue ?? PLAIN_REQUEST;
+    const { mode, entry, ownWriteHold } = queue ?? PLAIN_REQUEST;
     this.dropExpired();
     const mine = this.holders.get(owner);
     const isPlain = this.kind === 'lock';
@@ -95,15 +95,15 @@ export class MemoryLock {
       if (granted !== undefined) return this.confirm(owner, granted, leaseTime);
     }
     const [head] = this.waiting;
-    const mayPass = isPlain || head === undefined || head.owner === owner || beside !== undefined;
-    if (mayPass && (mine !== undefined || this.admits(mode, beside))) {
+    const mayPass = isPlain || head === undefined || head.owner === owner || ownWriteHold !== undefined;
+    if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
       this.leaveQueue(owner);
       const fencingToken = this.hold(owner, mode, now() + leaseTime, leastToken, mine?.since);
       // It has looked by itself, so nobody has told those behind it, some of whom may enter too.
       if (isPlain || head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
     }
-    const arrival = place === undefined ? undefined : this.stand(owner, mode, leaseTime, place.arrival);
+    const arrival = entry === undefined ? undefined : this.stand(owner, mode, leaseTime, entry.arrival);
     return this.busy(owner, mode, arrival);
   }
 
@@ -280,10 +280,10 @@ export class MemoryLock {
     }
   }
 
-  private admits(mode: Mode, beside?: string, capacity = this.capacity): boolean {
+  private admits(mode: Mode, ownWriteHold?: string, capacity = this.capacity): boolean {
     if (mode === 'exclusive') return this.holders.size === 0;
     if (this.holders.size >= capacity) return false;
-    return [...this.holders].every(([owner, hold]) => hold.mode === 'shared' || owner === beside);
+    return [...this.holders].every(([owner, hold]) => hold.mode === 'shared' || owner === ownWriteHold);
   }
 
   private inTheWay(mode: Mode): [deadline: number, holder: string | undefined] {

@@ -3,14 +3,14 @@ import { quorumOf } from './member.js';
 import type { Presence } from './presence.js';
 
 /** What one member has answered, or why it has not. */
-export type Answer<A> = { readonly value: A } | { readonly error: unknown };
+export type NodeAnswer<A> = { readonly value: A } | { readonly error: unknown };
 
 /** What `decide` does about members that keep it waiting. */
-export interface Patience<A, D> {
+export interface AnswerRule<A, D> {
   /** Which members answer; see Presence. */
   readonly presence: Pick<Presence, 'isAbsent' | 'onAbsence'>;
   /** What it comes to without the members that have not answered; undefined where they have to be waited for. */
-  readonly without: (cast: readonly (Answer<A> | undefined)[]) => D | undefined;
+  readonly without: (cast: readonly (NodeAnswer<A> | undefined)[]) => D | undefined;
 }
 
 /**
@@ -21,14 +21,14 @@ export interface Patience<A, D> {
  */
 export function decide<A, D>(
   answers: readonly Promise<A>[],
-  decision: (cast: readonly (Answer<A> | undefined)[]) => D | undefined,
-  patience?: Patience<A, D>,
+  decision: (cast: readonly (NodeAnswer<A> | undefined)[]) => D | undefined,
+  patience?: AnswerRule<A, D>,
 ): Promise<D> {
-  const cast: (Answer<A> | undefined)[] = answers.map(() => undefined);
+  const cast: (NodeAnswer<A> | undefined)[] = answers.map(() => undefined);
   return new Promise((resolve) => {
     let done = false;
     const watched = new Map<number, () => void>();
-    const giveUp = ({ presence, without }: Patience<A, D>) => {
+    const giveUp = ({ presence, without }: AnswerRule<A, D>) => {
       const decided = without(cast);
       if (decided === undefined) return undefined;
       const awaited = [...cast.keys()].filter(
@@ -47,7 +47,7 @@ export function decide<A, D>(
       for (const stop of watched.values()) stop();
       resolve(decided);
     };
-    const enter = (index: number, answer: Answer<A>) => {
+    const enter = (index: number, answer: NodeAnswer<A>) => {
       cast[index] = answer;
       consider();
     };
@@ -66,7 +66,7 @@ export function decide<A, D>(
 
 /** How many have answered, and with a value that passes. */
 export const tally = <A>(
-  cast: readonly (Answer<A> | undefined)[],
+  cast: readonly (NodeAnswer<A> | undefined)[],
   passes: (value: A) => boolean = () => true,
 ): number =>
   cast.filter((answer) => answer !== undefined && 'value' in answer && passes(answer.value)).length;
@@ -89,7 +89,7 @@ export type Result<G, R> =
  * majority has said something and some of them that; else too few have.
  * @returns undefined while the others may change it
  */
-export function count<G, R>(cast: readonly (Answer<Vote<G, R>> | undefined)[]): Result<G, R> | undefined {
+export function count<G, R>(cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[]): Result<G, R> | undefined {
   const needed = quorumOf(cast.length);
   const votes = cast.map(voteOf);
   const grants = new Map<number, G>();
@@ -109,7 +109,7 @@ export function count<G, R>(cast: readonly (Answer<Vote<G, R>> | undefined)[]): 
   return { outcome: 'undecided' };
 }
 
-function voteOf<G, R>(answer: Answer<Vote<G, R>> | undefined): Vote<G, R> | undefined {
+function voteOf<G, R>(answer: NodeAnswer<Vote<G, R>> | undefined): Vote<G, R> | undefined {
   if (answer === undefined || 'value' in answer) return answer?.value;
   return { outcome: 'error', error: answer.error };
 }
@@ -119,9 +119,9 @@ function voteOf<G, R>(answer: Answer<Vote<G, R>> | undefined): Vote<G, R> | unde
  * @returns undefined where it is not a refusal: a grant, and the reason for which there is none, are waited for
  */
 export function countWithout<G, R>(
-  cast: readonly (Answer<Vote<G, R>> | undefined)[],
+  cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[],
 ): Result<G, R> | undefined {
-  const absent: Answer<Vote<G, R>> = { value: { outcome: 'timeout', error: undefined } };
+  const absent: NodeAnswer<Vote<G, R>> = { value: { outcome: 'timeout', error: undefined } };
   const result = count(cast.map((answer) => answer ?? absent));
   return result?.outcome === 'taken' ? result : undefined;
 }

@@ -1,8 +1,8 @@
 import type { StoredHold, StoredLock } from '../lock-store.js';
-import type { Answer } from './ballot.js';
+import type { NodeAnswer } from './ballot.js';
 import { quorumOf } from './member.js';
 
-type Cast = readonly (Answer<StoredLock | null> | undefined)[];
+type Cast = readonly (NodeAnswer<StoredLock | null> | undefined)[];
 
 /**
  * The lock as a majority has it: held by an owner whom so many name that, with those who have not answered, they are a

@@ -7,7 +7,7 @@ export interface Member {
   readonly node: string;
   readonly store: LockStore;
   /** Another number after every lost connection: the server behind it may be another since. */
-  readonly epoch: number;
+  readonly generation: number;
   /** Its connection is lost, or could not be made: nothing can be sent. False until that is known. */
   readonly isDown: boolean;
   /** Why nothing can be sent, as its store would say it of a command on `name`. */

@@ -18,10 +18,15 @@ import type {
   Subscription,
 } from '../lock-store.js';
 import { Releaser } from '../releaser.js';
-import { Acquisition, type AcquisitionContext, marginOf, noMajority } from './acquisition.js';
-import { type Answer, decide, tally } from './ballot.js';
+import {
+  MajorityAcquisition,
+  type MajorityAcquisitionContext,
+  marginOf,
+  noMajority,
+} from './majority-acquisition.js';
+import { type NodeAnswer, decide, tally } from './ballot.js';
 import { Contention } from './contention.js';
-import { Electorate } from './electorate.js';
+import { RestartQuarantine } from './restart-quarantine.js';
 import { Hints } from './hints.js';
 import { Holding, Holdings } from './holdings.js';
 import { majorityState } from './majority-state.js';
@@ -37,7 +42,7 @@ const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +
   'of queues is not a queue. Use connection for these';
 
-type RenewalCast = readonly (Answer<Found<HoldState>> | undefined)[];
+type RenewalCast = readonly (NodeAnswer<Found<HoldState>> | undefined)[];
 
 /** Beyond the token that the nodes know, those that local hand-offs have given out: one has to take a µs at least. */
 const HANDED_ON = 1_000_000;
@@ -51,10 +56,10 @@ const HANDED_ON_AHEAD = 100_000;
 export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
   private readonly needed: number;
-  private readonly electorate: Electorate;
+  private readonly restartQuarantine: RestartQuarantine;
   private readonly presence: Presence;
   private readonly contention = new Contention();
-  private readonly context: AcquisitionContext;
+  private readonly context: MajorityAcquisitionContext;
   private readonly releasers: readonly Releaser[];
   private readonly holdings = new Holdings();
 
@@ -64,10 +69,10 @@ export class QuorumLockStore implements LockStore {
     private readonly leaseTime: number,
   ) {
     this.needed = quorumOf(members.length);
-    this.electorate = new Electorate(members, leaseTime);
+    this.restartQuarantine = new RestartQuarantine(members, leaseTime);
     this.presence = new Presence(members);
-    const { electorate, presence, contention } = this;
-    this.context = { members, leaseTime, electorate, presence, contention };
+    const { restartQuarantine: electorate, presence, contention } = this;
+    this.context = { members, leaseTime, restartQuarantine: electorate, presence, contention };
     this.releasers = members.map(({ store }) => new Releaser(store));
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
@@ -92,12 +97,12 @@ export class QuorumLockStore implements LockStore {
     return await this.take(request, (store, leastToken) => store.acquireAll({ ...request, leastToken }));
   }
 
-  placeOf(name: string): string {
-    return this.members.map(({ store }) => store.placeOf(name)).join(' ');
+  locationOf(name: string): string {
+    return this.members.map(({ store }) => store.locationOf(name)).join(' ');
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    for (const { leaseTime } of requests) this.electorate.learn(leaseTime);
+    for (const { leaseTime } of requests) this.restartQuarantine.learn(leaseTime);
     const answers = this.members.map(({ store }) => store.renew(requests));
     answers.forEach(([first], index) => {
       // They travel together, so that one of the answers speaks for the member.
@@ -151,7 +156,7 @@ export class QuorumLockStore implements LockStore {
     return decision;
   }
 
-  async subscribe(name: string, onWake: () => void): Promise<Subscription> {
+  async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     const { members, presence, contention } = this;
     const wakeUp = new WakeUp(members.length, () => {
       contention.woken(name);
@@ -160,7 +165,7 @@ export class QuorumLockStore implements LockStore {
       onWake();
     });
     const open = (store: LockStore, index: number, isOpen: () => boolean) =>
-      store.subscribe(name, () => {
+      store.subscribeToReleases(name, () => {
         if (isOpen()) wakeUp.hear(index);
       });
     const close = () => {
@@ -169,12 +174,12 @@ export class QuorumLockStore implements LockStore {
     return await subscribeAll(members, { open, close, refusal: (cast) => this.deaf(name, cast) });
   }
 
-  async listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+  async subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
     const hints = new Hints(this.members.length, (owner) => {
       onMessage({ type: 'lost', owner });
     });
     const open = (store: LockStore, index: number, isOpen: () => boolean) =>
-      store.listen(client, (message) => {
+      store.subscribeToQueue(client, (message) => {
         if (!isOpen()) return;
         if (message.type === 'lost') hints.hear(index, message.owner);
         else if (message.type === 'missed') onMessage(message);
@@ -212,11 +217,11 @@ export class QuorumLockStore implements LockStore {
   async health(depth?: HealthDepth): Promise<StoreHealth> {
     const reports = await Promise.all(
       this.members.map(async ({ store }, index) => {
-        const [report] = await Promise.all([store.health(depth), this.electorate.mayVote(index)]);
+        const [report] = await Promise.all([store.health(depth), this.restartQuarantine.mayVote(index)]);
         return report;
       }),
     );
-    return quorumHealth(reports, (index) => this.electorate.quarantineOf(index));
+    return quorumHealth(reports, (index) => this.restartQuarantine.quarantineOf(index));
   }
 
   onConnectionChange(listener: (change: ConnectionChange) => void): void {
@@ -233,7 +238,7 @@ export class QuorumLockStore implements LockStore {
     ask: (store: LockStore, leastToken: number | undefined) => Promise<AcquireAllReply>,
   ): Promise<AcquireAllReply> {
     const { names, owner, leaseTime } = request;
-    this.electorate.learn(leaseTime);
+    this.restartQuarantine.learn(leaseTime);
     const holding = new Holding(leaseTime);
     for (const name of names) holding.fencingTokens.set(name, 0);
     this.holdings.set(owner, holding);
@@ -242,7 +247,7 @@ export class QuorumLockStore implements LockStore {
       for (const name of names) void this.releasers[index]?.release({ name, owner }, until, { insist });
     };
     try {
-      const reply = await new Acquisition(this.context, request, holding, ask, giveUp).run();
+      const reply = await new MajorityAcquisition(this.context, request, holding, ask, giveUp).run();
       if (reply.granted) {
         names.forEach((name, n) => holding.fencingTokens.set(name, reply.fencingTokens[n] ?? 0));
       } else {
@@ -316,14 +321,14 @@ export class QuorumLockStore implements LockStore {
     const last = known?.fencingToken;
     if (last === undefined) return undefined;
     const margin = marginOf(this.leaseTime);
-    const latest = (this.electorate.time ?? Infinity) + margin;
+    const latest = (this.restartQuarantine.time ?? Infinity) + margin;
     return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
   }
 
   /** Before a lock is taken away, every member that has it learns such a token, so that the next one is greater. */
   private async tellToken(
     name: string,
-    states: readonly (Answer<StoredLock | null> | undefined)[],
+    states: readonly (NodeAnswer<StoredLock | null> | undefined)[],
     leastToken: number | undefined,
   ): Promise<void> {
     if (leastToken === undefined) return;
@@ -346,8 +351,8 @@ export class QuorumLockStore implements LockStore {
     name: string,
     ask: (store: LockStore) => Promise<A>,
     isAsked: (index: number) => boolean = () => true,
-  ): Promise<readonly (Answer<A> | undefined)[]> {
-    type Cast = readonly (Answer<A> | undefined)[];
+  ): Promise<readonly (NodeAnswer<A> | undefined)[]> {
+    type Cast = readonly (NodeAnswer<A> | undefined)[];
     const { members, presence, needed } = this;
     const unasked = new Promise<never>(() => undefined);
     const answers = members.map(({ store }, index) =>
@@ -361,11 +366,11 @@ export class QuorumLockStore implements LockStore {
     throw mismatchAmong(cast) ?? noMajority(name, this.outcomesOf(cast), { effect: 'unknown' });
   }
 
-  private deaf(name: string | undefined, cast: readonly (Answer<unknown> | undefined)[]): Error {
+  private deaf(name: string | undefined, cast: readonly (NodeAnswer<unknown> | undefined)[]): Error {
     return noMajority(name, this.outcomesOf(cast), { effect: 'refused' });
   }
 
-  private outcomesOf(cast: readonly (Answer<unknown> | undefined)[]): NodeOutcome[] {
+  private outcomesOf(cast: readonly (NodeAnswer<unknown> | undefined)[]): NodeOutcome[] {
     return this.members.map(({ node }, index) => {
       const answer = cast[index];
       if (answer === undefined) return { node, outcome: 'timeout' };

@@ -1,5 +1,5 @@
 import type { LockStore, Subscription } from '../lock-store.js';
-import { type Answer, decide, tally } from './ballot.js';
+import { type NodeAnswer, decide, tally } from './ballot.js';
 import { type Member, quorumOf } from './member.js';
 
 interface Ways {
@@ -7,7 +7,7 @@ interface Ways {
   open(store: LockStore, index: number, isOpen: () => boolean): Promise<Subscription>;
   close(): void;
   /** What is thrown when too few members could be subscribed at. */
-  refusal(cast: readonly (Answer<unknown> | undefined)[]): Error;
+  refusal(cast: readonly (NodeAnswer<unknown> | undefined)[]): Error;
 }
 
 /** Hears all members, and is certain of a majority of them: what reaches a majority reaches one of these. */

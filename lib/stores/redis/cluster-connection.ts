@@ -4,8 +4,8 @@ import type { ConnectionChange } from '../lock-store.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
-import { RedisConnection } from './connection.js';
-import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
+import { ServerConnection } from './connection.js';
+import type { AcquisitionGuard, Argument, Command, Deployment } from './deployment.js';
 import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
 import { codeOf } from './replies.js';
 import type { Script } from './script.js';
@@ -29,7 +29,7 @@ export class ClusterConnection implements Deployment {
   readonly isCluster = true;
   private sharding: boolean | undefined;
   private learning: Promise<void> | undefined;
-  private readonly connections = new Map<string, RedisConnection>();
+  private readonly connections = new Map<string, ServerConnection>();
   private readonly states = new Map<string, ConnectionState>();
   private readonly state: ConnectionState;
   private readonly changeListeners: ((change: ConnectionChange) => void)[] = [];
@@ -92,7 +92,7 @@ export class ClusterConnection implements Deployment {
     return slotOf(this.keyPrefix + key);
   }
 
-  nodeOf(key: string): RedisConnection | undefined {
+  nodeOf(key: string): ServerConnection | undefined {
     const slot = this.groupOf(key);
     const movedAt = this.movedAt.get(slot);
     // A slot that is being moved is at two nodes, and only the commands find out which.
@@ -101,20 +101,20 @@ export class ClusterConnection implements Deployment {
     return this.ownerOf(slot);
   }
 
-  epochOf(key: string): number {
-    return this.ownerOf(this.groupOf(key))?.epochOf() ?? 0;
+  generationOf(key: string): number {
+    return this.ownerOf(this.groupOf(key))?.generationOf() ?? 0;
   }
 
   async run(
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
-    acquisition?: Acquisition,
+    acquisition?: AcquisitionGuard,
   ): Promise<unknown> {
     const until = performance.now() + this.commandTimeout;
     if (this.client.status !== 'ready' || this.sharding === undefined) await this.learnSharding();
     const slot = this.groupOf(keys[0] ?? '');
-    let asked: RedisConnection | undefined;
+    let asked: ServerConnection | undefined;
     for (let tries = 0; ; tries++) {
       const node = asked ?? this.ownerOf(slot);
       try {
@@ -144,7 +144,7 @@ export class ClusterConnection implements Deployment {
   }
 
   runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
-    const shares = new Map<RedisConnection | undefined, Command[]>();
+    const shares = new Map<ServerConnection | undefined, Command[]>();
     const places = commands.map((command) => {
       const node = this.ownerOf(this.groupOf(command.keys[0] ?? ''));
       const share = shares.get(node) ?? [];
@@ -184,12 +184,12 @@ export class ClusterConnection implements Deployment {
   }
 
   /** The connection to the master of a slot; undefined while nobody is known to be that. */
-  ownerOf(slot: number): RedisConnection | undefined {
+  ownerOf(slot: number): ServerConnection | undefined {
     const key = this.client.slots[slot]?.[0];
     return key === undefined ? undefined : this.connectionTo(key);
   }
 
-  async nodes(): Promise<readonly RedisConnection[]> {
+  async nodes(): Promise<readonly ServerConnection[]> {
     await this.ready();
     return [...this.masters()].flatMap((key) => this.connectionTo(key) ?? this.connections.get(key) ?? []);
   }
@@ -270,7 +270,7 @@ export class ClusterConnection implements Deployment {
   }
 
   /** The node to which a slot is on its way, which may have none yet. */
-  private async named(message: string, key: string, until: number): Promise<RedisConnection | undefined> {
+  private async named(message: string, key: string, until: number): Promise<ServerConnection | undefined> {
     const address = message.split(' ')[2] ?? '';
     const { natMap } = this.client.options;
     const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
@@ -282,7 +282,7 @@ export class ClusterConnection implements Deployment {
   }
 
   /** Of several connections to one node, the one that the client uses now. */
-  private connectionTo(key: string): RedisConnection | undefined {
+  private connectionTo(key: string): ServerConnection | undefined {
     const known = this.connections.get(key);
     if (known !== undefined && isAlive(known.client.status)) return known;
     const client = this.client
@@ -292,7 +292,7 @@ export class ClusterConnection implements Deployment {
       );
     if (client === undefined) return undefined;
     known?.detach();
-    const connection = new RedisConnection(client, key, this.commandTimeout, false, this.stateOf(key));
+    const connection = new ServerConnection(client, key, this.commandTimeout, false, this.stateOf(key));
     this.connections.set(key, connection);
     return connection;
   }
@@ -315,7 +315,7 @@ export class ClusterConnection implements Deployment {
   }
 
   /** The client puts its prefix before the keys of its own commands, but not before those of a node. */
-  private prefixed(keys: readonly string[], { keyPrefix }: RedisConnection): readonly string[] {
+  private prefixed(keys: readonly string[], { keyPrefix }: ServerConnection): readonly string[] {
     return keyPrefix === this.keyPrefix ? keys : keys.map((key) => this.keyPrefix + key);
   }
 }

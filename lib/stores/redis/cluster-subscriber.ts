@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Subscription } from '../lock-store.js';
 import { listen } from './client-events.js';
 import { PAUSE, type ClusterConnection } from './cluster-connection.js';
-import type { RedisConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { NotConnected, replyCode } from './redis-errors.js';
 import { hashTag, slotOf } from './slots.js';
@@ -28,7 +28,7 @@ export class ClusterSubscriber implements Subscriptions {
   constructor(
     private readonly cluster: ClusterConnection,
     /** Another connection to the same node. */
-    private readonly connect: (node: RedisConnection) => RedisConnection,
+    private readonly connect: (node: ServerConnection) => ServerConnection,
     private readonly commandTimeout: number,
   ) {
     this.stopListening = listen(cluster.client, { refresh: this.onRefresh });
@@ -83,7 +83,7 @@ export class ClusterSubscriber implements Subscriptions {
     return this.postAt(node, false);
   }
 
-  private postAt(owner: RedisConnection, sharded: boolean): Post {
+  private postAt(owner: ServerConnection, sharded: boolean): Post {
     // A cluster of the user's may be connected only after that, and nobody would close what is opened now.
     if (this.closed) throw new NotConnected('closed', undefined);
     const name = `${owner.node} ${String(sharded)}`;

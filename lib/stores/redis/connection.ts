@@ -3,7 +3,7 @@ import type { ConnectionChange } from '../lock-store.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
-import type { Acquisition, Argument, Command, Deployment } from './deployment.js';
+import type { AcquisitionGuard, Argument, Command, Deployment } from './deployment.js';
 import { withCommand } from './command-refused.js';
 import { hearSwitches } from './database-switches.js';
 import { Evaluator } from './evaluator.js';
@@ -37,12 +37,12 @@ const REVIVAL = 50;
  * defined on it, no option of it is changed; what the application sends over it is looked at. Commands leave in the
  * order of the calls, which is what lets a release follow an acquisition of unknown outcome.
  */
-export class RedisConnection implements Deployment {
+export class ServerConnection implements Deployment {
   readonly isCluster = false;
   readonly sharded = false;
   /** Grows with every lost connection; a command that spans two values may have been sent twice by the client. */
   private leftReplicaAt = -Infinity;
-  private epoch = ++epochs;
+  private generation = ++epochs;
   private revival: NodeJS.Timeout | undefined;
   private readonly database: SelectedDatabase;
   private readonly evaluator: Evaluator;
@@ -61,7 +61,7 @@ export class RedisConnection implements Deployment {
     this.evaluator = new Evaluator(client, {
       commandTimeout,
       isUsable: () => this.usable,
-      epoch: () => this.epoch,
+      generation: () => this.generation,
       outage: () => this.outage(),
       refusedAsReplica: (error) => {
         this.leaveReplica(error);
@@ -76,7 +76,7 @@ export class RedisConnection implements Deployment {
         this.select().catch(() => undefined); // the next command asks again
       },
       close: () => {
-        this.epoch = ++epochs;
+        this.generation = ++epochs;
         this.evaluator.disconnected();
         this.database.disconnected();
         state.set(false);
@@ -101,7 +101,7 @@ export class RedisConnection implements Deployment {
       ? undefined
       : hearSwitches(client, (database) => {
           // A lock that is being taken at this moment could not be kept.
-          if (this.database.switchedTo(database)) this.epoch = ++epochs;
+          if (this.database.switchedTo(database)) this.generation = ++epochs;
         });
     this.stopListening = () => {
       stopListening();
@@ -129,8 +129,8 @@ export class RedisConnection implements Deployment {
     return this;
   }
 
-  epochOf(): number {
-    return this.epoch;
+  generationOf(): number {
+    return this.generation;
   }
 
   /**
@@ -150,7 +150,7 @@ export class RedisConnection implements Deployment {
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
-    acquisition?: Acquisition,
+    acquisition?: AcquisitionGuard,
     sending: Sending = ANYHOW,
   ): Promise<unknown> {
     if (!this.usable) return this.runWhenReady(script, keys, args, acquisition, sending);
@@ -188,7 +188,7 @@ export class RedisConnection implements Deployment {
     return await within(this.commandTimeout, () => command(this.client));
   }
 
-  nodes(): Promise<readonly RedisConnection[]> {
+  nodes(): Promise<readonly ServerConnection[]> {
     return Promise.resolve([this]);
   }
 
@@ -218,7 +218,7 @@ export class RedisConnection implements Deployment {
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
-    acquisition: Acquisition | undefined,
+    acquisition: AcquisitionGuard | undefined,
     sending: Sending,
   ): Promise<unknown> {
     await this.ready(Math.max(1, Math.min(this.commandTimeout, sending.until - performance.now())));

@@ -1,5 +1,5 @@
 import type { ConnectionChange, Subscription } from '../lock-store.js';
-import type { RedisConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import type { Script } from './script.js';
 
 export type Argument = string | number;
@@ -10,7 +10,7 @@ export interface Command {
 }
 
 /** An acquisition that is under way, which a later command may take back. */
-export interface Acquisition {
+export interface AcquisitionGuard {
   readonly unwanted: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Deployment {
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
-    acquisition?: Acquisition,
+    acquisition?: AcquisitionGuard,
   ): Promise<unknown>;
 
   /** Many at once, each with an answer of its own: a server that does not answer delays only its own. */
@@ -49,13 +49,13 @@ export interface Deployment {
   groupOf(key: string): number;
 
   /** Over which connection a command on `key` goes; undefined while that is open. */
-  nodeOf(key: string): RedisConnection | undefined;
+  nodeOf(key: string): ServerConnection | undefined;
 
   /** Changes where a command on `key` that was under way may have been sent twice. */
-  epochOf(key: string): number;
+  generationOf(key: string): number;
 
   /** A connection to each server that has locks. Rejects where there is none. */
-  nodes(): Promise<readonly RedisConnection[]>;
+  nodes(): Promise<readonly ServerConnection[]>;
 
   onChange(listener: (change: ConnectionChange) => void): void;
 

@@ -13,7 +13,7 @@ interface EvaluatorContext {
   /** It is connected, and to the right database. */
   isUsable(): boolean;
   /** Grows with every lost connection. */
-  epoch(): number;
+  generation(): number;
   /** Why nothing can be sent now. */
   outage(): Error;
   /** The server is no master any more. */
@@ -24,7 +24,7 @@ interface EvaluatorContext {
 interface Command {
   calls: readonly Call[];
   /** The connection over which it was sent. */
-  readonly epoch: number;
+  readonly generation: number;
 }
 
 /**
@@ -93,8 +93,8 @@ export class Evaluator {
   /** Answers each of the calls, and never rejects. */
   private async send(calls: readonly Call[]): Promise<void> {
     const { context } = this;
-    const epoch = context.epoch();
-    const command = { calls: this.wanted(calls, () => new TakenBack()), epoch };
+    const generation = context.generation();
+    const command = { calls: this.wanted(calls, () => new TakenBack()), generation };
     if (command.calls.length === 0) return;
     const until = calls.reduce((earliest, call) => Math.min(earliest, call.until), Infinity);
     const time = Math.max(1, Math.min(context.commandTimeout, until - performance.now()));
@@ -115,7 +115,7 @@ export class Evaluator {
       for (const call of command.calls) {
         // The server may know the script of each.
         if (this.lacksLane && command.calls.length > 1) void this.send([{ ...call, until: end }]);
-        else this.fail(call, withCommand(error, call.script), epoch);
+        else this.fail(call, withCommand(error, call.script), generation);
       }
     } finally {
       this.underway--;
@@ -129,7 +129,7 @@ export class Evaluator {
     if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) throw error;
     // What was sent twice, over two connections, may have been carried out the first time.
     command.calls = this.wanted(command.calls, () =>
-      command.epoch === this.context.epoch() ? new TakenBack() : error,
+      command.generation === this.context.generation() ? new TakenBack() : error,
     );
     if (command.calls.length === 0) return [];
     // It may have been switched to another database meanwhile.
@@ -156,10 +156,10 @@ export class Evaluator {
     return whole ? send('eval', script.source, keys, args) : send('evalsha', script.sha, keys, args);
   }
 
-  private answer({ calls, epoch }: Command, reply: unknown, until: number): void {
+  private answer({ calls, generation }: Command, reply: unknown, until: number): void {
     const [only] = calls;
     if (only !== undefined && calls.length === 1) {
-      this.settle(only, reply, epoch);
+      this.settle(only, reply, generation);
       return;
     }
     const replies = Array.isArray(reply) && reply.length === calls.length ? (reply as unknown[]) : undefined;
@@ -167,25 +167,25 @@ export class Evaluator {
     calls.forEach((call, index) => {
       const own = replies === undefined ? new UnexpectedReply(reply) : replies[index];
       if (!(own instanceof Error)) {
-        this.settle(call, own, epoch);
+        this.settle(call, own, generation);
       } else if (isReply(own) && isWithheld(own)) {
         // Which command was refused is said only to a script by itself.
         void this.send([{ ...call, until }]);
       } else {
         if (replyCode(own) === 'READONLY') this.context.refusedAsReplica(own);
-        this.fail(call, own, epoch);
+        this.fail(call, own, generation);
       }
     });
   }
 
-  private settle(call: Call, reply: unknown, epoch: number): void {
-    if (call.acquisition === undefined || epoch === this.context.epoch()) call.resolve(reply);
+  private settle(call: Call, reply: unknown, generation: number): void {
+    if (call.acquisition === undefined || generation === this.context.generation()) call.resolve(reply);
     else call.reject(new Error('the connection was lost meanwhile'));
   }
 
   /** A client that sends again what was in flight gets the refusal of the second copy. The first may have been carried out. */
-  private fail(call: Call, error: unknown, epoch: number): void {
-    if (call.acquisition === undefined || epoch === this.context.epoch()) call.reject(error);
+  private fail(call: Call, error: unknown, generation: number): void {
+    if (call.acquisition === undefined || generation === this.context.generation()) call.reject(error);
     else call.reject(new Error('the connection was lost meanwhile', { cause: error }));
   }
 

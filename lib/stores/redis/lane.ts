@@ -1,4 +1,4 @@
-import type { Acquisition, Argument } from './deployment.js';
+import type { AcquisitionGuard, Argument } from './deployment.js';
 import type { Script } from './script.js';
 import { atEndOfTurn } from '../../lock.turn.js';
 
@@ -7,7 +7,7 @@ export interface Call {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly Argument[];
-  readonly acquisition: Acquisition | undefined;
+  readonly acquisition: AcquisitionGuard | undefined;
   /** Calls of one group may share a command. */
   readonly group: number;
   /** The end of its time, on the monotonic clock. */

@@ -1,5 +1,5 @@
 import type { NodeHealth } from '../lock-store.js';
-import type { RedisConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import { isWithheld, reasonOf } from './redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
@@ -10,7 +10,7 @@ import { FULL, type Finding } from './trial.js';
  * @param attempt what taking a lock there has shown, if that is to be tried
  */
 export async function nodeHealth(
-  connection: RedisConnection,
+  connection: ServerConnection,
   subscriber: { alive(): Promise<boolean> } | undefined,
   attempt?: Promise<Finding>,
 ): Promise<NodeHealth> {
@@ -38,7 +38,7 @@ interface Answer {
   readonly error: string | undefined;
 }
 
-async function ping(connection: RedisConnection): Promise<Answer> {
+async function ping(connection: ServerConnection): Promise<Answer> {
   const asked = performance.now();
   try {
     await connection.send((client) => client.ping());
@@ -52,7 +52,7 @@ async function ping(connection: RedisConnection): Promise<Answer> {
 }
 
 /** Wall clock against wall clock, for people to read; no lock depends on either. */
-async function clockOffsetOf(connection: RedisConnection): Promise<number | undefined> {
+async function clockOffsetOf(connection: ServerConnection): Promise<number | undefined> {
   const sentAt = Date.now();
   try {
     const [seconds, microseconds] = await connection.send((client) => client.time());

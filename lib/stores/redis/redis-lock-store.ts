@@ -25,8 +25,15 @@ import { isLockKindMismatchError } from '../../lock.errors.js';
 import { kindMismatch, PLAIN } from '../kind-mismatch.js';
 import { nodeWarnings } from '../preflight.js';
 import { overallStatus } from '../overall-status.js';
-import type { RedisConnection } from './connection.js';
-import type { Acquisition, Argument, Command, Deployment, Listener, Subscriptions } from './deployment.js';
+import type { ServerConnection } from './connection.js';
+import type {
+  AcquisitionGuard,
+  Argument,
+  Command,
+  Deployment,
+  Listener,
+  Subscriptions,
+} from './deployment.js';
 import { FENCE_TTL, LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
@@ -100,7 +107,7 @@ export class RedisLockStore implements LockStore {
     const keys = this.keys(name);
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
     // What is left out at the end is nothing to read for client and server.
-    if (queue?.place !== undefined) args.push(queue.place.arrival ?? 0, this.clusterArgument);
+    if (queue?.entry !== undefined) args.push(queue.entry.arrival ?? 0, this.clusterArgument);
     else if (this.connection.isCluster) args.push('', this.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = this.readingClock(plainReply);
@@ -128,7 +135,7 @@ export class RedisLockStore implements LockStore {
     });
   }
 
-  placeOf(name: string): string {
+  locationOf(name: string): string {
     return String(this.connection.groupOf(this.keys(name).lock));
   }
 
@@ -139,12 +146,21 @@ export class RedisLockStore implements LockStore {
 
   private async enterQueue(
     { name, owner, leaseTime }: AcquireRequest,
-    { kind, mode, capacity, place, beside }: QueueRequest,
+    { kind, mode, capacity, entry, ownWriteHold }: QueueRequest,
   ): Promise<AcquireReply> {
     const keys = this.keys(name);
     const sentAt = now();
-    const stands = place === undefined ? 0 : 1;
-    const args = [owner, LETTERS[mode], kind, capacity, leaseTime, stands, place?.arrival ?? 0, beside ?? ''];
+    const stands = entry === undefined ? 0 : 1;
+    const args = [
+      owner,
+      LETTERS[mode],
+      kind,
+      capacity,
+      leaseTime,
+      stands,
+      entry?.arrival ?? 0,
+      ownWriteHold ?? '',
+    ];
     const answer = await this.enter(owner, name, async (acquisition) =>
       queueReply(
         await this.connection.run(
@@ -188,8 +204,8 @@ export class RedisLockStore implements LockStore {
       const queue = {
         ...PLAIN,
         mode: 'exclusive',
-        place: { arrival: undefined },
-        beside: undefined,
+        entry: { arrival: undefined },
+        ownWriteHold: undefined,
       } as const;
       return { released: 'taken', next: await this.acquire({ name: request.name, ...next, queue }) };
     }
@@ -214,10 +230,10 @@ export class RedisLockStore implements LockStore {
   /** To be called before a release is sent; what it returns reads the answer. */
   private releasing({ name, owner }: ReleaseRequest): (reply: ReleaseReply) => ReleaseReply {
     const key = this.keys(name).lock;
-    const epoch = this.connection.epochOf(key);
+    const generation = this.connection.generationOf(key);
     for (const acquisition of this.entering.get(owner) ?? []) acquisition.unwanted = true;
     // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
-    return (reply) => (this.connection.epochOf(key) === epoch ? reply : 'released');
+    return (reply) => (this.connection.generationOf(key) === generation ? reply : 'released');
   }
 
   async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
@@ -246,7 +262,7 @@ export class RedisLockStore implements LockStore {
     return { ...stored, listeners: await this.listenersEverywhere(channel) };
   }
 
-  async listen(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+  async subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
     return await this.hear(QUEUE_CHANNEL + client, undefined, false, (text) => {
       const message: QueueMessage = text === undefined ? { type: 'missed' } : queueMessage(text, this.clocks);
       // A grant was written over the connection of whoever released: only what its owner asks for can be waited for.
@@ -255,7 +271,7 @@ export class RedisLockStore implements LockStore {
     });
   }
 
-  async subscribe(name: string, onWake: () => void): Promise<Subscription> {
+  async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     await this.learnSharding(name);
     const [, channel] = this.publishing(this.keys(name));
     return await this.hear(channel, name, this.connection.sharded, onWake);
@@ -313,14 +329,14 @@ export class RedisLockStore implements LockStore {
     if (replication === undefined) return () => Promise.resolve();
     const key = this.keys(name).lock;
     const node = this.connection.nodeOf(key);
-    const epoch = this.connection.epochOf(key);
+    const generation = this.connection.generationOf(key);
     return async () => {
       try {
         if (node !== undefined) await replication.confirm(node);
         // Another connection has written nothing, and so has nothing to wait for.
         if (
           node !== this.connection.nodeOf(key) ||
-          epoch !== this.connection.epochOf(key) ||
+          generation !== this.connection.generationOf(key) ||
           node === undefined
         ) {
           throw new Error('the connection was lost meanwhile');
@@ -336,7 +352,7 @@ export class RedisLockStore implements LockStore {
   private async enter<R>(
     owner: string,
     name: string,
-    ask: (acquisition: Acquisition) => Promise<R>,
+    ask: (acquisition: AcquisitionGuard) => Promise<R>,
   ): Promise<R> {
     const acquisition = { unwanted: false };
     // Mostly one, for which no Set is made.
@@ -364,7 +380,7 @@ export class RedisLockStore implements LockStore {
     { keys, args }: Command,
     names: readonly string[],
     read: (reply: unknown) => R | Queued,
-    acquisition: Acquisition,
+    acquisition: AcquisitionGuard,
   ): Promise<R> {
     // Each name once, and a few times more where the other kind comes back meanwhile.
     for (let tries = names.length + 3; ; tries--) {
@@ -432,7 +448,7 @@ export class RedisLockStore implements LockStore {
   }
 
   private async listenersEverywhere(channel: string): Promise<number> {
-    const count = async (node: RedisConnection) => {
+    const count = async (node: ServerConnection) => {
       return countOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', channel)));
     };
     const counts = await Promise.allSettled((await this.connection.nodes()).map(count));

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { LockStore } from '../lock-store.js';
 import type { Incarnation, Member } from '../quorum/member.js';
-import type { RedisConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import { directCommand } from './direct-command.js';
 import { noteKeyOf } from './keys.js';
 import { translate } from './redis-errors.js';
@@ -14,7 +14,7 @@ export class RedisMember implements Member {
 
   constructor(
     readonly store: LockStore,
-    private readonly connection: RedisConnection,
+    private readonly connection: ServerConnection,
     keyPrefix: string,
   ) {
     this.noteKey = noteKeyOf(keyPrefix);
@@ -24,8 +24,8 @@ export class RedisMember implements Member {
     return this.connection.node;
   }
 
-  get epoch(): number {
-    return this.connection.epochOf();
+  get generation(): number {
+    return this.connection.generationOf();
   }
 
   get isDown(): boolean {

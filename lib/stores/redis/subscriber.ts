@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Subscription } from '../lock-store.js';
-import type { RedisConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { isWithheld, replyCode } from './redis-errors.js';
 
@@ -29,7 +29,7 @@ export class Subscriber implements Subscriptions {
   private refused = false;
 
   constructor(
-    private readonly connection: RedisConnection,
+    private readonly connection: ServerConnection,
     /** Hears what goes only to the node that has the channel's slot. */
     private readonly sharded = false,
   ) {

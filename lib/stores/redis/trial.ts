@@ -1,5 +1,5 @@
 import { RESERVED, type HealthStatus } from '../lock-store.js';
-import type { RedisConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import type { Deployment } from './deployment.js';
 import type { LockKeys } from './keys.js';
 import { QUEUE_CHANNEL } from './queue-protocol.js';
@@ -31,12 +31,12 @@ interface TrialContext {
  * provider has renamed, a disk that is full or replicas that are missing leave a server that answers PING and INFO as ever.
  */
 export class Trial {
-  private readonly names = new WeakMap<RedisConnection, string>();
+  private readonly names = new WeakMap<ServerConnection, string>();
 
   constructor(private readonly context: TrialContext) {}
 
   /** Never rejects, and takes as long as an acquisition at most. */
-  async at(node: RedisConnection): Promise<Finding> {
+  async at(node: ServerConnection): Promise<Finding> {
     const { connection, keys, publishing, replication } = this.context;
     try {
       await connection.learnSharding();
@@ -59,7 +59,7 @@ export class Trial {
   }
 
   /** A lock that lives there, by a name that no caller can give. */
-  private nameAt(node: RedisConnection): string | undefined {
+  private nameAt(node: ServerConnection): string | undefined {
     const { connection, keys } = this.context;
     const livesThere = (name: string) => connection.nodeOf(keys(name).lock) === node;
     let name = this.names.get(node);

@@ -8,8 +8,8 @@ import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 export function describeClaims(stage: Stage): void {
   const { it } = words();
   const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
-  const STAND = { place: { arrival: undefined }, beside: undefined };
-  const ASK = { place: undefined, beside: undefined };
+  const STAND = { entry: { arrival: undefined }, ownWriteHold: undefined };
+  const ASK = { entry: undefined, ownWriteHold: undefined };
   const hearing = (client: string) => hear(stage, client);
 
   it('grants a waiter its own lease when it has just arrived, else a claim, which asking again makes the lease', async () => {
@@ -21,7 +21,7 @@ export function describeClaims(stage: Stage): void {
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
       const started = performance.now();
       const stand = () => {
-        const queue = { ...FAIR, place: { arrival }, beside: undefined };
+        const queue = { ...FAIR, entry: { arrival }, ownWriteHold: undefined };
         return stage.other.acquire({ name, owner, leaseTime, queue });
       };
       await stand();
@@ -71,7 +71,7 @@ export function describeClaims(stage: Stage): void {
     const name = stage.freshName();
     const client = await hearing('b');
     const stand = (owner: string, arrival: number) => {
-      const queue = { ...FAIR, place: { arrival }, beside: undefined };
+      const queue = { ...FAIR, entry: { arrival }, ownWriteHold: undefined };
       return stage.other.acquire({ name, owner, leaseTime: LEASE, queue });
     };
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -112,7 +112,7 @@ export function describeClaims(stage: Stage): void {
     const client = await hearing('b');
     const LONG = 20 * LEASE;
     const stand = (owner: string, arrival: number) => {
-      const queue = { ...FAIR, place: { arrival }, beside: undefined };
+      const queue = { ...FAIR, entry: { arrival }, ownWriteHold: undefined };
       return stage.other.acquire({ name, owner, leaseTime: LONG, queue });
     };
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LONG, queue: { ...FAIR, ...ASK } });

@@ -62,8 +62,8 @@ export function describeClients(stage: Stage, queues: boolean): void {
     const [name, free] = [stage.freshName(), stage.freshName()];
     const client = stage.open();
     const woken = new Set<string>();
-    const theirs = await stage.other.subscribe(free, () => woken.add('theirs'));
-    const own = await client.subscribe(free, () => woken.add('own'));
+    const theirs = await stage.other.subscribeToReleases(free, () => woken.add('theirs'));
+    const own = await client.subscribeToReleases(free, () => woken.add('own'));
     tokenOf(await client.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
     tokenOf(await stage.other.acquire({ name: free, owner: 'b:1', leaseTime: LEASE }));
     await ends(client.close());

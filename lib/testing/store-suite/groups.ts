@@ -16,9 +16,9 @@ export function describeGroups(stage: Stage): void {
 
   it('says of every name where it lives, always the same', async () => {
     const [one, two] = freshNames(2) as [string, string];
-    assert.equal(typeof stage.store.placeOf(one), 'string');
-    assert.equal(stage.store.placeOf(one), stage.store.placeOf(two));
-    assert.equal(stage.store.placeOf(one), stage.other.placeOf(one));
+    assert.equal(typeof stage.store.locationOf(one), 'string');
+    assert.equal(stage.store.locationOf(one), stage.store.locationOf(two));
+    assert.equal(stage.store.locationOf(one), stage.other.locationOf(one));
     await stage.store.acquireAll({ names: [one, two], owner: 'a:1', leaseTime: 1_000 });
   });
 

@@ -6,7 +6,7 @@ import { assertMessage, type Stage, until } from './stage.js';
 export async function hear(stage: Stage, client: string) {
   const heard: QueueMessage[] = [];
   const faults: unknown[] = [];
-  const subscription = await stage.other.listen(client, (message) => {
+  const subscription = await stage.other.subscribeToQueue(client, (message) => {
     heard.push(message);
     try {
       assertMessage(message, client);

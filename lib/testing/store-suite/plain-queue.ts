@@ -252,7 +252,7 @@ export function describePlainQueue(stage: Stage): void {
     await lock.take('dead:1', 300);
     const { arrival } = await lock.stands('kinds:1');
     await lock.isFree();
-    const queue = { ...FAIR, place: undefined, beside: undefined };
+    const queue = { ...FAIR, entry: undefined, ownWriteHold: undefined };
     const fair = { name, owner: 'a:1', leaseTime: LEASE, queue };
     await assert.rejects(stage.store.acquire(fair), isLockKindMismatchError);
     tokenOf(await lock.stand('kinds:1', arrival));
@@ -270,7 +270,7 @@ export function describePlainQueue(stage: Stage): void {
     await lock.take('dead:1', 400);
     for (const owner of ['dead:2', 'dead:3']) await lock.stands(owner);
     const { name } = lock;
-    const queue = { ...FAIR, place: undefined, beside: undefined };
+    const queue = { ...FAIR, entry: undefined, ownWriteHold: undefined };
     const fair = { name, owner: 'a:1', leaseTime: LEASE, queue };
     await until(() =>
       stage.store.acquire(fair).then(
@@ -289,7 +289,7 @@ export function describePlainQueue(stage: Stage): void {
     const name = stage.freshName();
     const client = await hear(stage, 'shares');
     let woken = 0;
-    const outsider = await stage.other.subscribe(name, () => woken++);
+    const outsider = await stage.other.subscribeToReleases(name, () => woken++);
     const outcomes = { left: 0, handedOver: 0 };
     // Some of the releases, by chance.
     for (let n = 0; n < 100 && Math.min(outcomes.left, outcomes.handedOver) === 0; n++) {

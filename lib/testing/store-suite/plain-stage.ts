@@ -23,7 +23,7 @@ export class PlainLockStage {
   /** Takes it where it is free, without a place. */
   ask(owner: string, leaseTime = LEASE) {
     const { name } = this;
-    const queue = { ...PLAIN, place: undefined, beside: undefined };
+    const queue = { ...PLAIN, entry: undefined, ownWriteHold: undefined };
     return this.stage.store.acquire({ name, owner, leaseTime, queue });
   }
 
@@ -34,7 +34,7 @@ export class PlainLockStage {
   /** Takes it, or a place in its queue. */
   stand(owner: string, arrival?: number, leaseTime = LEASE) {
     const { name } = this;
-    const queue = { ...PLAIN, place: { arrival }, beside: undefined };
+    const queue = { ...PLAIN, entry: { arrival }, ownWriteHold: undefined };
     return this.stage.other.acquire({ name, owner, leaseTime, queue });
   }
 

@@ -197,7 +197,7 @@ export function describePlain(stage: Stage): void {
     it('tells the client of the holder of a forced release, and of no other release', async () => {
       const [forced, released] = [stage.freshName(), stage.freshName()];
       const heard: QueueMessage[] = [];
-      const subscription = await stage.store.listen('holder', (message) => heard.push(message));
+      const subscription = await stage.store.subscribeToQueue('holder', (message) => heard.push(message));
       assert.ok(subscription.active);
       const lost = () => heard.flatMap((message) => (message.type === 'lost' ? message.owner : []));
       await stage.store.acquire({ name: released, owner: 'holder:1', leaseTime: LEASE });
@@ -212,9 +212,9 @@ export function describePlain(stage: Stage): void {
     it('tells each client what concerns it, and one that has closed nothing', async () => {
       const heard = { x: [] as QueueMessage[], y: [] as QueueMessage[], z: [] as QueueMessage[] };
       const [x, y, z] = await Promise.all([
-        stage.store.listen('x', (message) => heard.x.push(message)),
-        stage.store.listen('y', (message) => heard.y.push(message)),
-        stage.other.listen('z', (message) => heard.z.push(message)),
+        stage.store.subscribeToQueue('x', (message) => heard.x.push(message)),
+        stage.store.subscribeToQueue('y', (message) => heard.y.push(message)),
+        stage.other.subscribeToQueue('z', (message) => heard.z.push(message)),
       ]);
       const lose = async (owner: string) => {
         const name = stage.freshName();
@@ -266,9 +266,9 @@ export function describePlain(stage: Stage): void {
       const woken = new Set<string>();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       const subscriptions = await Promise.all([
-        stage.other.subscribe(name, () => woken.add('one')),
-        stage.other.subscribe(name, () => woken.add('two')),
-        stage.store.subscribe(name, () => woken.add('releaser')),
+        stage.other.subscribeToReleases(name, () => woken.add('one')),
+        stage.other.subscribeToReleases(name, () => woken.add('two')),
+        stage.store.subscribeToReleases(name, () => woken.add('releaser')),
       ]);
       assert.ok(subscriptions.every((subscription) => subscription.active));
       await stage.store.release({ name, owner: 'a:1' });
@@ -280,7 +280,7 @@ export function describePlain(stage: Stage): void {
       const name = stage.freshName();
       const woken = new Set<string>();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
-      const subscription = await stage.other.subscribe(name, () => woken.add('one'));
+      const subscription = await stage.other.subscribeToReleases(name, () => woken.add('one'));
       await stage.store.forceRelease(name);
       await until(() => woken.has('one'));
       subscription.close();
@@ -290,7 +290,7 @@ export function describePlain(stage: Stage): void {
       const [name, another] = [stage.freshName(), stage.freshName()];
       const woken: string[] = [];
       const subscriptions = await Promise.all(
-        [name, another].map((each) => stage.other.subscribe(each, () => woken.push(each))),
+        [name, another].map((each) => stage.other.subscribeToReleases(each, () => woken.push(each))),
       );
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       woken.length = 0;
@@ -304,8 +304,8 @@ export function describePlain(stage: Stage): void {
     it('goes on for the others when one closes, and is silent for the one that did', async () => {
       const name = stage.freshName();
       const woken = new Set<string>();
-      const first = await stage.other.subscribe(name, () => woken.add('first'));
-      const second = await stage.other.subscribe(name, () => woken.add('second'));
+      const first = await stage.other.subscribeToReleases(name, () => woken.add('first'));
+      const second = await stage.other.subscribeToReleases(name, () => woken.add('second'));
       woken.clear();
       first.close();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
@@ -339,7 +339,7 @@ export function describePlain(stage: Stage): void {
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
     const listeners = async () => (await stage.store.inspect(name))?.listeners ?? NaN;
     assert.equal(await listeners(), 0);
-    const subscription = await stage.other.subscribe(name, () => undefined);
+    const subscription = await stage.other.subscribeToReleases(name, () => undefined);
     await until(async () => (await listeners()) === 1);
     subscription.close();
     await until(async () => (await listeners()) === 0);

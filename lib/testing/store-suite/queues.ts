@@ -12,8 +12,8 @@ export function describeQueues(stage: Stage): void {
   const READ = { kind: 'read-write', mode: 'shared', capacity: Number.MAX_SAFE_INTEGER } as const;
   const WRITE = { ...READ, mode: 'exclusive' } as const;
   const SEMAPHORE = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
-  const STAND = { place: { arrival: undefined }, beside: undefined };
-  const ASK = { place: undefined, beside: undefined };
+  const STAND = { entry: { arrival: undefined }, ownWriteHold: undefined };
+  const ASK = { entry: undefined, ownWriteHold: undefined };
 
   const hearing = (client: string) => hear(stage, client);
 
@@ -147,7 +147,7 @@ export function describeQueues(stage: Stage): void {
         name,
         owner,
         leaseTime: LEASE,
-        queue: { ...FAIR, place: { arrival }, beside: undefined },
+        queue: { ...FAIR, entry: { arrival }, ownWriteHold: undefined },
       });
     const first = await stand('b:1');
     await stand('b:2');
@@ -168,7 +168,7 @@ export function describeQueues(stage: Stage): void {
     const name = stage.freshName();
     const client = await hearing('c');
     const stand = (owner: string, arrival?: number) => {
-      const queue = { ...FAIR, place: { arrival }, beside: undefined };
+      const queue = { ...FAIR, entry: { arrival }, ownWriteHold: undefined };
       return stage.other.acquire({ name, owner, leaseTime: LEASE, queue });
     };
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -312,8 +312,13 @@ export function describeQueues(stage: Stage): void {
 
   it('by force, frees one side of a read-write lock, or all', async () => {
     const name = stage.freshName();
-    const enter = (owner: string, terms: QueueTerms, beside?: string) =>
-      stage.store.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, place: undefined, beside } });
+    const enter = (owner: string, terms: QueueTerms, ownWriteHold?: string) =>
+      stage.store.acquire({
+        name,
+        owner,
+        leaseTime: LEASE,
+        queue: { ...terms, entry: undefined, ownWriteHold },
+      });
     const owners = async () => (await stage.store.inspect(name))?.holders.map(({ owner }) => owner).sort();
     await enter('a:1', WRITE);
     assert.equal(await stage.other.forceRelease(name, 'shared'), false);

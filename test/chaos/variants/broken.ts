@@ -17,7 +17,7 @@ export interface Control {
 }
 
 const SCRIPTS = 'stores/redis/scripts.generated.js';
-const PLACE = 'core/place.js';
+const ACQUISITION = 'core/acquisition.js';
 const HAND_OFF = 'core/hand-off.js';
 const TENURE = 'core/tenure.js';
 const DEADLINE = 'core/deadline.js';
@@ -100,8 +100,8 @@ export const broken: readonly Control[] = [
   {
     name: 'no second try after the subscription',
     patches: [
-      { file: PLACE, find: 'if (heard)\n                this.lookAgain();', replace: '' },
-      { file: PLACE, find: 'attempt.hearing ? this.context.leaseTime : POLL', replace: 'Infinity' },
+      { file: ACQUISITION, find: 'if (heard)\n                this.lookAgain();', replace: '' },
+      { file: ACQUISITION, find: 'attempt.hearing ? this.context.leaseTime : POLL', replace: 'Infinity' },
     ],
     topology: 'quorum',
     faults: ['network slow'],
@@ -115,7 +115,7 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'messages wake nobody',
-    patches: [{ file: PLACE, find: 'hear(message) {', replace: 'hear(message) {\n        return;' }],
+    patches: [{ file: ACQUISITION, find: 'hear(message) {', replace: 'hear(message) {\n        return;' }],
     faults: [],
     habits: { fixedShare: 0 },
   },
@@ -169,7 +169,7 @@ export const broken: readonly Control[] = [
     name: 'restarted nodes vote at once',
     patches: [
       {
-        file: 'stores/quorum/electorate.js',
+        file: 'stores/quorum/restart-quarantine.js',
         find: 'if (quarantine > 0 && !standing.founder)\n            return quarantine;',
         replace: '',
       },
@@ -227,7 +227,7 @@ export const broken: readonly Control[] = [
     name: 'place that waits for messages only',
     patches: [
       {
-        file: PLACE,
+        file: ACQUISITION,
         find: 'const moment = now() + Math.min(',
         replace: 'return Infinity;\n        const moment = now() + Math.min(',
       },
@@ -240,7 +240,7 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'claim is believed to be a whole lease',
-    patches: [{ file: PLACE, find: 'message.leaseTime < this.lease', replace: 'false' }],
+    patches: [{ file: ACQUISITION, find: 'message.leaseTime < this.lease', replace: 'false' }],
     faults: [],
     // Who waits for longer than a claim is granted one, which is over before the first renewal.
     leaseTime: 6_000,

@@ -91,10 +91,10 @@ local function exclusive_owner()
 end
 
 -- Shared holders enter together, an exclusive one alone. A writer may read beside its own write hold.
-local function may_enter(mode, as, many, beside)
+local function may_enter(mode, as, many, own_write_hold)
   if holders == 0 then return true end
   if mode == 'x' or holders >= many then return false end
-  return as ~= 'read-write' or exclusive_owner() == '' or exclusive_owner() == beside
+  return as ~= 'read-write' or exclusive_owner() == '' or exclusive_owner() == own_write_hold
 end
 
 local function in_line(mode) return mode == 'x' or mode == 's' end

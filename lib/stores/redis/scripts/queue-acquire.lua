@@ -19,7 +19,7 @@
 -- @include hash
 
 local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local beside, stay = ARGV[8], ARGV[9]
+local own_write_hold, stay = ARGV[8], ARGV[9]
 local member, entry = mode .. owner, table.concat({ mode, owner, ARGV[5] }, ' ')
 
 -- @include holders
@@ -80,7 +80,7 @@ if deadline then return enter(tonumber(deadline), true) end
 
 -- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over. One that may not,
 -- and is all that keeps this one out, has to be alive.
-local function enters() return may_enter(mode, kind, capacity, beside) end
+local function enters() return may_enter(mode, kind, capacity, own_write_hold) end
 if head and head ~= entry and (may_enter(string.sub(head, 1, 1), kind, capacity) or enters()) then
   advance()
   deadline = own_deadline()
@@ -89,7 +89,7 @@ if head and head ~= entry and (may_enter(string.sub(head, 1, 1), kind, capacity)
 end
 
 -- Whoever reads beside its own write hold passes those who wait: it is what they wait for.
-if (not head or head == entry or beside ~= '') and enters() then
+if (not head or head == entry or own_write_hold ~= '') and enters() then
   local reply = enter(nil, head == entry)
   -- It has looked by itself, so nobody has told those behind it, some of whom may enter too.
   if head == entry then advance() end

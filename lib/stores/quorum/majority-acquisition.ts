@@ -8,7 +8,7 @@ import {
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
-import type { Electorate } from './electorate.js';
+import type { RestartQuarantine } from './restart-quarantine.js';
 import type { Holding } from './holdings.js';
 import { type Member, quorumOf } from './member.js';
 import { isTakenBack, isTimeout, type Presence } from './presence.js';
@@ -22,11 +22,11 @@ const LAST_WORD = 50;
 const SPLIT_POLL = 500;
 
 /** What an acquisition needs of its store. */
-export interface AcquisitionContext {
+export interface MajorityAcquisitionContext {
   readonly members: readonly Member[];
   /** Of the module, ms. */
   readonly leaseTime: number;
-  readonly electorate: Electorate;
+  readonly restartQuarantine: RestartQuarantine;
   readonly presence: Presence;
   readonly contention: Contention;
 }
@@ -38,16 +38,16 @@ interface Seat {
   /** Once it has been asked. */
   reply?: Promise<AcquireAllReply>;
   /** The connection over which it was asked. */
-  epoch?: number;
+  generation?: number;
 }
 
 /** One attempt of one owner: granted by a majority, or taken back from all. */
-export class Acquisition {
+export class MajorityAcquisition {
   private readonly seats: readonly Seat[];
   private readonly needed: number;
 
   constructor(
-    private readonly context: AcquisitionContext,
+    private readonly context: MajorityAcquisitionContext,
     private readonly request: AcquireAllRequest,
     private readonly holding: Holding,
     /** Asks one member for the locks. */
@@ -144,7 +144,7 @@ export class Acquisition {
 
   /** At most once each. */
   private ask(seat: Seat): Promise<AcquireAllReply> {
-    seat.epoch ??= seat.member.epoch;
+    seat.generation ??= seat.member.generation;
     return (seat.reply ??= this.isWorthAsking(seat)
       ? this.sendTo(seat, this.request.leastToken)
       : Promise.reject(this.notAsked(seat)));
@@ -182,11 +182,11 @@ export class Acquisition {
     // Asked at the same time, and over the same connection: it is one server that answers both.
     try {
       const asked = this.ask(seat);
-      const admitted = this.holding.mayBeHeldBy(index) && this.context.electorate.mayVote(index);
+      const admitted = this.holding.mayBeHeldBy(index) && this.context.restartQuarantine.mayVote(index);
       const reply = await asked;
       if (!reply.granted) return { outcome: 'taken', refusal: reply };
       const counts = await admitted;
-      return counts && member.epoch === seat.epoch
+      return counts && member.generation === seat.generation
         ? { outcome: 'granted', grant: reply }
         : { outcome: 'quarantined' };
     } catch (error) {
@@ -205,7 +205,7 @@ export class Acquisition {
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
-    const { time = Infinity } = this.context.electorate;
+    const { time = Infinity } = this.context.restartQuarantine;
     const all = [...grants.values()];
     const tokens = names.map((_, n) => Math.max(...all.map(({ fencingTokens }) => fencingTokens[n] ?? 0)));
     const margin = marginOf(Math.min(leaseTime, this.context.leaseTime));

@@ -4,30 +4,30 @@ import {
   type AcquireRequest,
   CLAIM,
   type LockStore,
-  PLACE_LIFE,
+  QUEUE_ENTRY_LIFE,
   type QueueMessage,
   type QueueTerms,
   type ReleaseRequest,
 } from '../stores/lock-store.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
-import type { Ear } from './inbox.js';
-import { mayFollow, type PlaceState } from './place-state.js';
-import type { Tenure, TenureOrigin, Terms } from './tenure.js';
+import type { QueueMessages } from './queue-subscription.js';
+import { mayFollow, type AcquisitionState } from './acquisition-state.js';
+import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { backoff, isRefusal, POLL, tooLate, type WaitingContext } from './waiting.js';
 
 /** What is asked for. */
-export interface PlaceTerms {
+export interface LockTerms {
   readonly name: string;
   /** Undefined on a store without queues. */
   readonly queue: QueueTerms | undefined;
   /** Owner of this scope's own write hold, beside which it may read. */
-  readonly beside: string | undefined;
+  readonly ownWriteHold: string | undefined;
 }
 
 /** The callers that a place is for. Once it has none left it is told to leave. */
 export interface Callers {
   /** What the next of them wants. There is one until the place is told to leave. */
-  readonly next: Terms | undefined;
+  readonly next: LeaseTerms | undefined;
   /** Whether some of them wait; else the store is only asked. */
   readonly wait: boolean;
   /** Whether the releases of the lock are heard, which is needed where no queue hands it over. */
@@ -46,14 +46,14 @@ export interface Callers {
 }
 
 /** A message about a place. */
-export type PlaceMessage = Exclude<QueueMessage, { readonly type: 'lost' }>;
+export type AcquisitionMessage = Exclude<QueueMessage, { readonly type: 'lost' }>;
 
-export interface PlaceContext extends WaitingContext {
+export interface AcquisitionContext extends WaitingContext {
   readonly store: Pick<LockStore, 'acquire'>;
   /** The module's, ms: nobody waits for a message for longer. */
   readonly leaseTime: number;
   /** Where messages about places are heard. */
-  readonly inbox: Ear;
+  readonly queueMessages: QueueMessages;
   readonly setTimer: typeof timerAt;
 }
 
@@ -74,9 +74,9 @@ interface Attempt {
  * there are no queues each release wakes it, and it asks with a new owner every time: what takes back a request that got no
  * answer may arrive late.
  */
-export class Place {
+export class Acquisition {
   /** Changed by `become` only. */
-  private state: PlaceState = 'idle';
+  private state: AcquisitionState = 'idle';
   private currentOwner: string;
   /** A request of this owner has been sent. */
   private isUsed = false;
@@ -104,11 +104,11 @@ export class Place {
   private resume: (() => void) | undefined;
 
   constructor(
-    private readonly terms: PlaceTerms,
+    private readonly terms: LockTerms,
     private readonly callers: Callers,
-    private readonly context: PlaceContext,
+    private readonly context: AcquisitionContext,
     /** It is granted or left. */
-    private readonly onEnd: (place: Place) => void,
+    private readonly onEnd: (place: Acquisition) => void,
   ) {
     this.currentOwner = context.nextOwner();
     this.lease = this.wantedLease ?? 0;
@@ -131,7 +131,7 @@ export class Place {
   }
 
   /** What gives it up. */
-  get departure(): ReleaseRequest {
+  get releaseRequest(): ReleaseRequest {
     return { name: this.name, owner: this.owner, leaseTime: this.lease, queue: this.terms.queue };
   }
 
@@ -155,10 +155,10 @@ export class Place {
    * @param after ms to wait first, unless a release is heard
    */
   async start(sent?: Promise<AcquireReply>, after = 0): Promise<void> {
-    const { inbox } = this.context;
+    const { queueMessages } = this.context;
     if (after > 0) await this.sleepUntil(now() + after);
     // Whose order of arrival is promised has to be heard of first: asking before would be a command for nothing where it is busy.
-    if (this.byArrival && this.callers.wait && inbox.untried) await inbox.listen();
+    if (this.byArrival && this.callers.wait && queueMessages.untried) await queueMessages.listen();
     for (let failures = 0; this.become('asking'); sent = undefined) {
       const attempt = (this.attempt = this.begin(sent !== undefined));
       const reply = await (sent ?? this.context.store.acquire(this.request(attempt))).catch(
@@ -177,7 +177,7 @@ export class Place {
     }
   }
 
-  hear(message: PlaceMessage): void {
+  hear(message: AcquisitionMessage): void {
     if (message.type === 'missed') {
       this.lookAgain();
     } else if (message.type === 'granted') {
@@ -205,7 +205,7 @@ export class Place {
   }
 
   /** False where the state may not change: it is over. */
-  private become(next: PlaceState): boolean {
+  private become(next: AcquisitionState): boolean {
     if (!mayFollow(this.state, next)) return false;
     this.state = next;
     return true;
@@ -237,7 +237,7 @@ export class Place {
     }
     // Who stands keeps the place: one that is forgotten in the queue would be granted to nobody.
     const isPatient = this.callers.wait || this.stands;
-    const takesPlace = isSent || (queue !== undefined && isPatient && this.context.inbox.listening);
+    const takesPlace = isSent || (queue !== undefined && isPatient && this.context.queueMessages.listening);
     this.stands ||= takesPlace;
     this.lookAt = Infinity;
     return { askedAt: now(), takesPlace, hearing: this.callers.hearing };
@@ -258,12 +258,12 @@ export class Place {
   }
 
   private request({ takesPlace }: Attempt): AcquireRequest {
-    const { name, queue, beside } = this.terms;
+    const { name, queue, ownWriteHold } = this.terms;
     const { owner, lease: leaseTime } = this;
     if (queue === undefined) return { name, owner, leaseTime };
     const { kind, mode, capacity } = queue;
-    const place = takesPlace ? { arrival: this.arrival } : undefined;
-    return { name, owner, leaseTime, queue: { kind, mode, capacity, place, beside } };
+    const entry = takesPlace ? { arrival: this.arrival } : undefined;
+    return { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
   }
 
   /** @returns when to ask again, here and in what follows */
@@ -305,7 +305,7 @@ export class Place {
     attempt: Attempt,
     { retryAfter, holder, arrival, listen }: Extract<AcquireReply, { granted: false }>,
   ): Promise<number> {
-    const { inbox } = this.context;
+    const { queueMessages } = this.context;
     this.answered = true;
     this.failure = undefined;
     this.holder = holder;
@@ -315,7 +315,7 @@ export class Place {
     if (this.isOver) return 0;
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);
     if (!attempt.takesPlace) {
-      if (!this.callers.wait || (await inbox.listen())) return 0;
+      if (!this.callers.wait || (await queueMessages.listen())) return 0;
       return now() + Math.min(retryAfter, POLL);
     }
     if (listen !== true) this.callers.stopHearing();
@@ -358,8 +358,10 @@ export class Place {
 
   private giveUp(): void {
     const until = now() + this.lease;
-    const placeUntil = this.stands ? Math.max(until, this.blockedUntil) + this.lease + PLACE_LIFE : until;
-    void this.context.releaser.release(this.departure, until, { insist: this.doubtful, placeUntil });
+    const placeUntil = this.stands
+      ? Math.max(until, this.blockedUntil) + this.lease + QUEUE_ENTRY_LIFE
+      : until;
+    void this.context.releaser.release(this.releaseRequest, until, { insist: this.doubtful, placeUntil });
   }
 
   private end(): void {

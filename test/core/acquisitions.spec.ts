@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { now } from '../../lib/core/deadline.js';
-import type { Place } from '../../lib/core/place.js';
-import { Places } from '../../lib/core/places.js';
+import type { Acquisition } from '../../lib/core/acquisition.js';
+import { Acquisitions } from '../../lib/core/acquisitions.js';
 import { CLAIM } from '../../lib/stores/lock-store.js';
 
 it.each([
@@ -11,7 +11,7 @@ it.each([
   'what is granted to an owner who has left is given back for as long as it may last: %d ms',
   (leaseTime, least) => {
     const untils: number[] = [];
-    const places = new Places({
+    const places = new Acquisitions({
       release: (_, until) => {
         untils.push(until);
         return Promise.resolve(undefined);
@@ -33,13 +33,13 @@ it.each([
 );
 
 it('an owner that has changed meanwhile leaves nothing behind', () => {
-  const places = new Places({ release: () => Promise.resolve(undefined) });
+  const places = new Acquisitions({ release: () => Promise.resolve(undefined) });
   let looks = 0;
   const place = { owner: 'client:1', isGranted: true, lookAgain: () => looks++ };
-  places.add(place as unknown as Place);
+  places.add(place as unknown as Acquisition);
   place.owner = 'client:2';
   places.hear({ type: 'missed' });
-  places.remove(place as unknown as Place);
+  places.remove(place as unknown as Acquisition);
   places.hear({ type: 'missed' });
   expect(looks).toBe(1);
 });

@@ -5,7 +5,7 @@ import { type Incarnation, type Member, quorumOf } from './member.js';
 /** What is known of a member's server. */
 interface Standing {
   /** The connection over which it was learned. */
-  readonly epoch: number;
+  readonly generation: number;
   readonly runId: string | undefined;
   /** When this process first saw its present run, on the monotonic clock. */
   readonly seenAt: number;
@@ -67,7 +67,7 @@ const HEARING = 250;
  * So a member that is silent, or has not been started, keeps the quorum from being founded: it might be the one that is old
  * or bears a note. The others vote nevertheless when they are old enough, which takes one lease.
  */
-export class Electorate {
+export class RestartQuarantine {
   private readonly standings: (Standing | undefined)[];
   private readonly looking = new Map<number, Promise<unknown>>();
   private readonly nextLook: number[];
@@ -149,7 +149,7 @@ export class Electorate {
 
   private current(index: number): Standing | undefined {
     const standing = this.standings[index];
-    return standing?.epoch === this.members[index]?.epoch ? standing : undefined;
+    return standing?.generation === this.members[index]?.generation ? standing : undefined;
   }
 
   private async look(index: number): Promise<void> {
@@ -165,7 +165,7 @@ export class Electorate {
   private async identify(index: number): Promise<boolean> {
     const member = this.members[index];
     if (member === undefined) return false;
-    const { epoch } = member;
+    const { generation } = member;
     const othersNoted = this.standings.some((standing, n) => n !== index && standing?.noted === true);
     let told: Incarnation;
     try {
@@ -178,11 +178,12 @@ export class Electorate {
     const same = before !== undefined && runId !== undefined && before.runId === runId;
     if (before !== undefined && !same) this.inService = true;
     // Over one connection it is one run, whatever it is called.
-    const seen = same || (runId === undefined && before?.runId === undefined && before?.epoch === epoch);
+    const seen =
+      same || (runId === undefined && before?.runId === undefined && before?.generation === generation);
     const birth = seen ? before : this.birthOf(told, before !== undefined);
     const { seenAt, startedAt, clock, ownClock, suspended, longLeases } = birth;
     this.standings[index] = {
-      epoch,
+      generation,
       runId,
       seenAt,
       startedAt,

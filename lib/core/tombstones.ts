@@ -7,7 +7,7 @@ const REMEMBERED = 10_000;
  * Those who have left their place in a queue of the store, or what they got there. A replica that has taken over may
  * not know of it and call them up again, and each would keep the lock from the living for as long as a claim lasts.
  */
-export class Departures {
+export class Tombstones {
   /** By owner, in the order in which they left. */
   private readonly departed = new Map<string, ReleaseRequest>();
 

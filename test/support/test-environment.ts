@@ -1,9 +1,9 @@
 import { LockService, type LockModuleOptions } from '../../lib/index.js';
-import { RedisServer, type RedisServerOptions } from '../support/redis-server.js';
-import { Worker, type WorkerOptions } from '../support/worker.js';
+import { RedisServer, type RedisServerOptions } from './redis-server.js';
+import { Worker, type WorkerOptions } from './worker.js';
 
 /** Whoever takes part in a spec: servers, services of this process, other processes. All go with `end()`. */
-export class Cast {
+export class TestEnvironment {
   private readonly players: (() => unknown)[] = [];
   private readonly servers: RedisServer[] = [];
 

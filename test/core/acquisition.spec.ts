@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService } from '../../lib/index.js';
-import { mayFollow, type PlaceState } from '../../lib/core/place-state.js';
+import { mayFollow, type AcquisitionState } from '../../lib/core/acquisition-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 it('goes from state to state as the table says, and never back from an end', () => {
-  const states: PlaceState[] = ['idle', 'asking', 'standing', 'granted', 'leaving'];
+  const states: AcquisitionState[] = ['idle', 'asking', 'standing', 'granted', 'leaving'];
   const table = states.map((state) => [state, states.filter((next) => mayFollow(state, next))]);
   expect(Object.fromEntries(table)).toEqual({
     idle: ['asking', 'granted', 'leaving'],

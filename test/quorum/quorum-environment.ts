@@ -1,24 +1,24 @@
 import type { LockModuleOptions, LockService } from '../../lib/index.js';
-import { Cast } from '../scenarios/cast.js';
+import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 /** Several servers that are a quorum, and whoever uses them. */
-export class Troupe extends Cast {
+export class QuorumEnvironment extends TestEnvironment {
   private constructor(readonly nodes: readonly RedisServer[]) {
     super();
   }
 
   /** @param env of the first server */
-  static async of(count = 5, env: Record<string, string> = {}): Promise<Troupe> {
+  static async of(count = 5, env: Record<string, string> = {}): Promise<QuorumEnvironment> {
     const starting: RedisServer[] = [];
-    const troupe = new Troupe(starting);
+    const environment = new QuorumEnvironment(starting);
     const servers = await Promise.all(
-      Array.from({ length: count }, (_, n) => troupe.server(n === 0 ? { env } : {})),
+      Array.from({ length: count }, (_, n) => environment.server(n === 0 ? { env } : {})),
     );
     starting.push(...servers);
-    return troupe;
+    return environment;
   }
 
   get urls(): string[] {

@@ -8,10 +8,10 @@
  * - `granted`: the lock is the owner's, and its callers have been told.
  * - `leaving`: nobody wants it any more; what it may have got, or stands for, is given back.
  */
-export type PlaceState = 'idle' | 'asking' | 'standing' | 'granted' | 'leaving';
+export type AcquisitionState = 'idle' | 'asking' | 'standing' | 'granted' | 'leaving';
 
 /** Which state may follow which. A grant comes with the answer, or with a message that overtakes it. */
-const FOLLOWING: Readonly<Record<PlaceState, readonly PlaceState[]>> = {
+const FOLLOWING: Readonly<Record<AcquisitionState, readonly AcquisitionState[]>> = {
   idle: ['asking', 'granted', 'leaving'],
   asking: ['standing', 'granted', 'leaving'],
   standing: ['asking', 'granted', 'leaving'],
@@ -20,4 +20,5 @@ const FOLLOWING: Readonly<Record<PlaceState, readonly PlaceState[]>> = {
   leaving: [],
 };
 
-export const mayFollow = (state: PlaceState, next: PlaceState): boolean => FOLLOWING[state].includes(next);
+export const mayFollow = (state: AcquisitionState, next: AcquisitionState): boolean =>
+  FOLLOWING[state].includes(next);

@@ -11,14 +11,14 @@ export interface ReleaseListener {
  * The messages of the releases of one lock, for those who wait where no queue hands it to them: on a store without queues,
  * or behind a hold of another library.
  */
-export class ReleaseEar {
+export class ReleaseSubscription {
   private subscription: Subscription | undefined;
   private subscribing: Promise<boolean> | undefined;
   private closed = false;
 
   constructor(
     private readonly name: string,
-    private readonly store: Pick<LockStore, 'subscribe'>,
+    private readonly store: Pick<LockStore, 'subscribeToReleases'>,
     private readonly listener: ReleaseListener,
   ) {}
 
@@ -46,7 +46,7 @@ export class ReleaseEar {
     this.subscription?.close();
     this.subscription = undefined;
     try {
-      const subscription = await this.store.subscribe(this.name, () => {
+      const subscription = await this.store.subscribeToReleases(this.name, () => {
         this.listener.onMessage();
       });
       if (this.closed) subscription.close();

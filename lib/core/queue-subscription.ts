@@ -1,7 +1,7 @@
 import type { LockStore, QueueMessage, Subscription } from '../stores/lock-store.js';
 
 /** Hears what the store tells this client. */
-export interface Ear {
+export interface QueueMessages {
   /** No messages have been asked for yet. */
   readonly untried: boolean;
   /** Whether messages can be heard, of which a waiter in a queue has to be certain. */
@@ -11,7 +11,7 @@ export interface Ear {
 }
 
 /** The messages of the store to one client: one subscription, however many places in queues and leases it has. */
-export class Inbox implements Ear {
+export class QueueSubscription implements QueueMessages {
   private subscription: Subscription | undefined;
   private subscribing: Promise<boolean> | undefined;
   /** The last attempt to hear messages has failed. */
@@ -20,7 +20,7 @@ export class Inbox implements Ear {
 
   constructor(
     private readonly client: string,
-    private readonly store: Pick<LockStore, 'listen'>,
+    private readonly store: Pick<LockStore, 'subscribeToQueue'>,
     private readonly onMessage: (message: QueueMessage) => void,
     /** Messages are heard from now on; those before it have been missed. */
     private readonly onListening: () => void,
@@ -50,7 +50,7 @@ export class Inbox implements Ear {
   private async subscribe(): Promise<boolean> {
     const former = this.subscription;
     try {
-      const subscription = await this.store.listen(this.client, (message) => {
+      const subscription = await this.store.subscribeToQueue(this.client, (message) => {
         if (!this.closed) this.onMessage(message);
       });
       // Only now: a subscription that comes back with its connection is better than none.
