@@ -1,25 +1,32 @@
 import { uptime } from 'node:os';
 
-/** By how much the wall clock may leave ours before it is found out why, ms. */
+/** How far the wall clock may move away from this clock before the reason is looked for, ms. */
 const STEP = 50;
-/** What the kernel's uptime may be off by, ms: it counts in hundredths, or in whole seconds where there is no /proc. */
+/** The possible error of the kernel's uptime, ms: it counts in hundredths, or in whole seconds where there is no /proc. */
 const FINE = 10;
 const COARSE = 1_000;
-/** Between its reading and that of our clock some time passes, ms. A measurement that took longer says nothing. */
+/**
+ * Some time passes between the reading of the uptime and the reading of this clock, ms. A measurement that took longer is
+ * not used.
+ */
 const LONGEST_LOOK = 5;
 
 /** ms for which the machine has been suspended since this was loaded, as far as that has been noticed. */
 let suspended = 0;
-/** The wall clock, less ours, when the two were last compared. */
+/** The wall clock minus this clock, when the two were last compared. */
 let wall = NaN;
-/** The uptime of the machine, less that of the process, which stands still with it: it grows by suspensions alone. */
+/**
+ * The uptime of the machine minus the uptime of the process, which stops while the machine is suspended. Only suspensions
+ * make the difference grow.
+ */
 let uptimeAhead: number | undefined;
 let resolution = COARSE;
 
 /**
- * Time as this package counts it, ms: this process's monotonic clock, which no NTP step and no daylight saving moves, and
- * what it has missed while the machine was suspended. Only Linux stops that clock then, and its uptime goes on. So does the
- * wall clock, which is cheap to read: a step of it is the sign to look at the uptime. It never enters a decision.
+ * Time as this package counts it, ms: this process's monotonic clock, which no NTP step and no daylight saving moves, plus
+ * the time for which the machine was suspended. Only Linux stops that clock during a suspension, and its uptime goes on. So
+ * does the wall clock, which is cheap to read: a step of the wall clock is the sign to look at the uptime. The wall clock
+ * never enters a decision.
  */
 export function now(): number {
   const time = performance.now();
@@ -29,7 +36,7 @@ export function now(): number {
 
 /** Looks at the uptime. @returns ms for which the machine has been suspended so far */
 export function timeSuspended(): number {
-  // Neither uptime is among what fake timers replace.
+  // Fake timers replace neither of the two uptimes.
   const before = process.uptime();
   const machine = machineUptime();
   const after = process.uptime();
@@ -39,7 +46,7 @@ export function timeSuspended(): number {
   if (!Number.isInteger(machine)) resolution = FINE;
   const ahead = (machine - after) * 1_000;
   const step = ahead - (uptimeAhead ?? ahead);
-  // On the safe side, by what the two may be off.
+  // Adds the possible error of both readings, to be on the safe side.
   if (step > resolution + 2 * LONGEST_LOOK) suspended += step + resolution + LONGEST_LOOK;
   uptimeAhead = Math.max(uptimeAhead ?? ahead, ahead);
   return suspended;

@@ -2,11 +2,11 @@ import { IntrinsicException } from '@nestjs/common';
 import { inQuotes } from './lock.text.js';
 
 /**
- * Every failure has a class of its own. The ones that a web client may see (409, 503) carry a message that tells a
- * stranger nothing; the key, the holder and the cause stand beside it as properties, for logs.
+ * Every failure has a class of its own. The errors that a web client may see (409, 503) have a message that reveals nothing
+ * to a stranger. The key, the holder and the cause are properties beside it, for logs.
  */
 
-/** Marks our errors, so that a guard recognises an error that another copy of this package has thrown. */
+/** Marks the errors of this package, so that a guard recognises an error that another copy of this package has thrown. */
 const BRAND = Symbol.for('nestjs-distributed-lock.error');
 
 /** One for each class of error. */
@@ -25,7 +25,7 @@ interface LockErrorDetails {
   readonly cause?: unknown;
 }
 
-/** What all errors of this package have in common, on top of the class that says how Nest treats them. */
+/** What all errors of this package have in common, on top of the class that decides how Nest treats them. */
 function lockErrorOn(Base: new (message: string) => Error) {
   abstract class BaseLockError extends Base {
     /** Which failure this is. Stable across versions and package copies. */
@@ -66,12 +66,12 @@ export abstract class LockError extends lockErrorOn(Error) {
   }
 }
 
-/** What happens in every healthy application. Nest would log any other error as a fault, with its stack. */
+/** An error that is normal in every healthy application. Nest would log any other error as a fault, with its stack. */
 abstract class ExpectedLockError extends lockErrorOn(IntrinsicException) {}
 
 /**
- * The lock was still held by somebody else when the wait time was over. HTTP 409. Of several locks `key` names the one that was
- * in the way, and `holder` its holder.
+ * The lock was still held by another owner when the wait time was over. HTTP 409. Of several locks `key` names the one that
+ * was in the way, and `holder` its holder.
  */
 export class LockTimeoutError extends ExpectedLockError {
   readonly code = 'LOCK_TIMEOUT';
@@ -99,12 +99,12 @@ export interface NodeOutcome {
   readonly error?: unknown;
 }
 
-/** The store could not answer in time, or refused to. Says nothing about who holds the lock. HTTP 503. */
+/** The store could not answer in time, or refused to. Does not say which owner holds the lock. HTTP 503. */
 export class LockUnavailableError extends LockError {
   readonly code = 'LOCK_UNAVAILABLE';
   /**
-   * `refused`: the store certainly did not carry the command out. `unknown`: it may have, so whoever sent an
-   * acquisition has to take it back.
+   * `refused`: the store certainly did not carry the command out. `unknown`: it may have, so the sender of an acquisition
+   * has to take it back.
    */
   readonly effect: 'refused' | 'unknown';
   /** True when trying again cannot help, such as a wrong password. */
@@ -135,7 +135,7 @@ export class LockUnavailableError extends LockError {
 /**
  * Why a lease ended before its release.
  * - `expired`: its time was over, or the process was paused beyond it
- * - `taken`: the store names another owner, or has something else in the place of the lock, which `cause` tells
+ * - `taken`: the store names another owner, or has another value under the name of the lock, which `cause` describes
  * - `deleted`: the store has no such lock any more (deleted by hand, evicted, flushed, failed over)
  * - `unreachable`: the store did not answer a renewal before the deadline
  * - `max-hold`: `maxHoldTime` was over
@@ -157,11 +157,11 @@ export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
   /** Why it ended. */
   readonly reason: LossReason;
-  /** Whose lease it was. */
+  /** The owner of the lease. */
   readonly owner: string;
   /**
-   * What the guarded method returned all the same, when `onLost: 'throw'` turned its success into this error. Undefined
-   * for an Observable, whose values have been passed on.
+   * The result of the guarded method, when `onLost: 'throw'` turned its success into this error. Undefined for an
+   * Observable, because its values have been passed on already.
    */
   readonly result: unknown;
 
@@ -216,7 +216,7 @@ export class LockKindMismatchError extends LockError {
   }
 }
 
-/** An option is wrong. Thrown at boot where it can be, else at the call, before anything is sent. */
+/** An option is wrong. Thrown at boot where possible, else at the call, before anything is sent. */
 export class LockConfigError extends LockError {
   readonly code = 'LOCK_CONFIG';
   /** Which option. */
@@ -238,15 +238,15 @@ export class LockClosedError extends ExpectedLockError {
   }
 }
 
-/** What stands in the place of a text that may be an address, which holds a password; undefined for any other text. */
+/** The replacement for a text that may be an address, which holds a password; undefined for any other text. */
 export const withoutAddress = (text: string): string | undefined =>
   /[@:/]/.test(text) ? `a text of ${String(text.length)} characters` : undefined;
 
-/** As `describe`, without what may be an address, in whichever option it stands. */
+/** As `describe`, but without a text that may be an address, in any option. */
 const describeOption = (value: unknown): string =>
   (typeof value === 'string' ? withoutAddress(value) : undefined) ?? describe(value);
 
-/** A short, safe picture of a value for a message. */
+/** A short, safe description of a value for a message. */
 export function describe(value: unknown): string {
   if (typeof value === 'string') {
     const text = value.length > 40 ? `${value.slice(0, 40)}… (${String(value.length)} characters)` : value;
@@ -277,34 +277,34 @@ const guard =
   (error: unknown): error is Extract<AnyLockError, { code: C }> =>
     isLockError(error) && error.code === code;
 
-/** True for every error of this package, whichever copy of it has thrown. */
+/** True for every error of this package, thrown by any copy of it. */
 export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
 }
 
-/** True for a {@link LockTimeoutError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockTimeoutError}, thrown by any copy of this package. */
 export const isLockTimeoutError = guard('LOCK_TIMEOUT');
-/** True for a {@link LockUnavailableError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockUnavailableError}, thrown by any copy of this package. */
 export const isLockUnavailableError = guard('LOCK_UNAVAILABLE');
-/** True for a {@link LockLostError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockLostError}, thrown by any copy of this package. */
 export const isLockLostError = guard('LOCK_LOST');
-/** True for a {@link LockAbortedError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockAbortedError}, thrown by any copy of this package. */
 export const isLockAbortedError = guard('LOCK_ABORTED');
-/** True for a {@link LockKeyError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockKeyError}, thrown by any copy of this package. */
 export const isLockKeyError = guard('LOCK_KEY');
-/** True for a {@link LockKindMismatchError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockKindMismatchError}, thrown by any copy of this package. */
 export const isLockKindMismatchError = guard('LOCK_KIND_MISMATCH');
-/** True for a {@link LockConfigError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockConfigError}, thrown by any copy of this package. */
 export const isLockConfigError = guard('LOCK_CONFIG');
-/** True for a {@link LockClosedError}, whichever copy of this package has thrown it. */
+/** True for a {@link LockClosedError}, thrown by any copy of this package. */
 export const isLockClosedError = guard('LOCK_CLOSED');
 
 /** What a store has under a name, which may be something else than a lock. */
 export type Found<A> = A | LockKindMismatchError;
 
 /**
- * For a `catch`. Something else under the name is an answer: the owner does not hold the lock. No second try would find it
- * again, and what is in its place may be taken away at any time.
+ * For a `catch`. Another value under the name is an answer: the owner does not hold the lock. A second try would not find
+ * the lock again, and the other value may be removed at any time.
  */
 export function asAnswer(error: unknown): LockKindMismatchError {
   if (isLockKindMismatchError(error)) return error;

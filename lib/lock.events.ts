@@ -50,7 +50,7 @@ export type LockEvent =
     }
   | {
       readonly type: 'disconnected' | 'reconnected';
-      /** Where: host and port. */
+      /** The server: host and port. */
       readonly node: string;
       readonly error?: unknown;
     };

@@ -3,7 +3,7 @@ import type { LockEvent } from './lock.events.js';
 import { inQuotes, onOneLine } from './lock.text.js';
 
 /**
- * One line per event that an operator should know of. What goes well is not logged.
+ * One line per event that matters to an operator. Successes are not logged.
  * @param ranOut a fixed lease has come to the end that its caller had chosen
  */
 export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): void {

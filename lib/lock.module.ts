@@ -17,8 +17,8 @@ import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
 
 /**
- * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects
- * in the background once the modules are initialised, or with the first lock.
+ * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects in
+ * the background once the modules are initialised, or with the first lock.
  */
 @Module({})
 export class LockModule {

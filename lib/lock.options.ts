@@ -4,13 +4,13 @@ import type { LockStore } from './stores/lock-store.js';
 
 /**
  * A Redis deployment.
- * - a URL: `redis://` or, with TLS, `rediss://`; user name and password percent-encoded, the path a database, and behind `?`
- *   any of `connectTimeout`, `connectionName`, `db`, `family`, `keepAlive`, `keyPrefix`, `noDelay`, `password`, `protocol`,
- *   `username`. Anything else is LockConfigError
+ * - a URL: `redis://` or, with TLS, `rediss://`; user name and password percent-encoded, the path a database, and behind
+ *   `?` any of `connectTimeout`, `connectionName`, `db`, `family`, `keepAlive`, `keyPrefix`, `noDelay`, `password`,
+ *   `protocol`, `username`. Anything else is LockConfigError
  * - ioredis options, Sentinel included. LockConfigError: texts where numbers belong (`port`, `db`, times), URLs as `host`,
  *   `path` or `name`, `tls` that is no object, `monitor`
- * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole. What a URL among the nodes says beside host
- *   and port holds for all nodes, unless `redisOptions` says otherwise
+ * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole. What a URL among the nodes contains beside
+ *   host and port applies to all nodes, unless `redisOptions` says otherwise
  * - a client of your own, which is used as it is and never closed; messages get a duplicate of it
  */
 export type RedisConnection =
@@ -30,28 +30,28 @@ export interface LockModuleOptions {
   /** Whether every module of the application sees the service without importing LockModule. @default true */
   isGlobal?: boolean;
   /**
-   * Put before every lock's name. `''` shares names with Redisson. It must not contain `~ndl:`, which marks the keys
+   * The prefix of every lock's key. `''` shares names with Redisson. It must not contain `~ndl:`, which marks the keys
    * beside a lock, nor end in a part of that.
    * @default 'lock:'
    */
   keyPrefix?: string;
   /**
-   * The lease of a lock that is taken without one: renewed every third of it while the holder lives, and the time
-   * after which the lock of a crashed process is free.
+   * The lease of a lock that is taken without one. It is renewed every third of this time while the holder lives. After
+   * this time the lock of a crashed process is free.
    * @default 30_000
    */
   leaseTime?: number;
   /** How long `acquire()` waits for a busy lock. Infinity is allowed. @default 10_000 */
   waitTime?: number;
   /**
-   * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` of such a lease beyond it is refused
-   * with LockConfigError. A fixed lease has an end of its own, which `extend()` may put off further. @default Infinity
+   * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` of such a lease beyond it is
+   * refused with LockConfigError. A fixed lease has an end of its own, which `extend()` may move further. @default Infinity
    */
   maxHoldTime?: number;
   /**
-   * How often a plain lock may pass from one waiter of this process to the next without asking the store, before other
-   * processes get their turn: at most so many times, and for at most a second after the store has granted it, or 10 ms where
-   * another process waited then. 0 turns it off, 999 is the most.
+   * How many times a plain lock may pass from one waiter of this process to the next without asking the store, before other
+   * processes get their turn. Passing also ends a second after the store has granted the lock, or 10 ms after the grant
+   * where another process waited then. 0 turns it off, 999 is the most.
    * @default 16
    */
   localHandoff?: number;
@@ -60,21 +60,21 @@ export interface LockModuleOptions {
 }
 
 /**
- * How many replicas must have an acquisition before it is one. Fewer in time, or none connected: the acquisition is
- * taken back and tried again within its wait time, then LockUnavailableError. Renewals count under the same condition,
- * or else a holder would believe in a prolongation that the next master has never heard of; so a lease whose renewals
- * are not confirmed ends at its deadline, and is lost as `unreachable`. Hand-offs inside of this process need no
+ * How many replicas must have an acquisition before it counts. If fewer have it in time, or none is connected, the
+ * acquisition is taken back and tried again within its wait time, then LockUnavailableError. Renewals count under the same
+ * condition: otherwise a holder would believe in a prolongation that the next master does not have. So a lease without
+ * confirmed renewals ends at its deadline, and is lost as `unreachable`. Hand-offs inside of this process need no
  * confirmation. Only with `connection`.
  *
- * It holds for as many failovers at once as there are confirmed replicas, where the next master is the replica that
- * has the most: Sentinel and Cluster see to it among replicas of equal priority.
+ * It protects against as many failovers at once as there are confirmed replicas, where the next master is the replica that
+ * has received the most: Sentinel and Cluster ensure that among replicas of equal priority.
  */
 export interface ReplicationOptions {
   /** From 1 on. */
   replicas: number;
   /**
-   * How long to wait for them, ms. Other commands queue up behind it, so it has to be shorter than a command's time, a
-   * sixth of `leaseTime` and 2 s at most. @default a quarter of a command's time: 500 with a lease of 30 s
+   * How long to wait for the replicas, ms. Other commands queue up behind it, so it has to be shorter than a command's
+   * time, a sixth of `leaseTime` and 2 s at most. @default a quarter of a command's time: 500 with a lease of 30 s
    */
   timeout?: number;
 }
@@ -85,13 +85,13 @@ export interface LockOptionsFactory {
   createLockOptions(): LockFactoryOptions | Promise<LockFactoryOptions>;
 }
 
-/** What a factory returns: everything but what the module's own shape depends on. */
+/** What a factory returns: all options except those that decide the module's own shape. */
 export type LockFactoryOptions = Omit<LockModuleOptions, 'name' | 'isGlobal'>;
 
 /** Options of {@link LockModule.forRootAsync}. Exactly one of `useFactory`, `useClass` and `useExisting`. */
 export interface LockModuleAsyncOptions
   extends Pick<ModuleMetadata, 'imports'>, Pick<LockModuleOptions, 'name' | 'isGlobal'> {
-  /** What `useFactory` is given, in this order. */
+  /** The arguments of `useFactory`, in this order. */
   inject?: (InjectionToken | OptionalFactoryDependency)[];
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Nest passes what `inject` names
   useFactory?: (...dependencies: any[]) => LockFactoryOptions | Promise<LockFactoryOptions>;
@@ -122,20 +122,20 @@ export interface AcquireOptions {
 /** How a lock is to be held around a callback. */
 export interface UsingOptions extends AcquireOptions {
   /**
-   * ms from the acquisition for which nobody else gets the lock, even where the callback ends sooner: for jobs that
-   * must not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, or
-   * `maxHoldTime` of the module for one that is renewed, else LockConfigError at the call. @default 0
+   * ms from the acquisition for which no other owner gets the lock, even where the callback ends sooner: for jobs that must
+   * not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, or
+   * `maxHoldTime` of the module for a lease that is renewed, else LockConfigError at the call. @default 0
    */
   minHoldTime?: number | undefined;
 }
 
 /** Each default with the rule behind it. */
 export const DEFAULTS = Object.freeze({
-  /** Keeps our keys apart from the application's. */
+  /** Keeps the keys of locks apart from the application's. */
   keyPrefix: 'lock:',
   /** Redisson's watchdog timeout: long enough for a bad network minute, short enough to wait out a crash. */
   leaseTime: 30_000,
-  /** What a web client puts up with. */
+  /** As long as a web client accepts to wait. */
   waitTime: 10_000,
   /** The watchdog goes on as long as the holder does. */
   maxHoldTime: Infinity,

@@ -36,7 +36,7 @@ const KNOWN_ASYNC: readonly string[] = [
   'useExisting',
 ];
 
-/** Fewer than the fencing tokens that a script leaves out for them: see STRIDE in plain.include.lua. */
+/** Fewer than the fencing tokens that a script reserves for hand-offs: see STRIDE in plain.include.lua. */
 const MOST_HANDOFFS = 999;
 
 /**
@@ -44,7 +44,7 @@ const MOST_HANDOFFS = 999;
  * @throws LockConfigError with the option, what it allows and what was found
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
-  // A misspelt maxHoldTime must not pass for "no maximum".
+  // A misspelt maxHoldTime must not count as "no maximum".
   assertKnownOptions(options, KNOWN, 'LockModule');
   assertPlace(options);
   assertInstanceName(options.name);
@@ -69,11 +69,11 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
 }
 
 /**
- * Checks what forRootAsync is given, before its factory is asked.
+ * Checks the options of forRootAsync, before its factory is called.
  * @throws LockConfigError with the option, what it allows and what was found
  */
 export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
-  // What the factory is to give would be passed over here without a word.
+  // An option that the factory has to give would be ignored silently here.
   assertKnownOptions(options, KNOWN_ASYNC, 'forRootAsync');
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
@@ -88,8 +88,8 @@ export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
 }
 
 /**
- * Checks what the factory gives for what stands beside it: the module has been made by then. To say the same once more
- * does no harm.
+ * Checks the factory's result for options that belong beside the factory: the module has been made by then. A repetition of
+ * the same value is accepted.
  * @throws LockConfigError with the option, and what was found
  */
 export function assertFactoryOptions(
@@ -181,7 +181,7 @@ function assertNodes(nodes: unknown): void {
   nodes.forEach((node: unknown, index) => {
     const option = `nodes[${String(index)}]`;
     assertConnection(option, node);
-    // One that is named twice votes twice.
+    // A node that is named twice votes twice.
     if (nodes.indexOf(node) !== index)
       throw new LockConfigError(option, 'is the same connection as another node');
     if (isObject(node) && isCluster(node)) {
@@ -195,7 +195,7 @@ function assertConnection(option: string, connection: unknown): void {
     urlOptions(option, connection);
     return;
   }
-  // ioredis would take what it does not know for options, find nothing in it, and connect to localhost.
+  // ioredis would treat an unknown object as options, find nothing in it, and connect to localhost.
   if (
     !isObject(connection) ||
     Array.isArray(connection) ||
@@ -208,13 +208,13 @@ function assertConnection(option: string, connection: unknown): void {
   const { status, mode, manuallyClosing, cluster } = connection as Partial<
     Record<'status' | 'mode' | 'manuallyClosing' | 'cluster', unknown>
   >;
-  // The options of a client that there is already are the application's own business.
+  // The options of an existing client are the application's own concern.
   if (!isClient(connection)) {
     if ('cluster' in connection) assertKnownOptions(connection, ['cluster', 'options'], option);
     assertClientOptions(option, connection);
     if (Array.isArray(cluster)) clusterNodes(`${option}.cluster`, cluster);
   }
-  // The latter is ioredis's own mark on a client that has been told to close, and has not got there yet.
+  // `manuallyClosing` is ioredis's own mark on a client that has been told to close and is not closed yet.
   if (status === 'end' || manuallyClosing === true) {
     const cure = 'pass one that is open and stays so, a URL or options';
     throw new LockConfigError(option, `the given client is closed; ${cure} (found: ${describe(status)})`);
@@ -225,7 +225,7 @@ function assertConnection(option: string, connection: unknown): void {
   }
 }
 
-/** A client of another library. Those of ioredis, and its doubles, have a status; options have no such methods. */
+/** A client of another library. Clients of ioredis, and their doubles, have a status; options have no such methods. */
 const isOtherClient = (connection: object): boolean => {
   const member = connection as Partial<Record<string, unknown>>;
   return (
@@ -235,13 +235,13 @@ const isOtherClient = (connection: object): boolean => {
   );
 };
 
-/** A client of a single server has a member of that name, too: the command. */
+/** A client of a single server also has a member of that name: the command. */
 const isCluster = (connection: { isCluster?: unknown; cluster?: unknown }): boolean =>
   connection.isCluster === true || Array.isArray(connection.cluster);
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** All of the port: one that is missing would be noticed only when it is needed. */
+/** All required methods of the port. Without this check, a missing one would be noticed only when it is needed. */
 const STORE_METHODS: readonly (keyof LockStore)[] = [
   'acquire',
   'acquireAll',

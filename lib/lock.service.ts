@@ -26,7 +26,7 @@ export type LockName = string | readonly string[];
 
 const stores = new WeakMap<LockService, LockStore>();
 
-/** Opens a service's connections. For the module, and so no method. A double of the service has none. */
+/** Opens a service's connections. It is for the module, and therefore no method. A double of the service has none. */
 export const connectService = (service: LockService): void => {
   const store = stores.get(service);
   if (store !== undefined) connect(store);
@@ -38,13 +38,13 @@ const draining = new WeakSet<LockService>();
 export const isDraining = (service: LockService): boolean => draining.has(service);
 
 /**
- * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name.
- * All times are milliseconds.
+ * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name. All times are
+ * milliseconds.
  */
 export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown {
   /**
-   * Everything that happens to the locks of this service, good and bad. Completes at shutdown. Listeners are called at
-   * once and run outside of any scope: what they acquire is their own.
+   * All events of the locks of this service, successes and failures. Completes at shutdown. Listeners are called at once
+   * and run outside of any scope: what they acquire is their own.
    */
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
@@ -55,7 +55,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const settings = resolveOptions(options);
     const store = createStore(options, settings);
     stores.set(this, store);
-    // In memory a lock that is still held is no reason for the process to go on: a failed test leaves some. A wait with an end is.
+    // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
+    // does keep it alive.
     this.client = new LockClient(store, settings, isInProcess(store) ? idleTimerAt : undefined);
     this.events$ = this.client.events.asObservable();
     const { name } = options;
@@ -82,8 +83,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them. The lease is an owner
-   * of its own, except that it re-enters what `using` or the decorator around it holds; see {@link runInScope}.
+   * Waits for a lock; see {@link Lock.acquire}. An array of names gives one lease on all of them. The lease is an owner of
+   * its own, except that it re-enters what `using` or the decorator around it holds; see {@link runInScope}.
    * @throws LockTimeoutError when it is still busy after `waitTime`
    * @throws LockUnavailableError when the store did not answer in time
    * @throws LockKeyError when a name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
@@ -94,7 +95,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * Takes a lock if it is free; see {@link Lock.tryAcquire}. Null when it is busy.
-   * @throws what {@link acquire} throws, but for LockTimeoutError
+   * @throws what {@link acquire} throws, except LockTimeoutError
    */
   async tryAcquire(name: LockName, options?: AcquireOptions): Promise<Lease | null> {
     return await this.lockOf(name).tryAcquire(options);
@@ -109,16 +110,16 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * First come, first served, across all processes: a hand-over is one command and one message, however many wait.
-   * A plain lock is first come, first served among processes, each of which passes it on among its own callers.
+   * First come, first served, across all processes: a hand-over is one command and one message, for any number of waiters.
+   * A plain lock is first come, first served among processes, and each process hands it off among its own callers.
    */
   getFairLock(name: string): Lock {
     return new QueueLock(name, this.client, { kind: 'fair', mode: 'exclusive', capacity: 1 });
   }
 
   /**
-   * Readers share it, a writer has it alone; the order of arrival decides, so that nobody starves. Who writes may read
-   * as well and goes on reading when it stops writing. A reader cannot become the writer: LockConfigError.
+   * Readers share it, a writer has it alone. The order of arrival decides, so that no caller starves. A writer may read as
+   * well and goes on reading when it stops writing. A reader cannot become the writer: LockConfigError.
    */
   getReadWriteLock(name: string): { readonly read: Lock; readonly write: Lock } {
     return new ReadWriteLock(name, this.client);
@@ -134,9 +135,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Several locks as one: all or none. They may be of any kind, and of several services. It waits without holding
-   * anything; only where several members stay in use at the same time, some are held for a bounded time while the next is
-   * waited for, in one order for all processes.
+   * Several locks as one: all or none. They may be of any kind, and of several services. It waits without holding anything.
+   * Only where several members stay in use at the same time, some are held for a bounded time while the next is waited for,
+   * in one order for all processes.
    * @throws LockConfigError when there is none, when one is no lock, and when a semaphore is among them twice
    */
   getMultiLock(locks: readonly Lock[]): Lock {
@@ -144,12 +145,12 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Runs the callback in a scope of its own, which is like a thread of Redisson: what is acquired by hand directly in it
-   * belongs to the scope, and is re-entered there. It shares nothing with the caller: the caller's locks are not
+   * Runs the callback in a scope of its own, which is like a thread of Redisson: a lock that is acquired by hand directly
+   * in it belongs to the scope, and is re-entered there. It shares nothing with the caller: the caller's locks are not
    * re-entered in it but waited for.
    *
-   * Everything that the callback starts counts as this one owner. A server or a consumer of messages that is started in
-   * it would handle all requests as one owner.
+   * Everything that the callback starts counts as this one owner. A server or a consumer of messages that is started in it
+   * would handle all requests as one owner.
    *
    * A lock is re-entered as soon as the scope holds it. Branches that ask for it at the same time, before the scope holds
    * it, wait for each other like two owners, so a lock that several branches need is acquired before they start.
@@ -166,7 +167,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * What the store knows of a lock; null when nobody holds it.
+   * What the store knows of a lock; null when it has no holder.
    * @throws LockUnavailableError when the store did not answer in time
    */
   async inspect(name: string): Promise<LockState | null> {
@@ -186,7 +187,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         since: since === undefined ? undefined : new Date(since),
       })),
       remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-      // This process knows its own. The nodes of a quorum may have greater ones, which were given too late to count.
+      // This process knows its own token. The nodes of a quorum may have greater tokens, which were given too late to
+      // count.
       fencingToken:
         isPlain && holders.some(({ owner }) => isLocal(owner))
           ? (this.client.lastToken(name) ?? fencingToken)
@@ -210,7 +212,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return await this.getLock(name).forceRelease();
   }
 
-  /** Asks every node of the store. Never rejects, and answers within 5 s whatever the store does; see {@link LockHealth}. */
+  /**
+   * Asks every node of the store. Never rejects, and answers within 5 s whatever the store does; see {@link LockHealth}.
+   */
   async health(): Promise<LockHealth> {
     const { preflight, watchdog } = this.client;
     const { status, nodes, warnings } = await preflight.report();
@@ -228,15 +232,17 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Nest calls this first: no new work gets a lock. Work in flight keeps the locks that it has, and what runs inside of
-   * one, in the callback of `using` or in a locked method, still gets further ones.
+   * Nest calls this first: no new work gets a lock. Work in flight keeps the locks that it has. Code that runs under a
+   * lock, in the callback of `using` or in a locked method, still gets further ones.
    */
   beforeApplicationShutdown(): void {
     draining.add(this);
     this.client.drain();
   }
 
-  /** Nest calls this when requests have ended: releases what is left and closes the connections that we opened. */
+  /**
+   * Nest calls this when requests have ended: releases what is left and closes the connections that this service opened.
+   */
   async onApplicationShutdown(): Promise<void> {
     draining.delete(this);
     this.closing ??= this.client.close();
@@ -250,6 +256,6 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 }
 
-/** The greater one, where either may be unknown. */
+/** The greater token, where either may be unknown. */
 const latest = (one: number | undefined, two: number | undefined): number | undefined =>
   one === undefined || two === undefined ? (one ?? two) : Math.max(one, two);

@@ -7,17 +7,22 @@ export interface LockState {
   /** ms until the lock is free by itself; Infinity when it has no end. */
   readonly remainingTime: number;
   /**
-   * The last token given out for this name; undefined when none was. Of a lock on `nodes` that another process holds it may
-   * be greater than that, never less.
+   * The last token given out for this name; undefined when none was. For a lock on `nodes` that another process holds, the
+   * value may be greater than that token, never less.
    */
   readonly fencingToken: number | undefined;
-  /** How many wait: callers of this process and, of a plain lock, processes: in its queue, or listening for its release. */
+  /**
+   * How many wait: callers of this process and, for a plain lock, processes: in its queue, or subscribed to its release.
+   */
   readonly waiters: { readonly local: number; readonly processes: number };
-  /** Who waits, in order: callers of the kinds whose callers each have a place. In the queue of a plain lock stand processes. */
+  /**
+   * The waiters in order: callers, for the kinds where each caller has an entry. In the queue of a plain lock there are
+   * processes.
+   */
   readonly queue: readonly LockWaiter[];
 }
 
-/** A place in the queue of a fair lock, a read-write lock or a semaphore. */
+/** An entry in the queue of a fair lock, a read-write lock or a semaphore. */
 export interface LockWaiter {
   /** From 1 on. */
   readonly position: number;
@@ -29,7 +34,7 @@ export interface LockWaiter {
   readonly since: Date;
 }
 
-/** Who has the lock, as the store sees it. */
+/** An owner that has the lock, as the store sees it. */
 export interface LockHolder {
   readonly owner: string;
   /** Whether that is this service. */
@@ -38,7 +43,7 @@ export interface LockHolder {
   readonly mode: 'exclusive' | 'shared';
   /**
    * When this owner acquired it, by the store's clock; undefined where the store does not know. A hand-off inside of the
-   * owner's process sends nothing to the store, so it moves neither the owner nor this time.
+   * owner's process sends nothing to the store, so it changes neither the owner nor this time.
    */
   readonly since: Date | undefined;
   /** ms */

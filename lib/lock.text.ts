@@ -1,4 +1,7 @@
-/** What a terminal or a log takes for more than text: line ends, escape sequences, and marks that turn the direction. */
+/**
+ * Characters that a terminal or a log does not take as plain text: line ends, escape sequences, and marks that turn the
+ * direction.
+ */
 const CONTROL = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 /** Text from outside as a part of one log line: it can neither begin another line nor move the cursor. */

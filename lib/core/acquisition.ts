@@ -20,39 +20,39 @@ export interface LockTerms {
   readonly name: string;
   /** Undefined on a store without queues. */
   readonly queue: QueueTerms | undefined;
-  /** Owner of this scope's own write hold, beside which it may read. */
+  /** The owner of this scope's own write hold, beside which the scope may read. */
   readonly ownWriteHold: string | undefined;
 }
 
-/** The callers that a place is for. Once it has none left it is told to leave. */
+/** The callers that an acquisition is for. Once it has no caller left, it is told to leave. */
 export interface Callers {
-  /** What the next of them wants. There is one until the place is told to leave. */
+  /** What the next caller wants. There is one until the acquisition is told to leave. */
   readonly next: LeaseTerms | undefined;
-  /** Whether some of them wait; else the store is only asked. */
+  /** Whether some callers wait. Otherwise the store is only asked. */
   readonly wait: boolean;
-  /** Whether the releases of the lock are heard, which is needed where no queue hands it over. */
+  /** Whether this process is subscribed to the releases of the lock. That is needed where no queue hands the lock over. */
   readonly hearing: boolean;
-  /** @returns whether releases are heard now */
+  /** @returns whether the subscription to releases is active now */
   hear(): Promise<boolean>;
-  /** The lock is left to others for a moment. */
+  /** The lock is left to other owners for a moment. */
   leftToOthers(): void;
   stopHearing(): void;
-  /** Somebody else has it: those who asked before `askedAt` and do not wait any longer get their answer. */
+  /** Another owner has the lock. Callers that asked before `askedAt` and do not wait any longer get their answer. */
   refused(askedAt: number, holder: string | undefined): void;
-  /** @param isFinal no second try can turn it, and those who asked before `askedAt` get their answer */
+  /** @param isFinal a second try cannot change it, and callers that asked before `askedAt` get their answer */
   failed(askedAt: number, error: Error, isFinal: boolean): void;
   /** @param isDoubtful a request of this owner may arrive after its release */
   granted(origin: TenureOrigin, isDoubtful: boolean): Tenure | undefined;
 }
 
-/** A message about a place. */
+/** A message about an acquisition. */
 export type AcquisitionMessage = Exclude<QueueMessage, { readonly type: 'lost' }>;
 
 export interface AcquisitionContext extends WaitingContext {
   readonly store: Pick<LockStore, 'acquire'>;
-  /** The module's, ms: nobody waits for a message for longer. */
+  /** The lease time of the module, ms. No caller waits for a message for longer. */
   readonly leaseTime: number;
-  /** Where messages about places are heard. */
+  /** The subscription to the messages about acquisitions. */
   readonly queueMessages: QueueMessages;
   readonly setTimer: typeof timerAt;
 }
@@ -60,42 +60,42 @@ export interface AcquisitionContext extends WaitingContext {
 /** A request for the lock. */
 interface Attempt {
   readonly askedAt: number;
-  /** It takes a place in the queue where the lock is busy. */
+  /** The request takes an entry in the store queue where the lock is busy. */
   readonly takesPlace: boolean;
-  /** Releases were heard already when it was sent, so that none after it can be missed. */
+  /** The subscription to releases was already active when the request was sent, so no later release can be missed. */
   readonly hearing: boolean;
 }
 
 /**
- * One owner's way to a lock of any kind, from the first request until it is granted or nobody wants it any more.
+ * One owner's way to a lock of any kind, from the first request until it is granted or no caller wants it any more.
  *
- * Where the store has queues the owner stands in one, and the store tells it when its turn has come. It asks again by itself
- * at the time that the store has named, because a message may be lost; that changes nothing for the same owner. Where
- * there are no queues each release wakes it, and it asks with a new owner every time: what takes back a request that got no
- * answer may arrive late.
+ * Where the store has queues, the owner has an entry in one, and the store tells it when its turn has come. The owner also
+ * asks again by itself at the time that the store has named, because a message may be lost. A repeated request of the same
+ * owner changes nothing. Where there are no queues, each release wakes the owner, and it asks with a new owner every time:
+ * the release of a request that got no answer may arrive late.
  */
 export class Acquisition {
-  /** Changed by `become` only. */
+  /** Changed only by `become`. */
   private state: AcquisitionState = 'idle';
   private currentOwner: string;
   /** A request of this owner has been sent. */
   private isUsed = false;
-  /** What is asked for, ms. */
+  /** The lease time that is asked for, ms. */
   private lease: number;
   private attempt: Attempt | undefined;
   private arrival: number | undefined;
   private readonly createdAt = now();
-  /** It may have a place in the queue. */
+  /** It may have an entry in the store queue. */
   private stands = false;
-  /** A request got no answer, so that it may arrive later than what was sent after it. */
+  /** A request got no answer, so it may arrive later than what was sent after it. */
   private doubtful = false;
-  /** From when on a claim is all that the store grants by a message; see CLAIM. */
+  /** From this moment on, the store grants only a claim by a message; see CLAIM. */
   private claimsFrom = Infinity;
-  /** The store has been asked since then, so that no message of a whole lease can have been lost. */
+  /** The store has been asked since `claimsFrom`, so no message of a whole lease can have been lost. */
   private asked = false;
   /** When the hold in the way ends by itself, as the store has last said. */
   private blockedUntil = -Infinity;
-  /** The store has said that somebody else has it: until then nobody knows. */
+  /** The store has answered that another owner has the lock. Until then the holder is unknown. */
   private answered = false;
   private holder: string | undefined;
   private failure: LockUnavailableError | undefined;
@@ -107,7 +107,7 @@ export class Acquisition {
     private readonly terms: LockTerms,
     private readonly callers: Callers,
     private readonly context: AcquisitionContext,
-    /** It is granted or left. */
+    /** Called when the acquisition is granted or left. */
     private readonly onEnd: (place: Acquisition) => void,
   ) {
     this.currentOwner = context.nextOwner();
@@ -130,12 +130,12 @@ export class Acquisition {
     return this.state === 'granted';
   }
 
-  /** What gives it up. */
+  /** The request that gives it up. */
   get releaseRequest(): ReleaseRequest {
     return { name: this.name, owner: this.owner, leaseTime: this.lease, queue: this.terms.queue };
   }
 
-  /** Who has the lock, as the store has last said; or why it has said nothing. */
+  /** The holder of the lock, as the store has last said, or the reason why the store has not answered. */
   get obstacle(): {
     readonly holder: string | undefined;
     readonly failure: LockUnavailableError | undefined;
@@ -143,28 +143,32 @@ export class Acquisition {
     return { holder: this.holder, failure: this.failure };
   }
 
-  /** Since when the store has kept silent: a request is under way, or what has to be opened before it takes its time. */
+  /**
+   * The time since which the store has not answered: a request is under way, or what has to be opened before it takes its
+   * time.
+   */
   get silentSince(): number | undefined {
     const unheard = !this.answered && this.failure === undefined;
     return this.attempt?.askedAt ?? (unheard ? this.createdAt : undefined);
   }
 
   /**
-   * Asks, and waits for the turn, until it is over.
+   * Asks, and waits for the turn, until the acquisition is over.
    * @param sent the answer to a request that was sent with the release of the owner before
-   * @param after ms to wait first, unless a release is heard
+   * @param after ms to wait first, unless a release message arrives
    */
   async start(sent?: Promise<AcquireReply>, after = 0): Promise<void> {
     const { queueMessages } = this.context;
     if (after > 0) await this.sleepUntil(now() + after);
-    // Whose order of arrival is promised has to be heard of first: asking before would be a command for nothing where it is busy.
+    // Where the order of callers is promised, the client subscribes to the queue before it asks. A request before that is a
+    // wasted command where the lock is busy.
     if (this.byArrival && this.callers.wait && queueMessages.untried) await queueMessages.listen();
     for (let failures = 0; this.become('asking'); sent = undefined) {
       const attempt = (this.attempt = this.begin(sent !== undefined));
       const reply = await (sent ?? this.context.store.acquire(this.request(attempt))).catch(
         (error: unknown) => error as Error,
       );
-      // Not before it is read: who leaves meanwhile has to give up what it may have got.
+      // Not before the answer is read: an acquisition that leaves meanwhile has to give up what the request may have got.
       this.attempt = undefined;
       if (this.isAnsweredLate(reply, sent !== undefined)) return;
       let lookAt: number;
@@ -183,7 +187,7 @@ export class Acquisition {
     } else if (message.type === 'granted') {
       const isClaim = message.leaseTime < this.lease;
       const isLate = now() >= deadlineOf(message.grantedAt, Math.min(CLAIM, this.lease));
-      // Asking makes a hold that still stands a whole lease. The callers hear of it only then.
+      // A new request turns a hold that still exists into a whole lease. The callers are told only then.
       if (isClaim || isLate || !this.take(message)) this.lookAgain();
     } else {
       if (message.listen === true) this.callers.leftToOthers();
@@ -197,14 +201,14 @@ export class Acquisition {
     this.resume?.();
   }
 
-  /** Gives up the place, and the hold if it has just been granted, before anybody hears of it. */
+  /** Gives up the entry, and the hold if it has just been granted, before a caller is told of it. */
   leave(): void {
     if (!this.become('leaving')) return;
     if (this.stands || this.doubtful || this.attempt !== undefined) this.giveUp();
     this.end();
   }
 
-  /** False where the state may not change: it is over. */
+  /** False where the state may not change because the acquisition is over. */
   private become(next: AcquisitionState): boolean {
     if (!mayFollow(this.state, next)) return false;
     this.state = next;
@@ -215,7 +219,7 @@ export class Acquisition {
     return this.state === 'granted' || this.state === 'leaving';
   }
 
-  /** The order of the callers is promised, and not only that of the processes. */
+  /** The order of the callers is promised, and not only the order of the processes. */
   private get byArrival(): boolean {
     const { queue } = this.terms;
     return queue !== undefined && queue.kind !== 'lock';
@@ -228,14 +232,14 @@ export class Acquisition {
 
   private begin(isSent: boolean): Attempt {
     const { queue } = this.terms;
-    // Of a lease that it stands with, its place in the queue knows the length.
+    // An owner with an entry keeps its lease time: the entry stores it.
     if (!this.stands && !isSent) this.lease = this.wantedLease ?? this.lease;
     if (queue === undefined) {
       if (this.isUsed) this.currentOwner = this.context.nextOwner();
       this.isUsed = true;
       this.doubtful = false;
     }
-    // Who stands keeps the place: one that is forgotten in the queue would be granted to nobody.
+    // An owner with an entry keeps it. An entry that is forgotten in the queue would be granted the lock without a caller.
     const isPatient = this.callers.wait || this.stands;
     const takesPlace = isSent || (queue !== undefined && isPatient && this.context.queueMessages.listening);
     this.stands ||= takesPlace;
@@ -244,14 +248,16 @@ export class Acquisition {
   }
 
   /**
-   * Whether it was over before the answer came.
-   * @param isSent what gave it up may have overtaken the request, which went together with another owner's release
+   * Whether the acquisition was over before the answer came.
+   * @param isSent the request went together with the release of another owner, so the release that gave this one up may
+   *   have overtaken it
    */
   private isAnsweredLate(reply: AcquireReply | Error, isSent: boolean): boolean {
     const isLost = reply instanceof Error && !isRefusal(reply);
     this.doubtful ||= isLost;
     if (!this.isOver) return false;
-    // The release that has been sent, or the hold that stands, is the answer. But the request may arrive after it.
+    // The release that has been sent, or the hold that was granted, is the answer. But the request may arrive after that
+    // release.
     if (isLost && this.tenure?.held === true) this.tenure.doubtful = true;
     else if (isLost || (isSent && this.tenure === undefined)) this.giveUp();
     return true;
@@ -266,26 +272,30 @@ export class Acquisition {
     return { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
   }
 
-  /** @returns when to ask again, here and in what follows */
+  /** @returns when to ask again; the same in the methods that follow */
   private answeredWith({ askedAt }: Attempt, grant: Extract<AcquireReply, { granted: true }>): number {
     if (now() < deadlineOf(askedAt, this.lease)) {
       const { fencingToken, rivals } = grant;
       if (!this.take({ grantedAt: askedAt, fencingToken, rivals }) && !this.hasQueue) this.giveUp();
       return 0;
     }
-    // An answer after its own deadline is none. Asking again makes it one; a new owner has to wait until it is taken back.
+    // An answer that comes after its own deadline counts as no answer. With a queue, the same owner asks again and gets a
+    // valid answer. Without a queue, a new owner has to wait until this hold is taken back.
     if (this.hasQueue) this.stands = true;
     else this.giveUp();
     const later = this.failed({ askedAt }, tooLate(this.name), 0);
     return this.hasQueue ? 0 : later;
   }
 
-  /** False where the next caller wants another lease than the one that it was asked for, who has left. */
+  /**
+   * False where the next caller wants another lease time than the one that was asked for. The caller that wanted that one
+   * has left.
+   */
   private take({ grantedAt, fencingToken, rivals }: Omit<TenureOrigin, 'owner' | 'leaseTime'>): boolean {
     const { owner, lease: leaseTime } = this;
     const { queue } = this.terms;
     if (this.wantedLease === undefined) {
-      // Nobody is left who wants it.
+      // No caller is left.
       this.stands = true;
       this.leave();
       return true;
@@ -323,19 +333,22 @@ export class Acquisition {
     else this.hearReleases(attempt);
     this.claimsFrom = Math.min(this.claimsFrom, now() + CLAIM + driftOf(CLAIM));
     this.asked = attempt.askedAt >= this.claimsFrom;
-    // Until a subscription stands, which may have failed, as where there are no queues.
+    // Polls until the subscription is active, because it may have failed. The same applies on a store without queues.
     return listen === true && !attempt.hearing ? now() + Math.min(retryAfter, POLL) : this.after(retryAfter);
   }
 
   private untilReleased(attempt: Attempt, retryAfter: number): number {
     this.hearReleases(attempt);
-    // A hold without an end is looked at all the same, once a lease: it may go without a message.
+    // A hold without an end is also looked at, once per lease time: it may end without a message.
     const sleep = Math.min(retryAfter, attempt.hearing ? this.context.leaseTime : POLL);
-    // Keeps the processes that wait for one lease from asking all at once when it ends.
+    // Keeps the processes that wait for one lock from asking all at once when the hold ends.
     return now() + sleep + 1 + Math.random() * Math.min(sleep / 10, 50);
   }
 
-  /** The release may have come between the request and the subscription: asks once more as soon as that stands. */
+  /**
+   * The release may have come between the request and the subscription, so the owner asks once more as soon as the
+   * subscription is active.
+   */
   private hearReleases({ hearing }: Attempt): void {
     if (hearing) return;
     void this.callers.hear().then((heard) => {
@@ -344,7 +357,8 @@ export class Acquisition {
   }
 
   private failed({ askedAt }: Pick<Attempt, 'askedAt'>, error: Error, failures: number): number {
-    // It may have been carried out, or may yet be: take it back before anybody hears of the failure.
+    // The request may have been carried out, or may still be carried out. It is taken back before a caller is told of the
+    // failure.
     if (this.doubtful && !this.hasQueue) this.giveUp();
     const isFinal = !isLockUnavailableError(error) || error.permanent;
     if (isLockUnavailableError(error) && !isFinal) this.failure = error;
@@ -369,16 +383,18 @@ export class Acquisition {
     this.resume?.();
   }
 
-  /** When to look again. The holder may hold for long, and the message that it has gone may be lost. */
+  /** When to look again. The holder may hold for long, and the message of its release may be lost. */
   private after(time: number): number {
-    // The store leaves the first in line untold of a hold that lasts as long as its own lease would, if that is not a claim.
+    // The store sends the head of the queue no message about a hold that lasts as long as the head's own lease would,
+    // unless that hold is a claim.
     const untold = this.byArrival ? Infinity : Math.max(this.lease, CLAIM);
-    // The rest keeps those who look from doing so before the end that they were told, or all at once.
+    // The 1 ms and the random part keep waiters from looking before the end that the store has named, and from looking all
+    // at once.
     const moment = now() + Math.min(time, this.context.leaseTime, untold) + 1 + Math.random() * 20;
     return this.asked ? moment : Math.min(moment, this.claimsFrom);
   }
 
-  /** Until the moment, unless a message names another one. */
+  /** Sleeps until the moment, unless a message names another one. */
   private sleepUntil(moment: number): Promise<void> {
     if (this.lookAt === Infinity) this.lookAt = moment;
     return new Promise((resolve) => {

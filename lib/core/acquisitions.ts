@@ -6,11 +6,11 @@ import type { Acquisition, AcquisitionMessage } from './acquisition.js';
 import type { Tenure } from './tenure.js';
 
 /**
- * The places of one client in the queues of the store, and its exclusive holds of the kinds whose callers each have one. The
- * store tells the client when the turn of one has come.
+ * The acquisitions of one client, and its exclusive holds of the kinds where each caller has an entry of its own. The store
+ * tells the client when the turn of one has come.
  */
 export class Acquisitions {
-  /** By the owner that each had at first. On a store without queues it has others later, which no message is for. */
+  /** By the first owner of each. On a store without queues an acquisition has other owners later, which get no messages. */
   private readonly acquisitions = new Map<string, Acquisition>();
   private readonly owners = new Map<Acquisition, string>();
   private readonly tombstones = new Tombstones();
@@ -24,7 +24,7 @@ export class Acquisitions {
     this.owners.set(place, place.owner);
   }
 
-  /** It is granted, or has been left. */
+  /** The acquisition is granted or left. */
   remove(place: Acquisition): void {
     const owner = this.owners.get(place);
     if (owner === undefined) return;
@@ -46,11 +46,11 @@ export class Acquisitions {
     }
     const left = this.tombstones.of(owner);
     if (left === undefined) return;
-    // What has been granted to it is the lease that it asked for, or a claim.
+    // The owner has been granted the lease that it asked for, or a claim.
     void this.releaser.release(left, now() + Math.max(left.leaseTime ?? 0, CLAIM));
   }
 
-  /** The store has granted a hold. One of this process that would have kept it out is gone. */
+  /** The store has granted a hold. A hold of this process that would have excluded it is gone. */
   begun(tenure: Tenure, ownWriteHold: string | undefined): void {
     const { name, queue, fencingToken } = tenure;
     const former = this.exclusive.get(name);

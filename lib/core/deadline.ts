@@ -2,34 +2,34 @@ import { now } from '../lock.clock.js';
 
 export { now };
 
-/** The longest delay that Node's timers take; a longer one would fire at once. */
+/** The longest delay that Node's timers take. A longer one would fire at once. */
 const MAX_DELAY = 2_147_483_647;
 
-/** How much of a lease is not promised, in ms: the two clocks may differ by 1 %, and Redis expires to the millisecond. */
+/** How much of a lease is not promised, ms. The two clocks may differ by 1 %, and Redis expires to the millisecond. */
 export const driftOf = (leaseTime: number): number => leaseTime * 0.01 + 2;
 
 /**
- * Until when a lease is promised. `sentAt` is read before the command leaves, so that the store's own end of the
- * lease is always later, however long the reply took.
+ * Until when a lease is promised. `sentAt` is read before the command leaves. So the store's own end of the lease is always
+ * later, regardless of how long the reply took.
  */
 export const deadlineOf = (sentAt: number, leaseTime: number): number =>
   sentAt + leaseTime - driftOf(leaseTime);
 
 /**
- * A lease that promises no more than the `left` ms until `maxHoldTime` is over, so that the store frees the lock
- * then, even if this process is gone.
+ * A lease that promises no more than the `left` ms until `maxHoldTime` is over. So the store frees the lock then, even if
+ * this process is gone.
  */
 export const leaseWithin = (leaseTime: number, left: number): number =>
   Math.min(leaseTime, Math.max(1, Math.ceil((left + 2) / 0.99)));
 
-/** A timer for a moment of the monotonic clock, however far. It may fire early where that is too far for one timer. */
+/** A timer for a moment of the monotonic clock, at any distance. It may fire early where that is too far for one timer. */
 export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
   setTimeout(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));
 
-/** As `timerAt`, and it keeps no process alive. */
+/** As `timerAt`, but the timer keeps no process alive. */
 export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout => {
   const timer = timerAt(moment, callback);
-  // A browser's, as jsdom has them for tests, are numbers, and end with its window.
+  // Browser timers, which jsdom provides for tests, are numbers, and end with the window.
   (timer as Partial<NodeJS.Timeout>).unref?.();
   return timer;
 };

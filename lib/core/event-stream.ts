@@ -2,7 +2,7 @@ import { Subject } from 'rxjs';
 import type { LockEvent } from '../lock.events.js';
 import { runOutsideScopes } from './scope.js';
 
-/** Events come to light in the scope of whatever lock happens to be used. Their listeners run in none. */
+/** An event may occur in the scope of any lock that is used at that moment. Its listeners run outside of all scopes. */
 export class EventStream extends Subject<LockEvent> {
   override next(event: LockEvent): void {
     if (!this.observed) return;

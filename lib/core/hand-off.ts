@@ -3,33 +3,35 @@ import { now } from './deadline.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 
 /**
- * How long after the grant a tenure may still be handed on, ms. A hand-off asks the store nothing, so the process lets
- * callers in on what the store said up to so long ago: a key that was deleted since lets in no caller after that. It also
- * bounds a row of long holds, which a count does not: 16 holds of 1 s are longer than the default wait time of the
- * callers in other processes. Holds of this length are so rare that two commands for each are no load.
+ * How long after the grant a tenure may still be handed off, ms. A hand-off sends nothing to the store. So the process
+ * admits callers on an answer of the store that is up to this old: after this time, a key that was deleted since admits no
+ * further caller. The limit also bounds a row of long holds, which a count does not: 16 holds of 1 s are longer than the
+ * default wait time of the callers in other processes. Holds of this length are so rare that two commands for each are no
+ * load.
  */
 export const HANDOFF_TIME = 1_000;
 
 /**
- * The same where others wait in the queue, ms: a round of 16 processes then takes a fifth of a second. Two commands for each
- * hold that is longer than that are little beside it.
+ * The same limit where other processes wait in the queue, ms. A round of 16 processes then takes a fifth of a second. Two
+ * commands for each hold that is longer than this are a small cost beside the hold.
  */
 const TURN_TIME = 10;
 
-/** What a process may keep a lock for while others wait; `most` is the option `localHandoff`. */
+/** The limits on how long a process may keep a lock while others wait. `most` is the option `localHandoff`. */
 const LIMITS: Readonly<
   Record<Rivals, (most: number) => { readonly handoffs: number; readonly time: number }>
 > = {
   none: (most) => ({ handoffs: most, time: HANDOFF_TIME }),
   queued: (most) => ({ handoffs: most, time: TURN_TIME }),
-  // Each of these gets one turn at a time.
+  // Each rival outside of the queue gets one turn at a time.
   outside: (most) => ({ handoffs: Math.min(most, 1), time: TURN_TIME }),
 };
 
 /**
  * Whether the tenure may go to the next caller of this process without a command. That caller gets what the store has
- * already granted, so this has to be what its own request would have got: a lease that the watchdog renews, of the same length,
- * with most of it left, and not prolonged by `extend`, because the lock would stay taken for that long if the process died.
+ * already granted, so this has to be what its own request would have got: a lease that the watchdog renews, of the same
+ * length, with most of it left, and not prolonged by `extend`. A prolonged lease would keep the lock taken for that long if
+ * the process died.
  * @param next what the next caller asks for
  * @param most the option `localHandoff`
  */

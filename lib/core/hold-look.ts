@@ -2,10 +2,10 @@ import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
 import type { Busy } from './waiting.js';
 
-/** How long the message of a release may take to come round to the process that sent it, ms. */
+/** How long the message of a release may take to come back to the process that sent it, ms. */
 export const MESSAGE_ROUND = 100;
 
-/** The answer of the store about a hold that it still has, or why there is none. */
+/** The answer of the store about a hold that it still has, or the reason why there is no answer. */
 export type LookAnswer = Busy | Error;
 
 export interface LookContext {
@@ -14,13 +14,13 @@ export interface LookContext {
 }
 
 /**
- * Asks the store whether a hold of this process still stands: once for all callers that want to know it, and once more
- * when a doubt comes up while a question is under way, because its answer may be older than the doubt.
+ * Asks the store whether a hold of this process still exists, once for all callers that want to know it. Asks once more
+ * when a doubt arises while a question is under way, because the answer may be older than the doubt.
  */
 export class HoldLook {
   /** The question that is under way. */
   asking: { readonly tenure: Tenure; sentAt: number; sent: boolean } | undefined;
-  /** The hold that has to be looked at once that is answered. */
+  /** The hold to look at once that question is answered. */
   private next: Tenure | undefined;
   private timer: NodeJS.Timeout | undefined;
 
@@ -29,7 +29,7 @@ export class HoldLook {
     private readonly onAnswer: (tenure: Tenure, sentAt: number, answer: LookAnswer) => void,
   ) {}
 
-  /** A caller that comes when the question has been sent has to ask again after the answer. */
+  /** A caller that comes after the question has been sent has to ask again after the answer. */
   async lookAt(tenure: Tenure): Promise<void> {
     if (this.asking !== undefined) {
       if (this.asking.tenure !== tenure) this.next = tenure;
@@ -54,8 +54,9 @@ export class HoldLook {
   }
 
   /**
-   * Something has been released, or a message about that may have been missed. For a young hold it is most probably the
-   * release before it, whose message is late: this hold is looked at when it has outlasted that, and most never are.
+   * The lock has been released, or a message of a release may have been missed. For a young hold, the release is most
+   * probably the one before the hold, and its message is late. So this hold is looked at only when it has outlasted
+   * `MESSAGE_ROUND`, and most holds end before that.
    */
   doubt(tenure: Tenure): void {
     const since = tenure.grantedAt + MESSAGE_ROUND;

@@ -3,40 +3,45 @@ import { now, type timerAt } from './deadline.js';
 import type { QueueMessages } from './queue-subscription.js';
 import type { Tenure } from './tenure.js';
 
-/** How long a hold lasts before messages about it are worth a subscription, ms: most are over by then. */
+/** How long a hold lasts before messages about it are worth a subscription, ms. Most holds are over by then. */
 const LONG = 1_000;
-/** How many such owners without a hold here are remembered. A grant may take its time; of most the hold has just ended. */
+/**
+ * How many owners are remembered that have no hold here when a message says that a hold is lost. A grant may take its time.
+ * For most of these owners the hold has just ended.
+ */
 const MOST_UNKNOWN = 1_000;
-/** When messages that could not be asked for are asked for again, ms. */
+/** When a subscription that failed is tried again, ms. */
 const RETRY = 10_000;
 
 /**
- * Notices what ends holds without a word to their holders, with one timer for all holds. The messages of the store are asked
- * for as soon as one hold has lasted for a second: they tell which have been taken away by force. A message is a hint: the
- * store is asked, and its answer decides. It is also asked once when messages begin to be heard, because those before that
- * have been missed. And the machine may have been suspended.
+ * Notices holds that end without a message to their holders, with one timer for all holds. The client subscribes to the
+ * messages of the store as soon as one hold has lasted for a second: they tell which holds have been taken away by force. A
+ * message is a hint: the store is asked, and its answer decides. The store is also asked once when the subscription begins,
+ * because earlier messages have been missed. The timer also notices that the machine has been suspended.
  */
 export class HoldWatch {
   private timer: NodeJS.Timeout | undefined;
   /** The owners of which a message has said that they have lost a hold. */
   private suspects = new Set<string>();
-  /** Owners that had no hold here when such a message came: it may have overtaken the reply that grants theirs. */
+  /**
+   * Owners that had no hold here when such a message came. The message may have overtaken the reply that grants the hold.
+   */
   private readonly unknown = new Set<string>();
-  /** Of a hold that was asked for before, a message may have been missed. */
+  /** When the subscription began. A message about a hold that was asked for before may have been missed. */
   private heardSince = -Infinity;
 
-  /** ms for which the machine had been suspended when that was last looked at. */
+  /** ms for which the machine had been suspended at the last check. */
   private suspended = 0;
-  /** Before that messages are not asked for again. */
+  /** The subscription is not tried again before this moment. */
   private retryAt = -Infinity;
 
   constructor(
     /** The oldest first. */
     private readonly tenures: ReadonlyMap<Tenure, unknown>,
     private readonly ear: QueueMessages,
-    /** Asks the store, and ends those that are gone. */
+    /** Asks the store, and ends the tenures that are gone. */
     private readonly look: (tenures: readonly Tenure[]) => void,
-    /** The machine has been suspended: timers are late by that. */
+    /** The machine has been suspended: timers are late by that time. */
     private readonly onSuspension: () => void,
     private readonly setTimer: typeof timerAt,
   ) {}
@@ -59,7 +64,7 @@ export class HoldWatch {
   hear(owner: string): void {
     this.suspects.add(owner);
     if (this.suspects.size > 1) return;
-    // Together with those of which messages have come at the same time.
+    // Together with the owners of messages that come at the same time.
     void Promise.resolve().then(() => {
       const { suspects } = this;
       this.suspects = new Set();
@@ -70,13 +75,13 @@ export class HoldWatch {
     });
   }
 
-  /** Messages may have been missed, and may not be heard any more. */
+  /** Messages may have been missed, and the subscription may have ended. */
   missed(): void {
     this.retryAt = -Infinity;
     if (this.ear.listening) this.listening();
   }
 
-  /** Messages are heard from now on. A hold that was taken away before is found by one look. */
+  /** The subscription is active from now on. One look finds a hold that was taken away before. */
   listening(): void {
     this.heardSince = now();
     if (this.tenures.size > 0) this.look([...this.tenures.keys()]);

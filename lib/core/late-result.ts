@@ -5,8 +5,8 @@ import { isObservable } from 'rxjs';
 import { LockConfigError } from '../lock.errors.js';
 
 /**
- * What a call may give that is read only after the call has ended, when the lock is free again: its rows, files or
- * events would be made by two processes at once.
+ * A result that is read only after the call has ended, when the lock is free again. Two processes would produce its rows,
+ * files or events at the same time.
  */
 type LateResult =
   | 'an iterator'
@@ -18,33 +18,33 @@ type LateResult =
   | 'a response';
 
 /**
- * Collections are not late, iterable though they are: what they hold is there already. Neither is what stands inside
- * of an object, where a caller may put it that means it.
+ * Collections are iterable, but they are not late: their elements already exist. A value inside of an object is not late
+ * either: a caller may put it there on purpose.
  */
 export function lateResult(value: unknown): LateResult | undefined {
   if (isThenable(value)) return 'a Promise';
   if (typeof value !== 'object' || value === null) return undefined;
   if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
-  // What it has in memory already cannot be told from what it still gets.
+  // What the response already has in memory cannot be told from what it still receives.
   if (isResponse(value)) return value.body ? 'a Response' : undefined;
   if (isUnfinished(value)) return 'a response';
   if (isStream(value)) return isComplete(value) ? undefined : 'a stream';
-  // `in` and not a look at the property: the deep mocks of test libraries give a function for every name.
+  // `in` and not a read of the property: the deep mocks of test libraries give a function for every name.
   if (Symbol.asyncIterator in value) return 'an async iterator';
   if (Symbol.iterator in value && 'next' in value && typeof value.next === 'function') return 'an iterator';
   return undefined;
 }
 
-/** Whether Nest sends this after the handler's call has ended. For a Promise it waits, and sends what that gives. */
+/** Whether Nest sends this after the handler's call has ended. Nest waits for a Promise, and sends its value. */
 export const isSentLater = (value: unknown): boolean => lateResult(value) !== undefined && !isThenable(value);
 
-/** When the work is over that a Promise stands for. One that is no Promise of JavaScript may begin only when it is asked. */
+/** When the work of a Promise is over. A thenable that is not a native Promise may begin its work only when it is asked. */
 export async function settled(value: unknown): Promise<void> {
   if (isPromise(value)) await Promise.allSettled([value]);
 }
 
 /**
- * Refuses a result that would be read without the lock, as an Observable is refused that nothing has announced.
+ * Refuses a result that would be read without the lock, in the same way as an Observable that nothing has announced.
  * @throws LockConfigError, and ends what has been refused: its reader never gets it, and it may hold a file open
  */
 export function assertNotLate(value: unknown, title: string, cure: string): void {
@@ -61,10 +61,10 @@ export function assertNotLate(value: unknown, title: string, cure: string): void
   );
 }
 
-/** The same for what the callback of `using` gives, of which an Observable has no other to subscribe to it. */
+/** The same for the result of the callback of `using`. Nothing else subscribes to an Observable that it returns. */
 export function assertNotHandedOut(value: unknown): void {
   assertNotLate(value, 'using', CALLBACK_CURE);
-  // As above: not of a deep mock.
+  // As above: no read of a property, because of deep mocks.
   if (typeof value !== 'object' || value === null || !('subscribe' in value) || !isObservable(value)) return;
   throw new LockConfigError(
     'using',
@@ -88,28 +88,28 @@ export const METHOD_CURE =
 
 export const HANDLER_CURE = 'Read it to its end in the handler, or return an Observable of what it gives';
 
-/** What streams, Node's and the web's, and iterators have. */
+/** The methods of streams, Node's and the web's, and of iterators. */
 type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: unknown[]) => unknown>>;
 
-/** What is written to a client. */
+/** A response that is written to a client. */
 const isOpenResponse = (value: unknown): value is ServerResponse => {
   if (typeof value !== 'object' || value === null || !('setHeader' in value)) return false;
   const { writableEnded, destroyed } = value as Partial<ServerResponse>;
   return writableEnded === false && destroyed !== true;
 };
 
-/** A stream that pipes listens for the end of that. */
+/** A stream that pipes into a response listens for its `unpipe` event. */
 export const isPipedInto = (value: unknown): value is ServerResponse =>
   isOpenResponse(value) && value.listenerCount('unpipe') > 0;
 
 /**
- * Nothing has been answered, or a stream answers. Middleware that compresses, or saves a session, ends a response only
- * a while after it has been given all of it.
+ * No answer has been sent, or a stream answers. Middleware that compresses, or saves a session, ends a response only some
+ * time after it has been given all of it.
  */
 export const isUnfinished = (value: unknown): value is ServerResponse =>
   isOpenResponse(value) && (!value.headersSent || isPipedInto(value));
 
-/** What `await` waits for. */
+/** A value that `await` waits for. */
 const isThenable = (value: unknown): boolean =>
   (typeof value === 'function' || (typeof value === 'object' && value !== null)) &&
   'then' in value &&
@@ -117,21 +117,21 @@ const isThenable = (value: unknown): boolean =>
 
 const isStream = (value: object): boolean => ('pipe' in value && 'read' in value) || 'getReader' in value;
 
-/** The web's, such as `fetch` gives it. */
+/** The web's Response, such as `fetch` returns. */
 const isResponse = (value: object): value is { body?: object | null } =>
   Object.prototype.toString.call(value) === '[object Response]';
 
 const isStreamableFile = (value: object): value is { getStream(): Readable | undefined } =>
   'getStream' in value && typeof value.getStream === 'function' && 'getHeaders' in value;
 
-/** It has ended, or has no source: a StreamableFile that is made of bytes has them all in its buffer. */
+/** The stream has ended, or has no source: a StreamableFile that is made of bytes has them all in its buffer. */
 function isComplete(stream: object | undefined): boolean {
   if (stream === undefined) return true;
   const { readableEnded, destroyed, _read } = stream as Partial<Readable>;
   return readableEnded === true || destroyed === true || _read === Readable.prototype._read;
 }
 
-/** It is never read, and may hold a file or a connection open. */
+/** The result is never read, and may hold a file or a connection open. */
 function discard(late: object): void {
   const source = (isStreamableFile(late) ? late.getStream() : isResponse(late) ? late.body : late) as Source;
   source.on?.('error', () => undefined);

@@ -20,13 +20,13 @@ import { type Busy, GRACE, type TenureKeeper, unanswered, type WaitRequest } fro
 export interface LocalQueueContext extends AcquisitionContext, LookContext {
   readonly store: AcquisitionContext['store'] & Pick<LockStore, 'subscribeToReleases'>;
   readonly localHandoff: number;
-  /** A place in the queue of the store hears of its turn by its owner. */
+  /** The messages about an entry in the store queue are addressed to its owner. */
   acquisitionBegun(place: Acquisition): void;
   acquisitionOver(place: Acquisition): void;
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
-  /** As `giveBack`, and in the same step another owner takes a place. Undefined where the store cannot do that. */
+  /** As `giveBack`, and in the same step another owner takes an entry. Undefined where the store cannot do that. */
   readonly passOn:
     | ((
         tenure: Tenure,
@@ -37,28 +37,32 @@ export interface LocalQueueContext extends AcquisitionContext, LookContext {
 }
 
 /**
- * Those of one process who want one lock, first come first served. One place in the store stands for all of them: a
- * hundred waiters cost what one costs. Of the kinds whose order is promised across processes each caller has a queue of its own.
+ * The callers of one process that want one lock, first come first served. One entry in the store queue represents all of
+ * them: a hundred waiters cost what one costs. For the kinds whose order is promised across processes, each caller has a
+ * queue of its own.
  *
- * Where the lock is held by this process the place is taken with its release, and a caller who wants an answer before that
- * gets it from the store: the hold may be one that only this process believes in.
+ * Where this process holds the lock, the entry is taken together with its release. A caller that wants an answer before
+ * that gets it from the store: the hold may be one that only this process believes in.
  */
 export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
-  /** In the order of their arrival. Made when somebody comes: most of many queues hold a lock and nobody waits. */
+  /** In the order of arrival. Made for the first waiter: most queues hold a lock and have no waiter. */
   private waiters: Set<Waiter> | undefined;
   /** The hold of this process, if it has one. */
   private tenure: Tenure | undefined;
   private acquisition: Acquisition | undefined;
-  /** Asks about the hold of this process. Made with the first question: most holds are over without one. */
+  /** Asks about the hold of this process. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
-  /** Made when somebody waits who has to hear of releases. */
+  /** Made for the first waiter that needs a subscription to releases. */
   private releases: ReleaseSubscription | undefined;
-  /** When a hold was last seen whose release has to be heard. */
+  /** When a hold was last seen that needs the subscription to releases. */
   private heardAt = -Infinity;
-  /** This process has just released while others of it wait: its message comes first, so that all race as equals. */
+  /**
+   * This process has just released the lock while other callers of it wait. Its release message arrives first, so that all
+   * processes compete as equals.
+   */
   private yielding = false;
   private lastHolder: string | undefined;
-  /** Several callers have lately wanted it at once. */
+  /** Several callers have lately wanted the lock at once. */
   private shared = false;
 
   constructor(
@@ -92,7 +96,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   /**
-   * Stands in line. Resolves with the tenure, or Busy when the wait time is over.
+   * Adds a waiter. Resolves with the tenure, or Busy when the wait time is over.
    * @throws LockAbortedError, LockUnavailableError, LockKindMismatchError, LockClosedError
    */
   join(request: WaitRequest): Promise<Tenure | Busy> {
@@ -103,24 +107,24 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       if (request.waitTime > 0 && request.waitTime < Infinity) {
         this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
       }
-      // Whoever does not wait wants an answer that was given after they asked.
+      // A caller that does not wait wants an answer that was given after its request.
       if (waiter.impatient) this.acquisition?.lookAgain();
       this.goOn();
     });
   }
 
   /**
-   * Gives the tenure to the next in line without asking the store, or back to the store.
-   * @param keepFor ms for which nobody gets it
+   * Gives the tenure to the next waiter without asking the store, or back to the store.
+   * @param keepFor ms for which no owner gets the lock
    * @returns as Releaser.release
    */
   async release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
-    // The release of a lease that the store had forgotten says nothing of who is next.
+    // The release of a lease that the store had forgotten does not decide which caller is next.
     if (this.tenure !== tenure) return await this.context.giveBack(tenure, keepFor);
     if (keepFor === undefined && (this.handOff(tenure) || (await this.handOffSoon(tenure))))
       return 'released';
     const { passOn, queueMessages } = this.context;
-    // A process that has taken the lock together with others has a place from before, which keeps its turn.
+    // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
     if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.listening) {
       const place = this.makeAcquisition();
       const { released, next } = passOn(tenure, keepFor, place);
@@ -145,7 +149,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   /**
    * The answers may come in another order than the grants: the greater token is the later grant. Tokens can also go back,
-   * where the store has lost them and its clock has been set back. Then the store has this grant, which nobody is going
+   * where the store has lost them and its clock has been set back. Then the store has this grant, which no caller is going
    * to use, and the other one is gone.
    */
   private turnDown(tenure: Tenure, former: Tenure): void {
@@ -172,12 +176,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     }
   }
 
-  /** Gives all who stand here the same answer. */
+  /** Gives the same answer to all waiters. */
   refuseAll(answer: Busy): void {
     for (const waiter of this.waiters ?? []) waiter.refuse(answer);
   }
 
-  /** Whoever leaves takes nothing along: the queue goes on for the next, and the last one takes the place back. */
+  /** A waiter that leaves changes nothing for the others. The last one gives up the entry. */
   leave(waiter: Waiter): void {
     this.remove(waiter);
     this.goOn();
@@ -187,7 +191,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     this.remove(waiter);
   }
 
-  // What the place tells.
+  // Called by the acquisition.
 
   refused(askedAt: number, holder: string | undefined): void {
     this.lastHolder = holder;
@@ -217,8 +221,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   /**
-   * Their releases are to be heard. But whoever listens counts as one of them: where no other library has had the lock of
-   * late, processes that listen for each other would leave it to each other for ever.
+   * The releases of the other owners have to be received. But each subscriber counts as one of these owners: where no other
+   * library has had the lock lately, processes that subscribe because of each other would leave the lock to each other for
+   * ever.
    */
   leftToOthers(): void {
     if (now() - this.heardAt < CLAIM) void this.listen();
@@ -253,12 +258,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return queue === undefined || queue.kind === 'lock';
   }
 
-  /** Where the lock goes after this process, it is told. */
+  /** Whether a message tells this process when its turn comes after another process had the lock. */
   private get hearsOfTurn(): boolean {
     return this.hasQueue ? this.context.queueMessages.listening : this.hearing;
   }
 
-  /** Sees to it that those who wait are waiting for something. */
+  /** Makes sure that the waiters wait for something. */
   private goOn(): void {
     if (this.length === 0) {
       this.acquisition?.leave();
@@ -266,7 +271,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.releases?.close();
       this.onIdle(this);
     } else if (this.tenure?.held === true) {
-      // What follows the release is heard only by who has subscribed before it.
+      // Only a process that has subscribed before the release receives the messages that follow it.
       if (this.wait && !this.hearsOfTurn)
         void (this.hasQueue ? this.context.queueMessages.listen() : this.hear());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
@@ -295,12 +300,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     tenure.handoffs++;
     tenure.fencingToken++;
     head.grant(this.context.begin(tenure));
-    // Its place is from before the process got the lock together with others.
+    // The acquisition is from before the process got the lock together with others.
     if (this.length === 0) this.acquisition?.leave();
     return true;
   }
 
-  /** A caller that comes back at once is here only when the promises of its release are through. */
+  /** A caller that comes back at once arrives only after the promises of its release have settled. */
   private async handOffSoon(tenure: Tenure): Promise<boolean> {
     if (!this.shared || this.head !== undefined) return false;
     if (!mayHandOff(tenure, tenure.terms, this.context.localHandoff)) return false;
@@ -309,7 +314,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       atEndOfTurn(resolve);
     });
     this.shared = this.length > 0;
-    // Lost meanwhile, there is nothing left to give up.
+    // If the tenure was lost meanwhile, nothing is left to give up.
     return !tenure.held || this.handOff(tenure);
   }
 
@@ -334,7 +339,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     this.goOn();
   }
 
-  /** Answers those who asked before `since` and do not wait any longer. */
+  /** Answers the callers that asked before `since` and do not wait any longer. */
   private refuseImpatient(since: number, answer: Busy | Error): void {
     for (const waiter of this.waiters ?? []) {
       if (waiter.impatient && waiter.arrivedAt <= since) waiter.refuse(answer);
@@ -354,7 +359,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   private expire(waiter: Waiter): void {
     if (this.tenure?.held === true && !waiter.impatient) {
-      // Not for a hold that only this process may believe in.
+      // Not because of a hold that only this process may believe in: the store is asked first.
       waiter.impatient = true;
       this.expireAt(waiter, now() + GRACE);
       this.goOn();
@@ -379,5 +384,5 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 }
 
-/** What a plain lock asks of the queues of a store. */
+/** The queue terms with which a plain lock is asked for. */
 export const PLAIN_QUEUE: QueueTerms = { kind: 'lock', mode: 'exclusive', capacity: 1 };

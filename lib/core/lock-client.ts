@@ -26,20 +26,20 @@ import { Watchdog } from './watchdog.js';
 
 export type { StoredHold } from '../stores/lock-store.js';
 
-/** One client of a store, as the store sees it: an id, the locks it holds, and the lines of those who wait here. */
+/** One client of a store, as the store sees it: an id, the locks that it holds, and the queues of its local waiters. */
 export class LockClient {
   readonly id = randomUUID();
   readonly events = new EventStream();
-  /** Those losses that the callers have chosen themselves: fixed leases whose time was over. */
+  /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
   readonly ranOut = new WeakSet<LockEvent>();
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
   private readonly releaser: Releaser;
   /** Of the plain locks, by name. */
   private readonly queues = new Map<string, LocalQueue>();
-  /** Of the other kinds, and of several locks at once, each with one caller. */
+  /** Of the other kinds, and of several locks at once. Each has one caller. */
   private readonly callers = new Set<LocalQueue | GroupRequest>();
-  /** What this process holds, and who takes it back. */
+  /** The tenures of this process, each with the keeper that takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
   private readonly queueMessages: QueueSubscription;
   private readonly holdWatch: HoldWatch;
@@ -47,7 +47,7 @@ export class LockClient {
   private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private readonly context: LocalQueueContext;
   private sequence = 0;
-  // One for all, not one for each of ten thousand locks.
+  // One function for all queues, not one for each of ten thousand locks.
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
   };
@@ -60,12 +60,12 @@ export class LockClient {
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
     this.acquisitions.ended(tenure);
-    // A replica that takes over may still have its place.
+    // A replica that takes over may still have the entry.
     if (tenure.stood) this.acquisitions.departed(this.releaseRequestOf(tenure));
     keeper?.ended(tenure);
     if (tenure.loss !== undefined) this.lost(tenure);
   };
-  /** Only what runs under a lock still gets locks, so that no work is cut in half. */
+  /** Only code that runs under a lock still gets locks, so that no work stops halfway. */
   private draining = false;
   private closed = false;
   private readonly refuses = ({ inside }: WaitRequest): boolean =>
@@ -74,7 +74,7 @@ export class LockClient {
   constructor(
     readonly store: LockStore,
     readonly options: ResolvedLockOptions,
-    /** Of what is held, and of the questions of who waits; the end of a wait time has a timer of its own. */
+    /** For the holds, and for the requests of waiters. The end of a wait time has a timer of its own. */
     private readonly setTimer: typeof timerAt = timerAt,
   ) {
     this.watchdog = new Watchdog(
@@ -101,7 +101,7 @@ export class LockClient {
       this.tenures,
       this.queueMessages,
       (tenures) => {
-        // One that gets no answer is looked at again with the watchdog's next round.
+        // A tenure that gets no answer is looked at again with the watchdog's next round.
         for (const looking of this.watchdog.look(tenures)) looking.catch(() => undefined);
       },
       () => {
@@ -165,12 +165,12 @@ export class LockClient {
     return waiting;
   }
 
-  /** Who acts under the tenures of this process. */
+  /** The users of the tenures of this process. */
   *holders(): Generator<TenureUser> {
     for (const { user: holder } of this.tenures.keys()) if (holder !== undefined) yield holder;
   }
 
-  /** The last token of a lock that this process holds: hand-offs have raised it without telling the store. */
+  /** The last token of a lock that this process holds. Hand-offs have raised it without telling the store. */
   lastToken(name: string): number | undefined {
     let last: number | undefined;
     for (const tenure of this.tenures.keys()) {
@@ -186,13 +186,13 @@ export class LockClient {
     return waiting;
   }
 
-  /** Whether callers of this process stand in the local queue of a plain lock. */
+  /** Whether callers of this process wait in the local queue of a plain lock. */
   isAwaited(name: string): boolean {
     return (this.queues.get(name)?.length ?? 0) > 0;
   }
 
   /**
-   * Waits for the lock. The tenure that it resolves with belongs to the caller, who has to release it.
+   * Waits for the lock. The tenure that it resolves with belongs to the caller, which has to release it.
    * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
    */
   acquire(name: string, request: WaitRequest): Promise<Tenure | Busy> {
@@ -201,8 +201,8 @@ export class LockClient {
   }
 
   /**
-   * Several names of one place, all or none, in one step. Does not wait for a name that is busy, only for a store that does not
-   * answer. The tenures are in the order of the names.
+   * Takes several names of one location, all or none, in one step. Does not wait for a name that is busy, only for a store
+   * that does not answer. The tenures are in the order of the names.
    */
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
     if (this.refuses(request)) throw new LockClosedError(names.join(','));
@@ -212,7 +212,7 @@ export class LockClient {
     const origins = await group.send(request);
     if ('busy' in origins) return origins;
     if (this.closed) {
-      // Since they were granted: of what has no tenure yet, nobody else knows.
+      // The client was closed after the grant. No other code knows a grant that has no tenure yet.
       const until = now() + request.terms.leaseTime;
       const releases = origins.map(({ owner }, index) =>
         this.releaser.release({ ...this.plainTerms, name: names[index] ?? '', owner }, until),
@@ -228,7 +228,7 @@ export class LockClient {
     });
   }
 
-  /** As `obtain`, for the kinds whose callers each have a place of their own. */
+  /** As `acquire`, for the kinds where each caller has an entry of its own. */
   acquireQueued(terms: LockTerms, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.refuses(request)) return Promise.reject(new LockClosedError(terms.name));
     const queue = new LocalQueue(terms, this.context, this.onCallerGone);
@@ -237,8 +237,8 @@ export class LockClient {
   }
 
   /**
-   * Passes the tenure on or gives it up. Never rejects.
-   * @param keepFor ms for which nobody gets it
+   * Hands the tenure off or gives it up. Never rejects.
+   * @param keepFor ms for which no owner gets the lock
    * @returns how it was lost, when it turns out that it had been gone before
    */
   async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
@@ -263,15 +263,15 @@ export class LockClient {
   }
 
   /**
-   * Gives out no new lock and sends away who waits, but for what runs under a lock already. What is held stays held and
-   * renewed.
+   * Gives out no new lock and refuses the waiters. Code that already runs under a lock is excepted. What is held stays held
+   * and renewed.
    */
   drain(): void {
     this.draining = true;
     this.sendAway();
   }
 
-  /** Releases what is left, tells those who still hold it, and closes the store. */
+  /** Releases what is left, tells its holders, and closes the store. */
   async close(): Promise<void> {
     this.closed = true;
     this.sendAway();
@@ -330,7 +330,7 @@ export class LockClient {
     const { name, owner, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
-    // One by one, not spread, which is slow: every release comes this way.
+    // Field by field and not spread, which is slow: every release comes this way.
     const { queue } = tenure;
     const leaseTime = this.context.initialLease(terms);
     const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
@@ -373,9 +373,11 @@ export class LockClient {
     const reason = loss?.reason ?? 'expired';
     const event: LockEvent = { type: 'lost', name, owner, reason };
     if (tenure.ranOut) this.ranOut.add(event);
-    // Before its holder begins it is nobody's loss: the caller waits again, gets an error, or is told as it begins.
+    // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
+    // begins.
     if (tenure.user !== undefined) this.events.next(event);
-    // The store may still have it, or get it back with a renewal that was under way. A fixed lease ends there by itself.
+    // The store may still have it, or get it back with a renewal that was under way. A fixed lease of a plain lock ends
+    // there by itself.
     const endsByItself = !terms.renewed && isPlain && keptUntil < now();
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';
     if (!gone || doubtful) {

@@ -1,4 +1,4 @@
-/** A word with more letters that differ is another one, and a shorter one may be the beginning of anything. */
+/** A word that differs in more letters is another word. A shorter word may be the beginning of anything. */
 const SLIPS = 2;
 const SHORTEST = 3;
 
@@ -13,7 +13,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return near.toSorted((a, b) => distance(given, a.toLowerCase()) - distance(given, b.toLowerCase()))[0];
 }
 
-/** How many letters have to be put in, left out or changed to make one of the other (Levenshtein). */
+/** How many letters have to be inserted, left out or changed to turn one word into the other (Levenshtein). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, n) => n);
   Array.from(a).forEach((letter, i) => {

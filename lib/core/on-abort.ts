@@ -1,12 +1,12 @@
-/** Of each signal that is listened to, what is to be called back. */
+/** The callbacks of each signal that has a listener. */
 const listening = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back when the signal aborts, at once where it has. However many calls one signal serves, it has one listener:
- * Node warns of a leak from eleven on. Nothing of a call stays with it, unlike what `AbortSignal.any` leaves with every
- * call on a signal that outlives them.
+ * Calls back when the signal aborts, at once where it has already aborted. A signal has one listener, however many calls
+ * use it: Node warns of a leak from eleven listeners on. A call leaves nothing on the signal, while `AbortSignal.any`
+ * leaves something with every call on a signal that outlives it.
  * @param callback a function of its own for each call
- * @returns ends that
+ * @returns a function that ends this
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (signal.aborted) {

@@ -1,12 +1,13 @@
 import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../stores/lock-store.js';
 import { idleTimerAt, now } from './deadline.js';
 
-/** ms: more than a store needs that gives up on its nodes by itself. */
+/** ms: longer than a store needs that gives up on its nodes by itself. */
 const PATIENCE = 5_000;
 
 /**
- * Asks the store how it is, and tells each warning once: at boot in the background, so that a boot is neither delayed
- * nor failed, after each reconnection, which may have led to another server, and whenever somebody asks.
+ * Asks the store for its health, and reports each warning once. It asks at boot, in the background, so that a boot is
+ * neither delayed nor failed. It asks after each reconnection, which may have led to another server, and at each request
+ * for the health.
  */
 export class Preflight {
   private readonly told = new Set<string>();
@@ -18,7 +19,7 @@ export class Preflight {
     private readonly onWarning: (warning: StoreWarning) => void,
   ) {}
 
-  /** In the background. Nodes that connect while it looks are looked at together afterwards. */
+  /** In the background. Nodes that connect during a look are looked at together afterwards. */
   look(): void {
     this.again = this.looking;
     if (this.looking) return;

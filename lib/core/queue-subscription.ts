@@ -1,20 +1,20 @@
 import type { LockStore, QueueMessage, Subscription } from '../stores/lock-store.js';
 
-/** Hears what the store tells this client. */
+/** The subscription to the messages of the store to this client. */
 export interface QueueMessages {
-  /** No messages have been asked for yet. */
+  /** No subscription has been tried yet. */
   readonly untried: boolean;
-  /** Whether messages can be heard, of which a waiter in a queue has to be certain. */
+  /** Whether the subscription is active. A waiter in a queue has to be certain of it. */
   readonly listening: boolean;
-  /** @returns whether messages can be heard now */
+  /** @returns whether the subscription is active now */
   listen(): Promise<boolean>;
 }
 
-/** The messages of the store to one client: one subscription, however many places in queues and leases it has. */
+/** The messages of the store to one client: one subscription for all its entries in store queues and all its leases. */
 export class QueueSubscription implements QueueMessages {
   private subscription: Subscription | undefined;
   private subscribing: Promise<boolean> | undefined;
-  /** The last attempt to hear messages has failed. */
+  /** The last attempt to subscribe has failed. */
   private deaf = false;
   private closed = false;
 
@@ -22,7 +22,7 @@ export class QueueSubscription implements QueueMessages {
     private readonly client: string,
     private readonly store: Pick<LockStore, 'subscribeToQueue'>,
     private readonly onMessage: (message: QueueMessage) => void,
-    /** Messages are heard from now on; those before it have been missed. */
+    /** The subscription is active from now on. Messages before it have been missed. */
     private readonly onListening: () => void,
   ) {}
 
@@ -60,7 +60,8 @@ export class QueueSubscription implements QueueMessages {
       this.deaf = false;
       if (this.listening) this.onListening();
     } catch {
-      // Without messages the places poll and the holds are looked at less often; the store's own reports tell of the outage.
+      // Without messages the acquisitions poll and the holds are looked at less often. The store's own reports tell of the
+      // outage.
       this.deaf = true;
     }
     return this.listening;

@@ -3,13 +3,13 @@ import type { LockStore, Subscription } from '../stores/lock-store.js';
 export interface ReleaseListener {
   /** The lock may have been released, or messages may have been missed. */
   onMessage(): void;
-  /** Messages are heard from now on; those before it have been missed. */
+  /** The subscription is active from now on. Messages before it have been missed. */
   onListening(): void;
 }
 
 /**
- * The messages of the releases of one lock, for those who wait where no queue hands it to them: on a store without queues,
- * or behind a hold of another library.
+ * The messages of the releases of one lock, for waiters that no queue hands the lock to: on a store without queues, or
+ * behind a hold of another library.
  */
 export class ReleaseSubscription {
   private subscription: Subscription | undefined;
@@ -26,7 +26,7 @@ export class ReleaseSubscription {
     return this.subscription?.active === true;
   }
 
-  /** @returns whether messages can be heard now */
+  /** @returns whether the subscription is active now */
   async listen(): Promise<boolean> {
     this.closed = false;
     if (this.listening) return true;
@@ -54,7 +54,7 @@ export class ReleaseSubscription {
       if (this.listening) this.listener.onListening();
       return subscription.active;
     } catch {
-      // Without messages its owner polls; the store's own reports tell of the outage.
+      // Without messages its owner polls. The store's own reports tell of the outage.
       return false;
     }
   }

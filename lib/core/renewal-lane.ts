@@ -1,20 +1,20 @@
 import type { Tenure } from './tenure.js';
 
-/** Leases that are renewed in one go. */
+/** How many leases are renewed at once. */
 const SHARE = 1_000;
-/** Shares that may be under way at once: the store answers one while the next is made. */
+/** How many shares may be under way at once: the store answers one while the next is made. */
 const SHARES = 2;
 
 /**
- * The renewals that one node of the store has to do. It gets a few at a time, those that end first before the others:
- * all at once, the last of a hundred thousand would run out of time behind the first, and be lost with them.
+ * The renewals that one node of the store has to do. The node gets a few at a time, in the order in which the leases end.
+ * If all were sent at once, the last of a hundred thousand would run out of time behind the first, and be lost with them.
  */
 export class RenewalLane {
-  /** Those that end first come first. */
+  /** In the order in which the leases end. */
   private waiting: Tenure[] = [];
   private underway = 0;
 
-  /** @param renew resolves when each has its answer, and never rejects */
+  /** @param renew resolves when each lease has its answer, and never rejects */
   constructor(private readonly renew: (share: readonly Tenure[]) => Promise<void>) {}
 
   add(due: readonly Tenure[]): void {
@@ -25,7 +25,7 @@ export class RenewalLane {
 
   private flow(): void {
     while (this.underway < SHARES && this.waiting.length > 0) {
-      // Some may have been released while they stood here.
+      // Some may have been released while they waited here.
       const share = this.waiting.splice(0, SHARE).filter((tenure) => tenure.held);
       if (share.length > 0) void this.send(share);
     }

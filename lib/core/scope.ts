@@ -2,38 +2,38 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** What a scope holds, under a key that names the client and the lock. */
 export interface ScopedHold {
-  /** The lock's name as the caller gave it. */
+  /** The name of the lock as the caller gave it. */
   readonly name: string;
   readonly held: boolean;
 }
 
 /**
- * An async context: what a thread is to Redisson. Work inside re-enters the locks that are held here or further out.
- * Scopes are local knowledge; the store never sees them.
+ * An async context: what a thread is to Redisson. Work inside re-enters the locks that are held here or further out. Scopes
+ * are local knowledge; the store never sees them.
  *
- * A scope that was opened for a lock holds that lock and nothing else: what runs in it may be the requests of a server
- * that the holder has started, and two of them must not pass for one owner.
+ * A scope that was opened for a lock holds that lock and nothing else. The work in it may be the requests of a server that
+ * the holder has started, and two of these requests must not count as one owner.
  */
 export class Scope {
-  /** What ran here is over. Work that it left behind finds nothing here. */
+  /** The work of this scope is over. Work that it left behind finds nothing here. */
   private ended = false;
-  /** Each with the number of leases that hold it for this scope. */
+  /** Each hold with the number of leases that hold it for this scope. */
   private readonly held = new Map<string, Map<ScopedHold, number>>();
   private parent: Scope | undefined;
   /**
-   * How many of this scope, those further out and their other branches hold each key: most acquisitions find that none
-   * does, and need not walk outwards through all of them.
+   * How many scopes among this one, its outer scopes and their other branches hold each key. Most acquisitions find that
+   * none does, and need not walk outwards through all of them.
    */
   private readonly known: Map<string, number>;
   /** The lease that this scope was opened for. */
   lease: { readonly name: string } | undefined;
   /**
-   * For a scope that is apart: what was held around it, of which it shares nothing. Not the scopes that held it: those
-   * of work that starts its successor apart, again and again, would make an endless chain.
+   * For a scope that is apart: the holds around it, of which it shares none. The scopes of these holds are not kept: work
+   * that starts its successor apart, again and again, would make an endless chain of them.
    */
   private around: readonly ScopedHold[] = [];
 
-  /** @param ownsHandMade whether what is acquired by hand directly in it belongs to it */
+  /** @param ownsHandMade whether a lease that is acquired by hand directly in it belongs to it */
   private constructor(
     parent: Scope | undefined,
     readonly ownsHandMade: boolean,
@@ -47,7 +47,7 @@ export class Scope {
     return new Scope(parent, false);
   }
 
-  /** Shares no lock with its surroundings, and has what is acquired by hand in it. */
+  /** Shares no lock with its surroundings, and owns the leases that are acquired by hand in it. */
   static apart(around: Scope | undefined): Scope {
     const scope = new Scope(undefined, true);
     if (around !== undefined) scope.around = [...around.above()].filter((hold) => hold.held);
@@ -63,18 +63,18 @@ export class Scope {
     return undefined;
   }
 
-  /** How many holds there are under the key, for what is not entered again but held several times. */
+  /** How many holds there are under the key, for a lock that is not re-entered but held several times. */
   count(key: string): number {
     return [...this.all(key)].filter((hold) => hold.held).length;
   }
 
-  /** Whether a lock of that name, or any, is held here or further out. */
+  /** Whether a lock of that name, or any lock, is held here or further out. */
   holds(name: string | undefined): boolean {
     for (const hold of this.all()) if ((name === undefined || hold.name === name) && hold.held) return true;
     return false;
   }
 
-  /** Whether work that runs here is part of what runs under a lock, be it one that is not entered again here. */
+  /** Whether work that runs here is part of the work under a lock, including a lock that is not re-entered here. */
   isUnderLock(): boolean {
     for (const hold of this.above()) if (hold.held) return true;
     return false;
@@ -89,7 +89,7 @@ export class Scope {
     return undefined;
   }
 
-  /** @returns takes it back, for the lease that has added it */
+  /** @returns a function that takes it back, for the lease that has added it */
   add(key: string, hold: ScopedHold): () => void {
     const holds = this.held.get(key);
     if (holds === undefined) {
@@ -114,8 +114,8 @@ export class Scope {
     if (!this.ended) return this;
     let found = this.parent;
     while (found?.ended === true) found = found.parent;
-    // Work that starts its successor and ends makes a chain of ended scopes, which must neither be walked again by
-    // each of its thousands of members, nor be kept by the last one.
+    // Work that starts its successor and ends makes a chain of ended scopes. The chain must neither be walked again by each
+    // of its thousands of members, nor be kept by the last one.
     let scope = this.parent;
     while (scope !== undefined && scope !== found) {
       const next: Scope | undefined = scope.parent;
@@ -161,15 +161,15 @@ export class Scope {
   }
 }
 
-/** One storage for all copies of this package in the process, so that they agree on where work runs. */
+/** One storage for all copies of this package in the process, so that they agree on the scope of running code. */
 const STORAGE = Symbol.for('nestjs-distributed-lock.scopes');
 const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope | undefined> | undefined };
 const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope | undefined>());
 
-/** The scope whose locks, and those further out, are entered again here. */
+/** The scope whose locks are re-entered here, together with the locks of its outer scopes. */
 export const currentScope = (): Scope | undefined => storage.getStore()?.alive();
 
-/** The scope that owns what is acquired by hand here. Everywhere else such a lease is an owner of its own. */
+/** The scope that owns the leases that are acquired by hand here. Everywhere else such a lease is an owner of its own. */
 export const owningScope = (): Scope | undefined => {
   const scope = storage.getStore();
   return scope?.ownsHandMade === true ? scope : undefined;
@@ -177,5 +177,8 @@ export const owningScope = (): Scope | undefined => {
 
 export const runInScope = <T>(scope: Scope, callback: () => T): T => storage.run(scope, callback);
 
-/** For callbacks of other code than the code that runs here, such as listeners: the locks that are held here are not theirs. */
+/**
+ * For callbacks of other code than the code that runs here, such as listeners. The locks that are held here do not belong
+ * to them.
+ */
 export const runOutsideScopes = <T>(callback: () => T): T => storage.run(undefined, callback);

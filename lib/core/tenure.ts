@@ -2,7 +2,7 @@ import { LockLostError, type LossReason } from '../lock.errors.js';
 import type { QueueTerms, Rivals } from '../stores/lock-store.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
-/** Whoever acts under a tenure at the moment, and is to be told when it ends too early. */
+/** The code that acts under a tenure at the moment, and that is told when the tenure ends too early. */
 export interface TenureUser {
   onLost(error: LockLostError): void;
 }
@@ -19,26 +19,26 @@ export interface LeaseTerms {
 export interface TenureOrigin {
   readonly owner: string;
   readonly fencingToken: number;
-  /** On the monotonic clock, and not later than it was. */
+  /** On the monotonic clock, and not later than the grant. */
   readonly grantedAt: number;
   /** What the store has granted, ms: less than the terms say where `maxHoldTime` is shorter. */
   readonly leaseTime: number;
-  /** What it was asked for as, where the store has queues. */
+  /** The terms of the request, where the store has queues. */
   readonly queue?: QueueTerms | undefined;
-  /** It had a place in the queue. */
+  /** The owner had an entry in the store queue. */
   readonly stood?: boolean | undefined;
   readonly rivals?: Rivals | undefined;
 }
 
-/** For whoever uses a lease after its release. */
+/** For code that uses a lease after its release. */
 export const releasedError = (
   { name, owner }: { name: string; owner: string },
   cause?: unknown,
 ): LockLostError => new LockLostError(name, { reason: 'released', owner, cause });
 
 /**
- * The time during which this process holds a lock in the store. Several local owners may use it one after another;
- * the store sees one owner. A tenure ends once: released or lost.
+ * The time during which this process holds a lock in the store. Several local owners may use it one after another; the
+ * store sees one owner. A tenure ends once: released or lost.
  */
 export class Tenure {
   readonly owner: string;
@@ -47,7 +47,7 @@ export class Tenure {
   readonly rivals: Rivals;
   /** When the store granted it, on the monotonic clock, and not later. */
   readonly grantedAt: number;
-  /** The last one given out under this tenure. */
+  /** The last token given out under this tenure. */
   fencingToken: number;
   /** What the store has last granted, ms. */
   granted: number;
@@ -55,7 +55,7 @@ export class Tenure {
   deadline: number;
   /** When `maxHoldTime` of the present holder is over. */
   holdUntil = Infinity;
-  /** How often in a row it went from one local holder to the next. */
+  /** How many times in a row it went from one local holder to the next. */
   handoffs = 0;
   /** Renewals in a row that got no answer. */
   failures = 0;
@@ -75,7 +75,7 @@ export class Tenure {
     readonly name: string,
     readonly terms: LeaseTerms,
     { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, rivals = 'none' }: TenureOrigin,
-    /** Takes the tenure out of the books. Called once, whichever way it ends. */
+    /** Removes the tenure from the records of the client. Called once, in whatever way the tenure ends. */
     private readonly onEnd: (tenure: Tenure) => void,
     private readonly setTimer: typeof timerAt = timerAt,
   ) {
@@ -100,7 +100,7 @@ export class Tenure {
     return this.held ? this.endsAt - now() : 0;
   }
 
-  /** ms until `maxHoldTime` of the present holder is over; Infinity where the lease is fixed and has an end of its own. */
+  /** ms until `maxHoldTime` of the present holder is over. Infinity where the lease is fixed and has an end of its own. */
   get timeToHold(): number {
     return this.terms.renewed ? this.holdUntil - now() : Infinity;
   }
@@ -110,7 +110,7 @@ export class Tenure {
     return !this.terms.renewed;
   }
 
-  /** It was a fixed lease, and lost only because its time was over. */
+  /** It was a fixed lease, and was lost only because its time was over. */
   get ranOut(): boolean {
     return this.isFixed && this.loss?.reason === 'expired';
   }
@@ -124,12 +124,12 @@ export class Tenure {
     return Math.min(this.deadline, this.holdUntil);
   }
 
-  /** A renewal was due for half of the time that was left for it, and none has come through. */
+  /** A renewal has been due for half of the time that was left for it, and none has succeeded. */
   get overdue(): boolean {
     return !this.ended && this.unanswered && this.deadline - now() < this.granted / 3;
   }
 
-  /** A renewal that has been asked for has not come through. */
+  /** A renewal that has been asked for has not succeeded. */
   private get unanswered(): boolean {
     return !this.isFixed && (this.failures > 0 || this.renewing);
   }
@@ -142,7 +142,7 @@ export class Tenure {
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }
 
-  /** From now on the present holder has it until then at most. */
+  /** From now on the present holder has it until that moment at most. */
   limit(until: number): void {
     this.holdUntil = until;
     if (until < this.deadline) this.catchUp();
@@ -155,7 +155,7 @@ export class Tenure {
     this.lossTimer = this.armLossTimer();
   }
 
-  /** @param cause what tells more, if anything does */
+  /** @param cause a further explanation, if there is one */
   lose(reason: LossReason, cause?: unknown): void {
     if (this.ended) return;
     this.ended = true;
@@ -166,7 +166,7 @@ export class Tenure {
     this.user?.onLost(loss);
   }
 
-  /** The holder gives it up; what the store is told about it is the caller's business. */
+  /** The holder gives it up. What the store is told about it is up to the caller of this method. */
   end(): void {
     if (this.ended) return;
     this.ended = true;
@@ -174,14 +174,17 @@ export class Tenure {
     this.onEnd(this);
   }
 
-  /** The timer may be late, where the process was busy or stopped: whoever looks at the clock first announces the loss. */
+  /**
+   * The timer may be late, where the process was busy or stopped. The first code that looks at the clock announces the
+   * loss.
+   */
   announceIfOver(): void {
     if (this.ended || now() < this.endsAt) return;
     if (this.terms.renewed && now() >= this.holdUntil) this.lose('max-hold');
     else this.lose(this.unanswered ? 'unreachable' : 'expired');
   }
 
-  /** Renewals move the deadline often; the timer catches up when it fires instead of being set anew each time. */
+  /** Renewals move the deadline often. The timer catches up when it fires instead of being set anew each time. */
   private armLossTimer(): NodeJS.Timeout {
     return this.setTimer(this.endsAt, () => {
       if (this.held) this.lossTimer = this.armLossTimer();

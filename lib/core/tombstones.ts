@@ -1,11 +1,12 @@
 import type { ReleaseRequest } from '../stores/lock-store.js';
 
-/** The last ones: those who may still be in the queue of a store that has gone back by a moment. */
+/** How many are kept: the last owners, which may still be in the queue of a store that has gone back by a moment. */
 const REMEMBERED = 10_000;
 
 /**
- * Those who have left their place in a queue of the store, or what they got there. A replica that has taken over may
- * not know of it and call them up again, and each would keep the lock from the living for as long as a claim lasts.
+ * The owners that have left their entry in a store queue, or the hold that they got there. A replica that has taken over
+ * may not know of it and grant to such an owner. Each such grant would keep the lock from living waiters for as long as a
+ * claim lasts.
  */
 export class Tombstones {
   /** By owner, in the order in which they left. */
@@ -20,7 +21,7 @@ export class Tombstones {
     }
   }
 
-  /** What tells the store that the owner has left; undefined when it has not, or too long ago. */
+  /** The request that tells the store that the owner has left. Undefined when it has not left, or too long ago. */
   of(owner: string): ReleaseRequest | undefined {
     return this.departed.get(owner);
   }

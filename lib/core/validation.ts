@@ -5,7 +5,7 @@ import { RESERVED } from '../stores/lock-store.js';
 import { driftOf } from './deadline.js';
 import { nearest } from './nearest.js';
 
-/** Longer names are more likely a mistake (a body, a token) than a name, and each costs that much on the wire. */
+/** A longer name is more likely a mistake (a body, a token) than a name, and each name costs its length on the wire. */
 export const MAX_NAME_BYTES = 1_024;
 
 export function assertName(name: unknown): asserts name is string {
@@ -30,7 +30,7 @@ export function assertName(name: unknown): asserts name is string {
   }
 }
 
-/** A whole number of ms from `least` on; Infinity only where `unbounded` says so. */
+/** A whole number of ms, not less than `least`. Infinity only where `unbounded` says so. */
 export function assertTime(
   option: string,
   value: unknown,
@@ -53,7 +53,7 @@ export function assertLeaseTime(value: unknown, option = 'leaseTime'): asserts v
 }
 
 /**
- * A misspelt option would pass for an absent one, and its default for what was asked for.
+ * A misspelt option would count as absent, and its default would apply instead of the given value.
  * @param owner what takes the options, for the message
  */
 export function assertKnownOptions(
@@ -82,7 +82,7 @@ function unknownOption(option: string, known: readonly string[], owner: string):
 export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'renew', 'signal'] as const;
 export const USING_OPTIONS = [...ACQUIRE_OPTIONS, 'minHoldTime'] as const;
 
-/** What is given at a call or at a decorator; what is absent has a default. */
+/** The options that are given at a call or at a decorator. An absent option has a default. */
 export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: AcquireOptions): void {
   if (waitTime !== undefined) assertTime('waitTime', waitTime, { unbounded: true });
   if (leaseTime !== undefined) assertLeaseTime(leaseTime);
@@ -95,9 +95,9 @@ export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: Acq
 }
 
 /**
- * What `using`, a decorator and an interceptor take besides. A fixed lease ends by itself, and one that is renewed at
- * `maxHoldTime`, so neither can keep a longer `minHoldTime`: a callback that takes longer than the lease would leave the lock
- * free before that time is over.
+ * An option that `using`, a decorator and an interceptor take besides. A fixed lease ends by itself, and a renewed lease
+ * ends at `maxHoldTime`, so neither can keep a longer `minHoldTime`: a callback that takes longer than the lease would
+ * leave the lock free before that time is over.
  * @param maxHoldTime ms; none where the service is not known yet
  */
 export function assertMinHoldTime(

@@ -4,20 +4,20 @@ import { onAbort } from './on-abort.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 
-/** Where a waiter stands. */
+/** The queue of a waiter. */
 export interface WaiterQueue {
   readonly name: string;
-  /** Does not wait any longer. */
+  /** The waiter does not wait any longer. */
   leave(waiter: Waiter): void;
   /** The waiter has its answer. */
   answered(waiter: Waiter): void;
 }
 
-/** A caller who waits, from its request to its answer. A class, because thousands of them share one shape. */
+/** A caller that waits, from its request to its answer. A class, because thousands of waiters share one shape. */
 export class Waiter {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
-  /** The next answer is the last: it does not wait, or its wait time is over. */
+  /** The next answer is the last: the waiter does not wait, or its wait time is over. */
   impatient: boolean;
   private readonly ignoreSignal: (() => void) | undefined;
 
@@ -40,7 +40,7 @@ export class Waiter {
     return this.request.terms;
   }
 
-  /** Calls back at the moment, unless it has its answer by then. */
+  /** Calls back at the moment, unless the waiter has its answer by then. */
   expireAt(moment: number, callback: () => void): void {
     (this.timer ??= new WaitTimer()).set(moment, callback, (error) => {
       this.queue.leave(this);

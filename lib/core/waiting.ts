@@ -5,11 +5,11 @@ import type { ReleaseReply } from '../stores/lock-store.js';
 import type { Releaser } from '../stores/releaser.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 
-// What waiting in a local line and waiting in a queue of the store have in common.
+// What waiting in a local queue and waiting in a store queue have in common.
 
-/** How often the store is asked while its messages cannot be heard, ms. */
+/** How often the store is asked while there are no messages from it, ms. */
 export const POLL = 500;
-/** What a request in flight is given to answer, ms, when the wait time ends meanwhile. */
+/** The time that a request under way has left to be answered, ms, when the wait time ends meanwhile. */
 export const GRACE = 250;
 
 export interface WaitRequest {
@@ -17,35 +17,35 @@ export interface WaitRequest {
   /** ms; 0 asks once, Infinity waits for ever. */
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
-  /** Where it was made: what runs under a lock gets further ones while the client drains. */
+  /** The scope of the request: code that runs under a lock gets further locks while the client drains. */
   readonly inside?: Scope | undefined;
 }
 
-/** Takes a tenure back when its holder is done with it, or it is over. */
+/** Takes a tenure back when its holder is done with it, or when it is over. */
 export interface TenureKeeper {
   /**
-   * @param keepFor ms for which nobody gets it
-   * @returns what the store has answered; undefined when it has not yet
+   * @param keepFor ms for which no owner gets the lock
+   * @returns what the store has answered; undefined when it has not answered yet
    */
   release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined>;
   ended(tenure: Tenure): void;
 }
 
-/** The answer to who did not get the lock in time. */
+/** The answer to a caller that did not get the lock in time. */
 export interface Busy {
   readonly busy: true;
   readonly holder: string | undefined;
-  /** Which one that is, where several locks were asked for. */
+  /** The name of the busy lock, where several locks were asked for. */
   readonly name?: string | undefined;
 }
 
-/** What those who wait need from the client that they belong to. */
+/** What waiters need from their client. */
 export interface WaitingContext {
   readonly releaser: Pick<Releaser, 'release'>;
   nextOwner(): string;
   /** The lease to ask the store for. */
   initialLease(terms: LeaseTerms): number;
-  /** Sends the release, then ends the tenure: whoever asks next comes behind it. */
+  /** Sends the release, then ends the tenure, so that a request of the next caller is sent after the release. */
   giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined>;
 }
 
@@ -63,18 +63,21 @@ export function unanswered(name: string, sentAt: number): LockUnavailableError {
 export const isRefusal = (error: Error): boolean =>
   isLockUnavailableError(error) && error.effect === 'refused';
 
-/** ms until the store is asked again after so many failures: doubled each time, up to a second, and never in step. */
+/**
+ * ms until the store is asked again after so many failures: doubled each time, up to a second, and with a random part so
+ * that clients do not ask in step.
+ */
 export const backoff = (failures: number): number =>
   Math.min(50 * 2 ** failures, 1_000) * (0.5 + Math.random() / 2);
 
 /**
- * Whether a timer that fired early would do so for ever. Node's own may fire early once, when the process was busy as it was
- * set; those of @sinonjs/fake-timers, which Jest and Vitest use, have a clock of their own.
+ * Whether a timer that fired early would do so for ever. Node's own timers may fire early once, when the process was busy
+ * as they were set. The timers of @sinonjs/fake-timers, which Jest and Vitest use, have a clock of their own.
  */
 const timersAreFaked = (elapsed: number, delay: number): boolean =>
   elapsed < delay / 2 && 'clock' in setTimeout;
 
-/** Jest's legacy ones, whose setImmediate waits to be called as well, and which leave the clock as it is. */
+/** Jest's legacy fake timers: their setImmediate also waits to be called, and they leave the clock as it is. */
 const timersAreLegacy = (): boolean => {
   const { getMockImplementation } = setTimeout as {
     getMockImplementation?: () => { name: string } | undefined;
@@ -85,7 +88,7 @@ const timersAreLegacy = (): boolean => {
 const fakedTimers = (): LockConfigError =>
   new LockConfigError('fake timers', 'must replace performance.now() too: locks count time by it');
 
-/** Ends somebody's wait. */
+/** Ends the wait of a caller. */
 export class WaitTimer {
   private timer: NodeJS.Timeout | undefined;
   private cleared = false;
@@ -103,7 +106,7 @@ export class WaitTimer {
       return;
     }
     this.timer = timerAt(moment, () => {
-      // After a busy moment of this process the timers come first, and a reply that is already here is read only then.
+      // After a busy moment of this process the timers run first, and a reply that is already here is read only then.
       setImmediate(() => {
         if (this.cleared) return;
         const time = now();
@@ -114,7 +117,7 @@ export class WaitTimer {
     });
   }
 
-  /** For good: the wait is over. */
+  /** Final: the wait is over. */
   clear(): void {
     this.cleared = true;
     clearTimeout(this.timer);

@@ -8,21 +8,21 @@ import { releasedError, type Tenure } from './tenure.js';
 const FIRST_RETRY = 50;
 
 /**
- * ms from one look at a fixed lease to the next: a third of it, as for renewals. Short ones are over before the least, and
- * cost no command more.
+ * ms from one look at a fixed lease to the next: a third of the lease, as for renewals, but at least 250 ms. A short lease
+ * is over before that minimum, and costs no further command.
  */
 const betweenLooks = ({ granted }: Tenure): number => Math.max(granted / 3, 250);
 
 /**
- * Renews the leases of this process: each at a third of its time, together with all that are due soon after, so that
- * many leases cost few commands. A renewal that fails is tried again until the lease's own deadline; the end of the
- * lease itself is the tenure's to announce. A fixed lease is looked at instead, in the same rounds: it may have been
- * deleted or taken away.
+ * Renews the leases of this process. Each lease is renewed at a third of its time, together with all leases that are due
+ * soon after, so that many leases cost few commands. A renewal that fails is tried again until the lease's own deadline.
+ * The tenure itself announces the end of the lease. A fixed lease is looked at instead, in the same rounds: it may have
+ * been deleted or taken away.
  */
 export class Watchdog {
   /** Each with the moment of its next renewal or look. */
   private readonly watched = new Map<Tenure, number>();
-  /** By node, so that one which does not answer holds up nobody else's renewals. */
+  /** By node, so that a node that does not answer delays no renewals of other nodes. */
   private readonly lanes = new Map<string, RenewalLane>();
   private timer: NodeJS.Timeout | undefined;
   private wakesAt = Infinity;
@@ -60,7 +60,7 @@ export class Watchdog {
     return least;
   }
 
-  /** Whether a lease is close to its end because renewals do not come through. */
+  /** Whether a lease is close to its end because renewals do not succeed. */
   get stuck(): boolean {
     for (const tenure of this.watched.keys()) if (tenure.overdue) return true;
     return false;
@@ -74,7 +74,7 @@ export class Watchdog {
   async extend(tenure: Tenure, leaseTime: number): Promise<void> {
     const sentAt = now();
     const { keptUntil } = tenure;
-    // From here on: it may be over before the answer comes, and the store would keep it for nobody.
+    // From here on: the tenure may be over before the answer comes, and the store would keep the lock without a holder.
     const mayBeKeptUntil = Math.max(keptUntil, sentAt + leaseTime);
     tenure.keptUntil = mayBeKeptUntil;
     const [renewal] = this.ask([{ name: tenure.name, owner: tenure.owner, leaseTime }]);
@@ -93,7 +93,7 @@ export class Watchdog {
   }
 
   /**
-   * Asks the store about holds at once, which prolongs none. Those that are gone are lost.
+   * Asks the store about holds at once, and prolongs none. The tenures of holds that are gone are lost.
    * @returns for each a promise that rejects when the store did not answer
    */
   look(tenures: readonly Tenure[]): readonly Promise<void>[] {
@@ -126,7 +126,7 @@ export class Watchdog {
     for (const [tenure, renewAt] of this.watched) {
       // A deadline that has passed is announced here and now.
       if (tenure.renewing || !tenure.held) continue;
-      // A tenth of the lease early is soon enough to come along.
+      // A renewal that is due within a tenth of the lease is sent along.
       if (renewAt > time + tenure.terms.leaseTime / 10) {
         next = Math.min(next, renewAt);
         continue;
@@ -162,9 +162,9 @@ export class Watchdog {
           if (state !== 'held') lose(tenure, state);
           else if (!tenure.isFixed) tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
         } catch (error) {
-          // A look that got no answer costs nothing: the next round comes.
+          // A look that got no answer needs no retry: the next round comes.
           if (!tenure.isFixed) {
-            // Only an outage's first failure is news.
+            // Only the first failure of an outage is reported.
             if (tenure.failures++ === 0) {
               failures.set(error, [...(failures.get(error) ?? []), tenure.name]);
             }

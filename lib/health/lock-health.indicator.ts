@@ -5,15 +5,15 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
 import { getLockServiceToken } from '../nest/lock-service.token.js';
 
-/** Which LockService to ask. */
+/** Which LockService the health check asks. */
 export interface LockHealthOptions {
   /** The name of a LockService. @default the default instance */
   instance?: string | undefined;
 }
 
 /**
- * Tells a health check of @nestjs/terminus how a LockService is. List it in the `providers` of a module that imports
- * TerminusModule; the LockService is found wherever LockModule stands.
+ * Reports the health of a LockService to a health check of @nestjs/terminus. List it in the `providers` of a module that
+ * imports TerminusModule. It finds the LockService wherever LockModule is imported.
  */
 @Injectable()
 export class LockHealthIndicator {
@@ -23,9 +23,9 @@ export class LockHealthIndicator {
   ) {}
 
   /**
-   * Reports {@link LockService.health} under `key`, details included: they name hosts and ports. Where the health is
-   * degraded the check still answers 200. Terminus 11 has no word for that: there it is `up`, with `degraded: true`.
-   * @throws LockConfigError when there is no such instance; whatever the health is, it is reported and not thrown
+   * Reports {@link LockService.health} under `key`, with details that name hosts and ports. Where the health is degraded,
+   * the check still answers 200. Terminus 11 has no word for degraded: there the status is `up`, with `degraded: true`.
+   * @throws LockConfigError when there is no such instance; the health itself is reported and never thrown
    */
   async isHealthy<const Key extends string>(
     key: Key,

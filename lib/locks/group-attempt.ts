@@ -11,9 +11,10 @@ import type { WaitLimits } from './wait-limits.js';
 type Options = AcquireOptions & { waitTime: number };
 
 /**
- * Takes the locks of a group in one step if they are free. A lock that is busy is waited for in its own queue, and the rest is
- * asked for once it is held: by then others may be busy. If the attempt may hold locks while it waits, it takes them in
- * their order: a lock is waited for while those before it are held. Else it gives back what it has got.
+ * Takes the locks of a group in one step if they are free. A lock that is busy is waited for in its own queue, and the rest
+ * is asked for once that lock is held. By then others may be busy. If the attempt may hold locks while it waits, it takes
+ * them in their order: a lock is waited for while the locks before it are held. Otherwise the attempt gives back what it
+ * has got.
  */
 export class GroupAttempt {
   private readonly askedAt = now();
@@ -61,9 +62,9 @@ export class GroupAttempt {
   }
 
   /**
-   * What is busy as far as this process knows, so that asking for all would be a command for nothing: the lock that was in
-   * the way just now, or one that callers of this process wait for. The former may be held for long: to wait for another one
-   * would be in vain, and would keep that one from others.
+   * A lock that is busy as far as this process knows, so that a request for all would be a wasted command. It is the lock
+   * that was in the way just now, or one that callers of this process wait for. The former may be held for long: a wait for
+   * another lock would be useless, and would keep that lock from other owners.
    */
   private knownBusy(locks: readonly PlainLock[]): Busy | undefined {
     const { first } = this.limits;

@@ -61,7 +61,7 @@ export class HeldLease implements OwnLease {
     throw this.hold.loss ?? releasedError(this);
   }
 
-  /** @param minHoldTime ms since the acquisition for which nobody else gets the lock, even though it is given up */
+  /** @param minHoldTime ms since the acquisition for which no other owner gets the lock, even though it is given up */
   release(minHoldTime = 0): Promise<void> {
     this.releasing ??= this.leave(this.since + minHoldTime);
     return this.releasing;

@@ -6,16 +6,16 @@ import { LockConfigError, type LockLostError } from '../lock.errors.js';
 import type { Lease } from './lock.js';
 
 /**
- * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share
- * it: the count lives here and not in Redis, so that a command sent twice cannot count twice.
+ * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share it.
+ * The count lives here and not in Redis, so that a command sent twice cannot count twice.
  */
 export class Hold implements TenureUser, ScopedHold {
   /** How many leases share it; 0 when it is over. */
   count = 0;
-  /** Grows at every hand-off of the tenure, but not for this owner. */
+  /** Every hand-off of the tenure raises the token, but not for this owner. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
-  /** Those that share it: mostly one, for which no Set is made. */
+  /** The leases that share it: mostly one, for which no Set is made. */
   private shares: Lease | Set<Lease> | undefined;
   private readonly since = now();
   private keepUntil = -Infinity;
@@ -38,7 +38,7 @@ export class Hold implements TenureUser, ScopedHold {
     return this.count > 0 && this.tenure.held;
   }
 
-  /** Made when somebody asks for it: most holders never do. */
+  /** Made on first use: most holders never ask for it. */
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
@@ -59,7 +59,7 @@ export class Hold implements TenureUser, ScopedHold {
     this.loss = error;
     if (this.controller === undefined) return;
     const { controller } = this;
-    // A loss comes to light wherever a lease is looked at, or at a timer that was set in the scope of another lock.
+    // A loss is noticed in any code that looks at a lease, or in a timer that was set in the scope of another lock.
     runOutsideScopes(() => {
       controller.abort(error);
     });
@@ -89,8 +89,8 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /**
-   * One of the leases that share it is given back; with the last one the lock is.
-   * @param keepUntil until when nobody else is to get the lock; the latest of what the leases say counts
+   * Gives back one of the leases that share it, and the lock with the last lease.
+   * @param keepUntil until when no other owner is to get the lock; the latest value of all leases counts
    */
   async leave(lease: Lease, keepUntil: number): Promise<void> {
     this.keepUntil = Math.max(this.keepUntil, keepUntil);

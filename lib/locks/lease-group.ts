@@ -3,13 +3,13 @@ import { onAbort } from '../core/on-abort.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
-/** That says nothing of who holds the others. */
+/** It does not say which owner holds the other locks. */
 export function endedMeanwhile(name: string): LockUnavailableError {
   const cause = new Error('a lease ended before the last of the locks was taken');
   return new LockUnavailableError(name, { cause });
 }
 
-/** The leases of a multi-lock as one: held while all are, lost with the first, released together. */
+/** The leases of a multi-lock as one: held while all are held, lost with the first loss, released together. */
 export class LeaseGroup implements OwnLease {
   private loss: AbortController | undefined;
   private ignoreLosses: readonly (() => void)[] = [];
@@ -52,7 +52,7 @@ export class LeaseGroup implements OwnLease {
     await Promise.all(this.leases.map((lease) => lease.extend(leaseTime)));
   }
 
-  /** Of all, before the first one is extended. */
+  /** Checks all members before the first one is extended. */
   assertExtensible(leaseTime: number): void {
     for (const lease of this.leases) lease.assertExtensible(leaseTime);
   }
@@ -75,7 +75,7 @@ export class LeaseGroup implements OwnLease {
     return leaseJson(this);
   }
 
-  /** A member may be the lease of an enclosing scope, which outlives this one: nothing stays with its signal. */
+  /** A member may be the lease of an enclosing scope, which outlives this one. So no listener stays on its signal. */
   private listenForLoss(): AbortController {
     const loss = new AbortController();
     this.ignoreLosses = this.leases.map(({ signal }) =>

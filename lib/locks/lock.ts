@@ -2,16 +2,16 @@ import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
 export interface Lock {
-  /** As it was given, without the keyPrefix; of a multi-lock, its names with commas. */
+  /** The name as it was given, without the keyPrefix. For a multi-lock, its names with commas. */
   readonly name: string;
 
   /**
    * Waits for the lock, `waitTime` at most (the module's default: 10 s). `{ waitTime: Infinity }` waits for ever.
    *
    * The lease is an owner of its own: a second `acquire` waits for it, also in the same async context. Two cases are
-   * different. Inside of `using`, the decorator or the interceptor, `acquire` re-enters the lock that these hold. And
-   * what is acquired directly in {@link LockService.runInScope} belongs to that scope, which re-enters it.
-   * @throws LockTimeoutError when it is still busy then
+   * different. Inside of `using`, the decorator or the interceptor, `acquire` re-enters the lock that these hold. And a
+   * lock that is acquired directly in {@link LockService.runInScope} belongs to that scope, which re-enters it.
+   * @throws LockTimeoutError when the lock is still busy after that time
    * @throws LockUnavailableError when the store did not answer in time
    * @throws LockAbortedError when `signal` fires
    * @throws LockLostError when it re-enters a hold that has been lost
@@ -20,41 +20,41 @@ export interface Lock {
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
 
-  /** As `acquire`, but does not wait unless `waitTime` says so, and is null where that throws LockTimeoutError. */
+  /** As `acquire`, but does not wait unless `waitTime` says so, and gives null where `acquire` throws LockTimeoutError. */
   tryAcquire(options?: AcquireOptions): Promise<Lease | null>;
 
   /**
    * Holds the lock while the callback runs, in a scope that holds this lock and nothing else: what the callback calls
-   * re-enters the lock. The lock is released whatever happens; the caller gets the callback's own result or error,
-   * never one of the release. What is read or run only later, such as an iterator, a stream or an Observable, is
+   * re-enters the lock. The lock is released in all cases. The caller gets the callback's own result or error, never an
+   * error of the release. A result that is read or run only later, such as an iterator, a stream or an Observable, is
    * refused with LockConfigError.
    */
   using<T>(callback: (lease: Lease) => T | Promise<T>): Promise<T>;
   using<T>(options: UsingOptions, callback: (lease: Lease) => T | Promise<T>): Promise<T>;
 
-  /** Whether anyone holds it, as the store knows. */
+  /** Whether any owner holds it, as the store knows. */
   isLocked(): Promise<boolean>;
 
   /**
-   * Whether the current scope holds it: whether `using`, the decorator or the interceptor has taken it around this
-   * code, or `acquire` directly in `runInScope`. What else was acquired by hand is known by its lease alone. Sends
-   * nothing.
+   * Whether the current scope holds it: whether `using`, the decorator or the interceptor has taken it around this code, or
+   * `acquire` directly in `runInScope`. Any other lock that was acquired by hand is known only by its lease. Sends nothing.
    */
   isHeld(): boolean;
 
   /**
-   * How many leases share the hold of the current scope, those that were acquired by hand inside of it included; 0 when
+   * How many leases share the hold of the current scope, including leases that were acquired by hand inside of it; 0 when
    * it does not hold the lock.
    */
   holdCount(): number;
 
-  /** What is left of the present hold in the store, whoever has it: 0 when free, Infinity when it has no end. */
+  /** What is left of the present hold in the store, for any holder: 0 when free, Infinity when it has no end. */
   remainingTime(): Promise<number>;
 
   /**
-   * Takes the lock away from its holders: an administrator's way out, because they go on without it. Those of this process,
-   * and those that have held it for a second, are told at once, others within a third of their lease. The side of a
-   * read-write lock takes only what is held on that side: `read` the readers, `write` the writer.
+   * Takes the lock away from its holders. Only for an administrator in an emergency, because the holders go on without it.
+   * The holders of this process, and the holders that have held it for a second, are told at once, others within a third of
+   * their lease. The side of a read-write lock takes only what is held on that side: `read` the readers, `write` the
+   * writer.
    * @returns false when there was no holder
    */
   forceRelease(): Promise<boolean>;
@@ -62,21 +62,21 @@ export interface Lock {
 
 /** The right to act until a deadline. It ends once: released by you, or lost. All times are milliseconds. */
 export interface Lease extends AsyncDisposable {
-  /** Of its lock. */
+  /** The name of its lock. */
   readonly name: string;
 
-  /** Who holds, as the store sees it: `<client id>:<number>`. */
+  /** The owner, as the store sees it: `<client id>:<number>`. */
   readonly owner: string;
 
   /**
-   * A safe integer that grows with every acquisition of this name. Send it along with every write, and let the
-   * resource refuse a smaller one than it has seen: that, and only that, stops a holder which was paused.
+   * A safe integer that grows with every acquisition of this name. Send it along with every write, and let the resource
+   * refuse a smaller one than it has seen. Only that stops a holder that was paused.
    */
   readonly fencingToken: number;
 
   /**
-   * The token of each name that it holds: several for a multi-lock, whose `fencingToken` is the greatest of them. A name
-   * that it holds on two services stands there once: take the two locks by themselves where both tokens are needed.
+   * The token of each name that it holds. A multi-lock has several, and its `fencingToken` is the greatest of them. A name
+   * that it holds on two services is in the map once: take the two locks by themselves where both tokens are needed.
    */
   readonly fencingTokens: ReadonlyMap<string, number>;
 

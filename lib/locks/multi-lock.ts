@@ -13,7 +13,7 @@ import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
 import { Semaphore } from './semaphore.js';
 import { type Unit, unitsOf } from './unit.js';
 
-/** Several locks as one: all or none. How it waits for them is said at {@link Rounds}. */
+/** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
 export class MultiLock extends ScopedLock {
   readonly name: string;
   readonly identity: string;
@@ -39,7 +39,7 @@ export class MultiLock extends ScopedLock {
         members.set(member.identity, member);
       }
     }
-    // One order for all: whoever wants the same locks meets the others at the first of them.
+    // One order for all: callers that want the same locks meet at the first of them.
     this.members = [...members.values()].sort(
       (a, b) => compare(a.name, b.name) || compare(a.identity, b.identity),
     );
@@ -56,7 +56,7 @@ export class MultiLock extends ScopedLock {
   ): Promise<OwnLease | Busy> {
     this.assertAcquirable(inside, options);
     const until = now() + options.waitTime;
-    // The members are one owner's, also where no scope is to hold them: whoever writes may read as well.
+    // The members belong to one owner, also where no scope is to hold them: a writer may read as well.
     const shared = into ?? Scope.within(inside);
     const rounds = new Rounds(this.members, this.units, this.mostHold(options));
     let round = rounds.current;
@@ -71,18 +71,18 @@ export class MultiLock extends ScopedLock {
         return answer;
       }
       if (refusal !== undefined) round = rounds.next(refusal);
-      // Two that have met like this would meet again, if they went on at the same pace.
+      // Two callers that have met like this would meet again, if they went on at the same pace.
       await sleep(Math.random() * Math.min(4, until - now()));
     }
   }
 
-  /** Some members may be held for so long before the last is there, ms. */
+  /** For how long some members may be held before the last one is granted, ms. */
   private mostHold({ leaseTime, renew }: AcquireOptions): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
     return Math.max(1, Math.min(fixed, this.defaults.maxHoldTime) / 2);
   }
 
-  /** Of all, before the first one is asked for. */
+  /** Checks all members before the first one is asked for. */
   assertAcquirable(inside: Scope | undefined, options: AcquireOptions & { waitTime: number }): void {
     for (const member of this.members) member.assertAcquirable(inside, options);
   }
@@ -91,7 +91,7 @@ export class MultiLock extends ScopedLock {
     return Math.min(...this.members.map((member) => member.countHolds(scope)));
   }
 
-  /** Whether any member is locked by anyone, so that this one could not be taken. */
+  /** Whether any member is locked by any owner, so that this lock could not be taken. */
   async isLocked(): Promise<boolean> {
     return (await Promise.all(this.members.map((member) => member.isLocked()))).includes(true);
   }
@@ -106,7 +106,7 @@ export class MultiLock extends ScopedLock {
   }
 }
 
-/** @throws LockConfigError for a semaphore that is given twice: which of its sizes, and how many of its permits? */
+/** @throws LockConfigError for a semaphore that is given twice: it is unclear which size counts, and how many permits */
 function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void {
   if (!(given instanceof Semaphore) || !(again instanceof Semaphore)) return;
   const { name } = again;
@@ -120,13 +120,13 @@ function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void
 
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
 
-/** An error that a second try cannot turn. */
+/** An error that a second try cannot change. */
 const isFinal = (answer: Busy | Error): boolean =>
   answer instanceof Error && (!isLockUnavailableError(answer) || answer.permanent);
 
 /**
- * Whether all members are held for as long as was asked for. The first of a round in order have been held for a while
- * already: a fixed lease begins when the last is there.
+ * Whether all members are held for as long as was asked for. In a round in order, the first members have been held for a
+ * while already. So a fixed lease begins when the last member is granted.
  */
 async function isWhole(
   group: LeaseGroup,
@@ -143,7 +143,7 @@ async function isWhole(
   return group.held;
 }
 
-/** Enters one after the other, as far as it goes. */
+/** Enters one unit after the other, until one refuses. */
 async function enterInOrder(
   { units, hold, first }: Round,
   scope: Scope,

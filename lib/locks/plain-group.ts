@@ -8,12 +8,12 @@ import type { WaitLimits } from './wait-limits.js';
 
 type Options = AcquireOptions & { waitTime: number };
 
-/** Plain locks that one command can take, because they live in one place. */
+/** Plain locks that one command can take, because they have one location. */
 export class PlainGroup {
-  /** @param locks of one client, and of one place of its store */
+  /** @param locks of one client, and of one location of its store */
   constructor(private readonly locks: readonly PlainLock[]) {}
 
-  /** Where it lives: the locks of one client that one command can take. */
+  /** The location of a lock: the same for the locks of one client that one command can take. */
   static locationOf({ name, client: { id, store } }: PlainLock): string {
     return `${id} group ${store.locationOf(name)}`;
   }
@@ -23,7 +23,7 @@ export class PlainGroup {
     return first === undefined ? '' : PlainGroup.locationOf(first);
   }
 
-  /** Takes those that the scope does not hold yet, all or none, and re-enters the others. */
+  /** Takes the locks that the scope does not hold yet, all or none, and re-enters the others. */
   async acquire(
     scope: Scope | undefined,
     options: Options,
@@ -36,7 +36,8 @@ export class PlainGroup {
     try {
       for (const lock of this.locks) {
         if (fresh.includes(lock)) continue;
-        // The scope may have released it while the others were waited for. The others are held now, so it is not waited for.
+        // The scope may have released it while the others were waited for. The others are held now, so it is not waited
+        // for.
         const lease = await lock.acquireLease(scope, scope, { ...options, waitTime: 0 });
         if ('busy' in lease) {
           await giveBack(leases);

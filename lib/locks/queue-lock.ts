@@ -6,7 +6,7 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockTerms } from '../core/acquisition.js';
 import { StoreLock } from './store-lock.js';
 
-/** A lock of one of the kinds with a queue: whoever comes first is served first, across all processes. */
+/** A lock of one of the kinds with a queue: first come, first served, across all processes. */
 export class QueueLock extends StoreLock {
   constructor(
     name: string,
@@ -31,6 +31,6 @@ export class QueueLock extends StoreLock {
     return (await super.holds()).filter((hold) => hold.mode === this.queue.mode);
   }
 
-  /** Owner of an exclusive hold of this scope that this one may stand beside. */
+  /** The owner of an exclusive hold of this scope that this lock may be held beside. */
   protected besideIn?(scope: Scope | undefined): string | undefined;
 }

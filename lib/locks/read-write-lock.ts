@@ -5,7 +5,7 @@ import { inQuotes } from '../lock.text.js';
 import type { Lock } from './lock.js';
 import { QueueLock } from './queue-lock.js';
 
-/** Readers share it, a writer has it alone; who came first decides between them. */
+/** Readers share it, a writer has it alone. The order of arrival decides between them. */
 export class ReadWriteLock {
   readonly read: Lock;
   readonly write: Lock;
@@ -22,7 +22,7 @@ export class ReadWriteLock {
 
 const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
 
-/** One side. The holders on the other side are not its own. */
+/** One side. The holders on the other side do not count as its own. */
 abstract class Side extends QueueLock {
   override forceRelease(): Promise<boolean> {
     return this.client.forceRelease(this.name, this.queue.mode);
@@ -36,7 +36,7 @@ class ReadLock extends Side {
     super(name, client, { ...KIND, mode: 'shared' });
   }
 
-  /** The scope that writes may read as well, and goes on reading when it has stopped writing. */
+  /** A scope that writes may read as well, and goes on reading when it has stopped writing. */
   protected override besideIn(scope: Scope | undefined): string | undefined {
     const hold = this.write?.findHold(scope);
     return hold?.held === true ? hold.tenure.owner : undefined;

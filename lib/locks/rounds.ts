@@ -2,9 +2,11 @@ import type { Busy } from '../core/waiting.js';
 import type { ScopedLock } from './scoped-lock.js';
 import { type Unit, unitsOf } from './unit.js';
 
-/** So often another member may turn out to be busy when the one that was waited for has been granted. */
+/** How many times another member may turn out to be busy when the member that was waited for has been granted. */
 const MOST_REFUSALS = 4;
-/** How long the first round in order may wait while it holds something, ms: at least, at least for each member, and at most. */
+/**
+ * How long the first round in order may wait while it holds something, ms: at least, at least for each member, and at most.
+ */
 const SHORTEST_HOLD = 100;
 const SHORTEST_HOLD_EACH = 10;
 const LONGEST_FIRST_HOLD = 500;
@@ -13,13 +15,13 @@ const LONGEST_FIRST_HOLD = 500;
 export interface Round {
   /** The first is waited for while nothing is held. */
   readonly units: readonly Unit[];
-  /** For how long the others are waited for while those before them are held, ms. */
+  /** For how long the other units are waited for while the units before them are held, ms. */
   readonly hold: number;
   /** The lock that is waited for first where the first unit has several: the one that was in the way. */
   readonly first?: string | undefined;
 }
 
-/** Why a round has come to nothing. */
+/** Why a round has failed. */
 export interface Refusal {
   readonly by: Unit;
   readonly answer: Busy | Error;
@@ -30,22 +32,23 @@ export interface Refusal {
 /**
  * In which order a multi-lock asks its members, and whether it holds some while it waits for others.
  *
- * Rounds without holding come first. The member that was in the way is waited for in its own queue, and when it is
- * granted the others are asked for at once. If one of them is busy, everything is given back and that one is waited for
- * next. So a multi-lock that waits for one long hold keeps no other name busy. But two locks with steady queues are
- * never free in that moment: each alone is granted in 32 ms, both together never.
+ * Rounds without holding come first. The member that was in the way is waited for in its own queue, and when it is granted
+ * the others are asked for at once. If one of them is busy, everything is given back and that one is waited for next. So a
+ * multi-lock that waits for one long hold keeps no other name busy. But two locks with steady queues are never free in that
+ * moment: each alone is granted in 32 ms, both together never.
  *
- * After MOST_REFUSALS such rounds the members are taken in order, each waited for while those before it are held. All processes
- * use the same order, by name, so multi-locks cannot wait for each other in a circle: each holds only members that come
- * before the one it waits for. A caller that holds single locks by hand and waits for another, out of this order, can close a
- * circle with it, and so can one name on two services. Therefore a round in order is given up, with all that it holds, `hold`
- * ms after its first member was granted: the longest wait that was seen for a member, as often as there are members, and
- * doubled each time, so that it is long enough in the end for queues of any length. The member that was in the way then is
- * waited for first, while nothing is held: one that stays busy costs the others `hold`, and not the whole wait.
+ * After MOST_REFUSALS such rounds the members are taken in order, each waited for while the members before it are held. All
+ * processes use the same order, by name. So multi-locks cannot wait for each other in a circle: each holds only members
+ * that come before the one it waits for. A caller that holds single locks by hand and waits for another, out of this order,
+ * can close a circle with it. One name on two services can do the same. Therefore a round in order is given up, with all
+ * that it holds, `hold` ms after its first member was granted. `hold` is the longest wait that was seen for a member, times
+ * the number of members, and doubled each time, so that it is long enough in the end for queues of any length. The member
+ * that was in the way then is waited for first, while nothing is held: a member that stays busy costs the others `hold`,
+ * and not the whole wait.
  */
 export class Rounds {
   private round: Round;
-  /** In a row, of rounds without holding. */
+  /** Refusals in a row, of rounds without holding. */
   private refusals = 0;
   private longestWait = 0;
   /** How many rounds in order have been given up. */
@@ -70,7 +73,7 @@ export class Rounds {
 
   next({ by, answer, waited }: Refusal): Round {
     const { units, hold } = this.round;
-    // An error says nothing of who holds what.
+    // An error does not say which owner holds which member.
     if (!(answer instanceof Error)) {
       this.refusals = hold > 0 ? 0 : this.refusals + 1;
       if (hold > 0) this.givenUp++;
@@ -90,7 +93,7 @@ export class Rounds {
   private holdTime(): number {
     const forEach = Math.max(this.longestWait, SHORTEST_HOLD_EACH);
     const first = Math.min(Math.max(forEach * this.members.length, SHORTEST_HOLD), LONGEST_FIRST_HOLD);
-    // Two that are in each other's way do not give up at the same moment.
+    // Two multi-locks that are in each other's way do not give up at the same moment.
     const spread = 0.75 + Math.random() / 2;
     return Math.min(first * 2 ** this.givenUp * spread, this.mostHold);
   }

@@ -24,7 +24,7 @@ export interface OwnLease extends Lease {
   assertExtensible(leaseTime: number): void;
 }
 
-/** Marks our locks, so that a multi-lock knows those that another copy of this package has made. */
+/** Marks the locks of this package, so that a multi-lock recognizes locks that another copy of this package has made. */
 const BRAND = Symbol.for('nestjs-distributed-lock.lock');
 
 export const isScopedLock = (value: unknown): value is ScopedLock =>
@@ -35,7 +35,7 @@ export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
   /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
   abstract readonly identity: string;
-  /** The name as a place of one client's store: the two sides of a read-write lock share it. */
+  /** The name as a location of one client's store: the two sides of a read-write lock share it. */
   abstract readonly location: string;
 
   readonly [BRAND] = true;
@@ -60,7 +60,7 @@ export abstract class ScopedLock implements Lock {
   /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the options want */
   abstract assertAcquirable(inside: Scope | undefined, options: CheckedOptions): void;
 
-  /** How often the scope has entered it. */
+  /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
 
   acquire(options?: AcquireOptions): Promise<Lease> {
@@ -109,7 +109,7 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
-  /** Without an async function, whose frame each of a thousand waiters would keep. */
+  /** Not an async function: each of a thousand waiters would keep its frame. */
   private enterOrThrow(
     inside: Scope | undefined,
     into: Scope | undefined,
@@ -124,7 +124,7 @@ export abstract class ScopedLock implements Lock {
   }
 
   /**
-   * The one place where the options of a call are checked, whatever the kind of lock, before anything else happens.
+   * The only code that checks the options of a call, for every kind of lock, before anything else happens.
    * @throws LockConfigError
    */
   private checked(

@@ -37,7 +37,7 @@ export abstract class StoreLock extends ScopedLock {
     return this.client.forceRelease(this.name);
   }
 
-  /** What the store has of this lock; the sides of a read-write lock each see their own. */
+  /** The holds of this lock in the store. The sides of a read-write lock each see their own. */
   protected async holds(): Promise<StoredHold[]> {
     return [...((await this.client.store.inspect(this.name))?.holders ?? [])];
   }
@@ -66,7 +66,7 @@ export abstract class StoreLock extends ScopedLock {
     return this.acquireTenure(request, inside).then((tenure) => {
       if ('busy' in tenure) return tenure;
       if (!isLostToAnother(tenure)) return this.begin(tenure, into, askedAt);
-      // The store has forgotten it and granted it to another, which came to light before the caller could begin.
+      // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
       const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
       return this.acquireHeld({ ...request, waitTime }, inside, into, askedAt);
     });
@@ -79,7 +79,7 @@ export abstract class StoreLock extends ScopedLock {
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = now() - askedAt;
     this.client.events.next({ type: 'acquired', name, owner, fencingToken, waited, handedOff: handoffs > 0 });
-    // Nobody could be told of it before.
+    // The loss could not be reported before.
     if (tenure.loss !== undefined) {
       this.client.events.next({ type: 'lost', name, owner, reason: tenure.loss.reason });
     }
@@ -113,7 +113,7 @@ export abstract class StoreLock extends ScopedLock {
     return scope?.find(this.identity) as Hold | undefined;
   }
 
-  /** Names the client too: a second service, which may talk to another Redis, never re-enters the first one's. */
+  /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
   get location(): string {
     return `${this.client.id} ${this.name}`;
   }
@@ -139,7 +139,7 @@ export abstract class StoreLock extends ScopedLock {
 const isLostToAnother = ({ held, loss }: Tenure): boolean =>
   !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
 
-/** A fixed lease promises its length. One that is renewed ends with `maxHoldTime`, however long it was to be. */
+/** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever length was asked for. */
 function assertLasting(hold: Hold, { leaseTime, renew }: AcquireOptions): void {
   if (leaseTime !== undefined && renew !== true) hold.assertLasting(leaseTime);
 }

@@ -6,7 +6,7 @@ import { PlainGroup } from './plain-group.js';
 import { PlainLock } from './plain-lock.js';
 import type { OwnLease, ScopedLock } from './scoped-lock.js';
 
-/** What is taken in one step: plain locks that live together, or one lock of any kind by itself. */
+/** What is taken in one step: plain locks that have one location, or one lock of any kind by itself. */
 export interface Unit {
   /** The same for the two sides of a read-write lock, and different for one name on two services. */
   readonly location: string;
@@ -18,7 +18,7 @@ export interface Unit {
 }
 
 /**
- * What one step can take.
+ * The units, each of which one step can take.
  * @param inOrder only neighbours are taken together, so that the units keep the members' order; else as many as possible
  */
 export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Unit[] {

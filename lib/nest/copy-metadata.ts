@@ -1,6 +1,6 @@
 /**
- * Makes a wrapper look like what it wraps: name, length, and all that decorators have said about it (routes, guards,
- * schedules, patterns…), so that it does not matter which decorator stands above the other.
+ * Gives a wrapper the properties of what it wraps: name, length, and all metadata of decorators (routes, guards, schedules,
+ * patterns…). So the order of the decorators does not matter.
  */
 export function copyMetadata(from: object, to: object): void {
   for (const key of Reflect.getOwnMetadataKeys(from)) {

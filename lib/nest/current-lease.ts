@@ -5,17 +5,17 @@ import type { Lease } from '../locks/lock.js';
 import { locksPassThrough } from './pass-through.js';
 
 /**
- * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost where
- * they are nested; undefined outside of any. A lease that was acquired by hand is not among them.
+ * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost where they
+ * are nested; undefined outside of any. A lease that was acquired by hand is not among them.
  */
 export function currentLease(): Lease | undefined {
   return currentScope()?.innermostLease() as Lease | undefined;
 }
 
 /**
- * For code that must never run unlocked: a decorator is silently not in effect on an object that was made by hand, or
- * in a test. A lock is held here by `using`, the decorator or the interceptor around this code, or by `acquire` directly
- * in `runInScope`; what else was acquired by hand belongs to its lease, which has `assertHeld()`.
+ * For code that must never run unlocked: a decorator is silently not in effect on an object that was made by hand, or in a
+ * test. A lock is held here when `using`, the decorator or the interceptor has taken it around this code, or `acquire`
+ * directly in `runInScope`. Any other lock that was acquired by hand belongs to its lease, which has `assertHeld()`.
  * @param name the lock that has to be held; any, when absent
  * @throws LockLostError when the lease has been lost
  * @throws LockConfigError when no such lock is held

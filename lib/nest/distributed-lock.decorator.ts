@@ -13,7 +13,7 @@ import { assertSupported } from './supported-kind.js';
 
 /** With `returns: 'observable'`: fits methods that return an Observable, or a Promise of one. */
 export interface ObservableLockDecorator<Args extends readonly unknown[]> {
-  /** What cannot be locked: the type that is returned says why. */
+  /** For a method that cannot be locked: the returned type gives the reason. */
   <Method extends FittingMethod<Args, Promise<Observable<unknown>> | Observable<unknown>>>(
     target: object,
     property: string | symbol,
@@ -29,7 +29,7 @@ export interface ObservableLockDecorator<Args extends readonly unknown[]> {
 
 /** With `returns: 'promise'`: fits methods that return a Promise. */
 export interface PromiseLockDecorator<Args extends readonly unknown[]> {
-  /** What cannot be locked: the type that is returned says why. */
+  /** For a method that cannot be locked: the returned type gives the reason. */
   <Method extends FittingMethod<Args, Promise<unknown>>>(
     target: object,
     property: string | symbol,
@@ -45,7 +45,7 @@ export interface PromiseLockDecorator<Args extends readonly unknown[]> {
 
 /** Fits methods that have the key function's parameters, or begin with them, and return a Promise or an Observable. */
 export interface DistributedLockDecorator<Args extends readonly unknown[]> {
-  /** What cannot be locked: the type that is returned says why. */
+  /** For a method that cannot be locked: the returned type gives the reason. */
   <Method extends FittingMethod<Args, Promise<unknown> | Observable<unknown>>>(
     target: object,
     property: string | symbol,
@@ -60,7 +60,7 @@ export interface DistributedLockDecorator<Args extends readonly unknown[]> {
 }
 
 /**
- * The method runs in one place at a time per key, in the whole fleet.
+ * At any time only one call of the method runs per key, in the whole fleet.
  *
  * @param key
  *   - text with `$<path>`, as in `'order:$<args[0].id>'`. A path starts with `args[n]`, `this`, `class` or `method` and
@@ -70,13 +70,13 @@ export interface DistributedLockDecorator<Args extends readonly unknown[]> {
  *
  * A value that is missing, empty, no finite number, or an object throws LockKeyError, and the method does not run.
  *
- * The caller gets a plain Promise or Observable, so the type refuses subclasses of them. One that adds nothing to Promise
- * (`class Task<T> extends Promise<T> {}`) is the same type to TypeScript and passes.
+ * The caller gets a plain Promise or Observable, so the type refuses subclasses of them. A subclass that adds nothing to
+ * Promise (`class Task<T> extends Promise<T> {}`) is the same type to TypeScript and passes.
  * @throws LockConfigError where it is applied, when the key or an option is wrong
  */
 export function DistributedLock<Args extends readonly unknown[] = []>(
   key: LockKey<Args>,
-  // First, so that options of type `any` get what fits both.
+  // First, so that options of type `any` get a decorator that fits both.
   options?: DistributedLockOptions & { returns?: undefined },
 ): DistributedLockDecorator<Args>;
 /** For methods that return an Observable, or a Promise of one. */
@@ -152,7 +152,7 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
       };
     };
     const lock = returns === 'observable' ? lockObservable : lockPromise;
-    // Its caller expects a Promise, whatever that is of.
+    // The caller expects a Promise, whatever its value is.
     const isAsync =
       emitted === 'promise' || Object.prototype.toString.call(method) === '[object AsyncFunction]';
     const wrapper = function (this: object | undefined, ...args: unknown[]) {
@@ -172,7 +172,7 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
 function declaredReturn(target: object, property: string | symbol): 'promise' | 'observable' | undefined {
   const type = Reflect.getMetadata('design:returntype', target, property) as
     { prototype?: { subscribe?: unknown; then?: unknown } } | undefined;
-  // By shape: the application's rxjs may be another copy than ours.
+  // By shape: the application's rxjs may be another copy than the one of this package.
   if (typeof type?.prototype?.subscribe === 'function') return 'observable';
   return typeof type?.prototype?.then === 'function' ? 'promise' : undefined;
 }

@@ -16,25 +16,25 @@ export interface DistributedLockOptions extends UsingOptions {
    */
   kind?: 'lock' | 'fair' | 'read' | 'write';
   /**
-   * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`,
-   * or an Observable that completes), or what your function gives. To an Observable without a value Nest answers 500, so
-   * a handler that returns one needs the function, or {@link LockInterceptor}, which answers without content.
-   * While the application shuts down, `'skip'` skips as well: a consumer that has taken a message and may not lose it
-   * needs `'throw'`. {@link LockInterceptor} throws LockClosedError then.
+   * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`, or an
+   * Observable that completes), or the result of your function. Nest answers 500 to an Observable without a value. So a
+   * handler that returns one needs the function, or {@link LockInterceptor}, which answers without content. While the
+   * application shuts down, `'skip'` skips as well: a consumer that has taken a message and may not lose it needs
+   * `'throw'`. {@link LockInterceptor} throws LockClosedError then.
    * @default 'throw'
    */
   onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown);
   /**
-   * What happens when the lease ended before a method that succeeded: its result stands and the loss is an event and
-   * a log line, or the call throws LockLostError with the result attached.
+   * What happens when the lease ended before a method that succeeded. Either its result stands, and the loss is an event
+   * and a log line. Or the call throws LockLostError with the result attached.
    * @default 'log'
    */
   onLost?: 'log' | 'throw';
   /** The name of the LockService to use. @default the unnamed one */
   instance?: string;
   /**
-   * Whether the method returns a Promise or an Observable, which has to be known before it runs. A Promise of an
-   * Observable needs `'observable'`: the method runs, under the lock, when its Observable is subscribed to.
+   * Whether the method returns a Promise or an Observable, which has to be known before it runs. A Promise of an Observable
+   * needs `'observable'`: the method runs, under the lock, when its Observable is subscribed to.
    * @default the method's emitted return type, else 'promise'
    */
   returns?: 'promise' | 'observable';

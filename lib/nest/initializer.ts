@@ -6,11 +6,11 @@ import { checkInjection } from './service-property.js';
 let made = 0;
 
 /**
- * What is to be done at boot when all has been loaded: a decorator that asks for what the service's store does not have
- * fails it. Once the modules are initialised the service connects, so that the first lock need not wait for that.
+ * The work at boot when all modules are loaded. A decorator that needs a feature which the service's store does not have
+ * fails the boot. Once the modules are initialised the service connects, so that the first lock need not wait for that.
  *
- * Its token is numbered: Nest may compare modules by what is written in them (`deep-hash`), and would take two whose
- * factories close over other options for one.
+ * Its token is numbered. Nest may compare modules by their source text (`deep-hash`), and would take two modules for one
+ * when their factories differ only in the options that they close over.
  */
 export const initializerOf = (token: InjectionToken<LockService>, name: string | undefined): Provider => ({
   provide: Symbol(`initializer ${String(++made)}`),
@@ -18,7 +18,7 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
   useFactory: (service: LockService, modules: ModulesContainer) => ({
     onModuleInit: () => {
       const all = [...modules.values()];
-      // Where several modules provide one, it is for Nest to say which class gets which.
+      // Where several modules provide one, Nest decides which class gets which.
       if (all.filter(({ providers }) => providers.has(token)).length === 1) {
         for (const { providers, controllers } of all) {
           for (const { metatype } of [...providers.values(), ...controllers.values()]) {

@@ -2,10 +2,10 @@ import { assertName } from '../core/validation.js';
 import { describe, isLockKeyError, LockConfigError, LockKeyError } from '../lock.errors.js';
 import { inQuotes, onOneLine } from '../lock.text.js';
 
-/** What a template's paths start from, by name. */
+/** The values from which a template's paths start, by name. */
 export type TemplateRoots = Readonly<Record<string, unknown>>;
 
-/** A compiled template: the keys that it gives for one call, one unless it has a `[*]`. */
+/** A compiled template. It gives the keys for one call: one key unless the template has a `[*]`. */
 export type KeyTemplate = (roots: TemplateRoots) => string[];
 
 /** `.name`, `["name"]` or `[n]`; or `[*]`, every element. */
@@ -13,13 +13,13 @@ type Step = string | number | typeof EVERY;
 const EVERY = Symbol('every element');
 
 interface Path {
-  /** As it stands in the template, for messages. */
+  /** As it is written in the template, for messages. */
   readonly text: string;
   readonly root: string;
   readonly steps: readonly Step[];
 }
 
-/** How many keys one call may give: a multi-lock of more is an unbounded list from outside. */
+/** How many keys one call may give. A multi-lock of more is an unbounded list from outside. */
 const MAX_KEYS = 1_000;
 
 /** Roots that are texts, and end a path. */
@@ -30,8 +30,8 @@ const INDEX = /\[(0|[1-9]\d{0,8})\]/y;
 const QUOTED = /\["((?:[^"\\]|\\.)*)"\]/y;
 
 /**
- * Compiles text with `$<path>` in it; `$$<` is a literal `$<`. Nothing is evaluated: a path is a root and a list of
- * own properties.
+ * Compiles text with `$<path>` in it; `$$<` is a literal `$<`. Nothing is evaluated: a path is a root and a list of own
+ * properties.
  * @param roots the names that a path may start with
  * @throws LockConfigError with the position, when the template is malformed
  */
@@ -47,9 +47,9 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
       if (typeof part !== 'string') given.push(...texts);
       keys = keys.flatMap((key) => texts.map((text) => key + text));
     }
-    // What stands in the template itself is meant.
+    // A key without values is not checked: the literal text of a template is intended.
     if (given.length > 0) for (const key of keys) assertSound(key, source);
-    // A value by itself is missing whatever it is joined to.
+    // A value that is missing by itself is refused, whatever text it is joined to.
     for (const text of given) assertSound(text, source);
     return keys;
   };
@@ -57,13 +57,16 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
 
 const sourceOf = (template: string): string => `The key template "${onOneLine(template)}"`;
 
-/** What a missing value looks like in a text, as a word of its own; not `null` where another word is joined to it, as in `null-island`: a name that begins with one of the others is rarer than a mistake. */
+/**
+ * The text of a missing value, as a word of its own. `null` does not match where another word is joined to it, as in
+ * `null-island`. A name that begins with one of the other words is rarer than a mistake.
+ */
 const MISSING =
   /(?<![\p{L}\p{N}])(?:(?:undefined|NaN)(?![\p{L}\p{N}])|null(?![\p{L}\p{N}]|[-_]\p{L}))|\[object [^\]]{0,64}\]/u;
 
 /**
- * Refuses a key in which a value is plainly missing, such as `order:undefined`: everything would share one lock. Its
- * length is looked at first, because a key from outside may be as long as a request's body.
+ * Refuses a key in which a value is plainly missing, such as `order:undefined`: all calls would share one lock. The length
+ * is checked first, because a key from outside may be as long as a request's body.
  * @throws LockKeyError
  */
 export function assertSound(key: string, source: string): void {
@@ -170,7 +173,7 @@ function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: st
     }
   } catch (cause) {
     if (isLockKeyError(cause)) throw cause;
-    // A getter of the caller's own.
+    // The caller's own getter has thrown.
     throw new LockKeyError(
       `$<${text}> in the key template "${onOneLine(template)}" cannot be read`,
       undefined,
@@ -183,7 +186,7 @@ function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: st
 
 const elements = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [undefined]);
 
-/** Own properties only: neither `constructor` nor anything else that a prototype has. */
+/** Own properties only: neither `constructor` nor any other property of a prototype. */
 function own(value: unknown, step: string | number): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
   return (value as Record<string | number, unknown>)[step];

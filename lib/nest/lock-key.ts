@@ -7,11 +7,11 @@ import {
   type TemplateRoots,
 } from './key-template.js';
 
-/** A key: a template, several (a multi-lock), or a function of what is called. */
+/** A key: a template, several (a multi-lock), or a function of the call's arguments. */
 export type LockKey<Args extends readonly unknown[]> =
   string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-/** What a key is made of at call time: what templates start from, and what a key function gets. */
+/** The sources of a key at call time: the roots of templates, and the arguments of a key function. */
 export interface KeySource<Args extends readonly unknown[]> {
   readonly roots: TemplateRoots;
   readonly args: Args;

@@ -3,24 +3,26 @@ import { assertInstanceName } from '../lock.options.validation.js';
 import { LockService } from '../lock.service.js';
 
 /**
- * The LockService classes of this process: two where one part of it has loaded this package as ESM and another as
- * CommonJS. The first to come is the token of all, so that a decorator of one copy gets the service of the other's module.
+ * The LockService classes of this process: two where one part of it has loaded this package as ESM and another as CommonJS.
+ * The first one is the token of all, so that a decorator of one copy gets the service of the other's module.
  */
 const COPIES = Symbol.for('nestjs-distributed-lock.services');
 const shared = globalThis as { [COPIES]?: Set<typeof LockService> | undefined };
 const copies = (shared[COPIES] ??= new Set<typeof LockService>()).add(LockService);
 const [defaultToken = LockService] = copies;
 
-/** The other copies' classes, by which their constructors ask for the default instance. */
+/** The classes of the other copies, by which their constructors ask for the default instance. */
 export const otherServiceClasses = (): (typeof LockService)[] =>
   [...copies].filter((copy) => copy !== defaultToken);
 
-/** Under `Symbol.for`, so that two copies of this package mean the same instance. Nest prints it when nothing provides it. */
+/**
+ * Under `Symbol.for`, so that two copies of this package mean the same instance. Nest prints it when no module provides it.
+ */
 const tokenOf = (name: string): symbol =>
   Symbol.for(`LockService "${name}" (provided by LockModule.forRoot({ name: "${name}", … }))`);
 
 /**
- * What to inject, or to override in tests, for a LockService.
+ * The token to inject a LockService, or to override it in tests.
  * @param name as given to `LockModule.forRoot`; none for the default instance
  * @throws LockConfigError when the name is empty or no string
  */

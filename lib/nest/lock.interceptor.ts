@@ -20,18 +20,18 @@ import { lockObservable } from './locked-call.js';
 import { answersByItself } from './own-answer.js';
 import { assertSupported } from './supported-kind.js';
 
-/** What express and fastify give only through their prototypes, and a key may use all the same. */
+/** Parts that express and fastify provide only through their prototypes. A key may use them too. */
 const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'hostname', 'method', 'url'];
 
 /**
- * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any
- * transport, or for all handlers as `APP_INTERCEPTOR`. The lock is held until what is read later has been sent, such as a
- * stream, and until the response is finished where the handler answers by itself: where it injects the response or
- * `next` without `passthrough`.
+ * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any transport, or
+ * for all handlers as `APP_INTERCEPTOR`. The lock is held until a value that is read later, such as a stream, has been
+ * sent. Where the handler answers by itself, because it injects the response or `next` without `passthrough`, the lock is
+ * held until the response is finished.
  *
  * @param key as for {@link DistributedLock}, but paths start with `req` (the HTTP request: `req.params.id`), `args` (the
- * handler's raw arguments: `args[0]` is a microservice's payload), `class` or `method`; a function gets the
- * ExecutionContext.
+ *   handler's raw arguments: `args[0]` is a microservice's payload), `class` or `method`; a function gets the
+ *   ExecutionContext.
  * @throws LockConfigError where it is made, when the key or an option is wrong
  */
 export function LockInterceptor(
@@ -77,7 +77,7 @@ export function LockInterceptor(
 
 /**
  * Settles when the HTTP response has been sent, or its client has gone; undefined outside of HTTP.
- * @param lost cuts it off, so that the client does not take what it has got for the whole
+ * @param lost cuts the response off, so that the client does not take a part for the whole
  */
 function responseOver(context: ExecutionContext, lost: AbortSignal | undefined): Promise<void> | undefined {
   if (context.getType() !== 'http') return undefined;

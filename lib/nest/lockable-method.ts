@@ -1,6 +1,9 @@
 import type { Observable } from 'rxjs';
 
-/** Declared as a method, whose parameters TypeScript compares both ways: a key function may ask for part of an argument. */
+/**
+ * Declared as a method, because TypeScript compares the parameters of methods both ways: a key function may ask for part of
+ * an argument.
+ */
 interface Fitting<Args extends readonly unknown[], Result> {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- parameters that the key does not look at
   method(...args: [...Args, ...any[]]): Result;
@@ -9,12 +12,12 @@ interface Fitting<Args extends readonly unknown[], Result> {
 /** A method with this result, for a key function with these parameters. */
 export type FittingMethod<Args extends readonly unknown[], Result> = Fitting<Args, Result>['method'];
 
-/** What no decorator may return: where one would, TypeScript's error has the reason. */
+/** A type that no decorator may return. Where one would return it, TypeScript's error contains the reason. */
 interface Refused<Reason extends string> {
   readonly refused: Reason;
 }
 
-/** `any` is what it has to be; every other type is looked at. */
+/** `any` always passes; every other type is checked. */
 type UnlessAny<Value, Refusal> = 0 extends 1 & Value ? never : Refusal;
 
 /** A value of an Observable. */
@@ -25,7 +28,7 @@ type ValueRefusal<Value> = UnlessAny<
     : never
 >;
 
-/** What a Promise gives. */
+/** The value of a Promise. */
 type PromisedRefusal<Value, Announced extends boolean> = UnlessAny<
   Value,
   Value extends Observable<infer Element>
@@ -67,8 +70,8 @@ export type Refusal<
 > = ResultRefusal<ReturnType<Method>, Announced> | ParametersRefusal<Args, Parameters<Method>>;
 
 /**
- * The parameter of an overload that takes what is refused, and nothing else. What depends on a type parameter of the
- * class cannot be decided: it goes on to the next overload, and is left to the check at run time.
+ * The parameter of an overload that takes only refused methods. A type that depends on a type parameter of the class cannot
+ * be decided: it goes on to the next overload, and is left to the check at run time.
  */
 export type RefusedDescriptor<Method, Reason> = [Reason] extends [never]
   ? never

@@ -19,7 +19,7 @@ export interface LockedCall {
   readonly service: LockService;
   readonly keys: string[];
   readonly options: DistributedLockOptions;
-  /** What is called, for messages: `Orders.pay`. */
+  /** The name of the called method, for messages: `Orders.pay`. */
   readonly title: string;
   /** A client waits for the answer, and may ask another instance where this one shuts down. */
   readonly isRequest?: true;
@@ -40,10 +40,10 @@ export async function lockPromise(makeCall: () => LockedCall, run: () => unknown
   });
 }
 
-/** How an Observable differs that stands for the answer of a handler. */
+/** How an Observable differs that is the answer of a handler. */
 interface Answer {
   /**
-   * Settles when a value that is sent after the handler has ended has been sent; undefined for any other value.
+   * For a value that is sent after the handler has ended: settles when it has been sent. Undefined for any other value.
    * @param lost cuts it off
    */
   sending(value: unknown, lost: AbortSignal | undefined): Promise<void> | undefined;
@@ -52,9 +52,9 @@ interface Answer {
 }
 
 /**
- * Runs a call that gives an Observable: nothing happens before somebody subscribes, and each subscription is a call
- * with a lock of its own, until the stream completes, fails or is unsubscribed from. The subscriber is called in the
- * async context of its subscription.
+ * Runs a call that gives an Observable. Nothing happens before a subscription. Each subscription is a call with a lock of
+ * its own, until the stream completes, fails or is unsubscribed from. The subscriber is called in the async context of its
+ * subscription.
  */
 export function lockObservable(
   makeCall: () => LockedCall,
@@ -70,7 +70,7 @@ export function lockObservable(
         subscriber.next(value);
       });
     };
-    // Whoever unsubscribes while it waits leaves the line.
+    // A subscriber that unsubscribes while it waits leaves the queue.
     const gone = new AbortController();
     const stream = async (): Promise<void> => {
       const call = makeCall();
@@ -79,7 +79,7 @@ export function lockObservable(
         gone.abort(signal?.reason);
       };
       if (signal !== undefined) subscriber.add(onAbort(signal, abort));
-      // The stream itself, rather than what `onBusy` gives instead.
+      // The stream itself, and not the value that `onBusy` gives instead.
       let streamed: true | undefined;
       const instead = await holdFor(call, gone.signal, async (lease) => {
         const given = run();
@@ -98,7 +98,7 @@ export function lockObservable(
         try {
           await forward(tap(inspect)(source), subscriber, deliver, lost);
         } catch (error) {
-          // The work of a Promise that was refused has begun already, and needs the lock to its end.
+          // The work of a refused Promise has begun already, and needs the lock to its end.
           await settled(inspected);
           throw error;
         }
@@ -106,13 +106,13 @@ export function lockObservable(
         if (lost?.aborted !== true) sent ??= answer?.answering(lost);
         streamed = true;
         if (sent === undefined) return;
-        // What is sent is the value of a stream that has completed.
+        // The value that is sent belongs to a stream that has completed.
         outside.runInAsyncScope(() => {
           subscriber.complete();
         });
         await sent;
       });
-      // Nest takes an answer's stream without a value for a fault: HTTP 500.
+      // Nest treats an answer's stream without a value as a fault: HTTP 500.
       if (streamed || (instead === undefined && answer === undefined)) return;
       if (isObservable(instead)) await forward(instead, subscriber, deliver);
       else subscriber.next(instead);
@@ -131,11 +131,11 @@ export function lockObservable(
   });
 }
 
-/** An Observable, or what a Promise of one gives. */
+/** An Observable, or the Observable that a Promise gives. */
 const streamOf = (given: unknown): Observable<unknown> =>
   isObservable(given) ? given : mergeAll<Observable<unknown>>()(from(given as Promise<Observable<unknown>>));
 
-/** Holds the lock for the call, and does what the options say when that fails. */
+/** Holds the lock for the call, and follows the options when that fails. */
 async function holdFor(
   { service, keys, options, title, isRequest }: LockedCall,
   signal: AbortSignal | undefined,
@@ -164,9 +164,9 @@ async function holdFor(
       ? service.using(name, using, callback)
       : lockOf(service, keys, kind).using(using, callback));
   } catch (error) {
-    // Only our own lock: one that the call itself waited for is the call's affair.
+    // Only for the lock of this call: the call itself handles a lock that it waited for.
     if (lease !== undefined || onBusy === 'throw') throw error;
-    // A job that is not to begin any more is nothing to log.
+    // A job that is not started any more needs no log line.
     if (onBusy === 'skip' && !isRequest && isLockClosedError(error) && isDraining(service)) return undefined;
     if (!isLockTimeoutError(error)) throw error;
     return onBusy === 'skip' ? undefined : onBusy({ keys, error });
@@ -191,8 +191,8 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
 }
 
 /**
- * Passes values on until the source ends, nobody listens any more, or the lease is lost. The source hears of that also
- * while it emits, before it has given its subscription back: one that emits all at once would not stop otherwise.
+ * Passes values on until the source ends, the subscriber is gone, or the lease is lost. The source is stopped also while it
+ * emits, before it has given its subscription back: a source that emits all at once would not stop otherwise.
  */
 function forward(
   source: Observable<unknown>,

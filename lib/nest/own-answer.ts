@@ -4,9 +4,9 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { Type } from '@nestjs/common';
 import { isPipedInto, isUnfinished } from '../core/late-result.js';
 
-/** What a handler takes in order to answer by itself, as Nest sees it; empty where Nest answers. */
+/** The parameters that a handler takes in order to answer by itself, as Nest sees it; empty where Nest answers. */
 function ownAnswer(type: Type, property: string | symbol): RouteParamtypes[] {
-  // A method that a mixin has copied has left them on the class that it is from.
+  // For a method that a mixin has copied, the metadata is on the class where the method was declared.
   const hosts = [type, (type.prototype as object).constructor];
   for (const host of hosts) {
     const parameters: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, host, property);
@@ -41,7 +41,7 @@ export function unfinishedResponse(
   const isLate = own.includes(RouteParamtypes.NEXT) ? isPipedInto : isUnfinished;
   for (const argument of args) {
     if (isLate(argument)) return argument;
-    // Fastify's reply has Node's response inside. Its hooks may hold back what it has been given to send.
+    // Fastify's reply has Node's response inside. Its hooks may delay what it has been given to send.
     const raw = (argument as { raw?: unknown } | null | undefined)?.raw;
     if (isPipedInto(raw)) return raw;
   }

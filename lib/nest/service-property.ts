@@ -4,8 +4,8 @@ import type { LockService } from '../lock.service.js';
 import { getLockServiceToken } from './lock-service.token.js';
 
 /**
- * The property that Nest puts the LockService into. Its description is what Nest prints at boot where no LockModule
- * provides it, so it says what to do.
+ * The property into which Nest puts the LockService. Nest prints its description at boot where no LockModule provides the
+ * service, so the description says what to do.
  */
 const propertyOf = (instance: string | undefined): symbol => {
   const cure = instance === undefined ? '' : `name: "${instance}", `;
@@ -15,7 +15,7 @@ const propertyOf = (instance: string | undefined): symbol => {
 };
 
 /**
- * Has Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too.
+ * Makes Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too.
  * @param check called with the service when it is injected; what it throws fails the boot
  */
 export function injectService(
@@ -25,7 +25,7 @@ export function injectService(
 ): symbol {
   const property = propertyOf(instance);
   Inject(getLockServiceToken(instance))(prototype, property);
-  // Each method that is locked adds its check to those of the others, inherited ones included.
+  // Each locked method adds its check to the checks of the others, inherited ones included.
   const others = inherited(prototype, property);
   Object.defineProperty(prototype, property, {
     configurable: true,
@@ -39,8 +39,8 @@ export function injectService(
 }
 
 /**
- * Makes the checks of a class, as if Nest injected the service now: instances of a request-scoped or transient provider
- * are made only when somebody wants one.
+ * Makes the checks of a class, as if Nest injected the service now. Nest makes instances of a request-scoped or transient
+ * provider only on demand.
  */
 export function checkInjection(type: unknown, instance: string | undefined, service: LockService): void {
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;

@@ -3,8 +3,7 @@ import type { LockService } from '../lock.service.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
 
 /**
- * For the moment when Nest injects the service: a kind that its store does not have fails the boot, and not the first
- * call.
+ * For the moment when Nest injects the service: a kind that its store does not have fails the boot, and not the first call.
  * @param declared what asks for the kind, for the message
  * @throws LockConfigError with the store's reason
  */
@@ -15,7 +14,7 @@ export function assertSupported(
 ): void {
   if (kind === undefined || kind === 'lock') return;
   try {
-    // Costs nothing, and asks nobody. A double in a test may not have it.
+    // Costs nothing, and sends nothing. A test double may not have it.
     (service as Partial<LockService>).getFairLock?.('boot');
   } catch (error) {
     throw new LockConfigError(declared, (error as Error).message);

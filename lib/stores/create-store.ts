@@ -29,36 +29,39 @@ interface Settings {
   readonly leaseTime: number;
 }
 
-/** What the connections of one store have in common. */
+/** The settings that all connections of one store share. */
 interface Terms extends Settings {
   readonly commandTimeout: number;
   readonly replication: Replication | undefined;
 }
 
-/** How the connections of a store are opened that are ours. */
+/** The functions that open the connections that this module has made, by store. */
 const connectors = new WeakMap<LockStore, () => void>();
 
-/** Opens a store's connections in the background; what is used before opens by itself. Leaves other stores alone. */
+/**
+ * Opens the connections that this module has made for a store, in the background. A connection that is used before opens by
+ * itself. Other stores are left alone.
+ */
 export const connect = (store: LockStore): void => connectors.get(store)?.();
 
-/** Whether locks live in this process alone. */
+/** Whether the locks live only in this process. */
 export const isInProcess = (store: LockStore): boolean => store instanceof MemoryLockStore;
 
-/** Makes the store that the options name. Nothing is connected yet. */
+/** Makes the store that the options name. The store does not connect yet. */
 export function createStore(options: LockModuleOptions, settings: Settings): LockStore {
   const { connection, nodes, store } = options;
   const { leaseTime } = settings;
   if (store === 'memory') return new MemoryLockStore();
   if (store !== undefined) return store;
   if (nodes !== undefined) {
-    // A node that is silent must not use up the lease that the others have granted.
+    // A silent node must not use up the lease that the other nodes have granted.
     const terms = termsOf(options, settings, commandTimeOf(leaseTime / 20, 50));
     const given = nodes.map((node) => clientOf(node, leaseTime));
     const members = given.map((client) => singleStore(client, terms));
     return connectable(new QuorumLockStore(members, leaseTime), given);
   }
   if (connection === undefined) throw new LockConfigError('connection', 'is missing');
-  // A sixth of the lease leaves time to try a renewal again.
+  // A timeout of a sixth of the lease leaves time to repeat a renewal.
   const terms = termsOf(options, settings, commandTimeOf(leaseTime / 6, 100));
   const given = clientOf(connection, leaseTime);
   const made = given.client.isCluster
@@ -67,7 +70,7 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
   return connectable(made, [given]);
 }
 
-/** Two seconds are long for any Redis that works, however long the lease is. */
+/** Two seconds are long for any Redis that works, so a longer lease does not raise this limit. */
 const commandTimeOf = (share: number, least: number): number => Math.max(least, Math.min(share, 2_000));
 
 function termsOf({ replication }: LockModuleOptions, settings: Settings, commandTimeout: number): Terms {
@@ -83,7 +86,7 @@ interface GivenClient {
 function connectable(store: LockStore, given: readonly GivenClient[]): LockStore {
   connectors.set(store, () => {
     for (const { client, owned } of given) {
-      // What becomes of it is an event of the client.
+      // The client reports the outcome as an event.
       if (owned && client.status === 'wait') client.connect().catch(() => undefined);
     }
   });

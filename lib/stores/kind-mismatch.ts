@@ -10,7 +10,7 @@ const titleOf = ({ kind, capacity }: Kind) =>
     ? `semaphore with ${String(capacity)} permits`
     : `${kind} lock`.replace('lock lock', 'plain lock');
 
-/** One name is asked for as one kind and in use as another, or as a semaphore of another size. */
+/** The error for a name that is requested as one kind and in use as another kind, or as a semaphore of another size. */
 export const kindMismatch = (name: string, expected: Kind, found: Kind): LockKindMismatchError =>
   new LockKindMismatchError(name, { expected: titleOf(expected), found: titleOf(found) });
 

@@ -1,46 +1,48 @@
 /**
- * The port between locks and the place where they live. A store knows names and owners, and nothing of leases,
- * scopes or Nest. Every operation is idempotent, because a reply can be lost after the command was carried out:
- * an acquisition by the owner that already holds succeeds, a release of what is not held changes nothing.
+ * The port between the locks and the location where they live. A store knows names and owners. It knows nothing of leases,
+ * scopes or Nest. Every operation is idempotent, because a reply can be lost after the command was carried out: an
+ * acquisition by the owner that already holds the lock succeeds, and a release of a lock that is not held changes nothing.
  *
- * An operation that gets no clear answer rejects with LockUnavailableError and says in `effect` whether it may have
- * been carried out. A name that holds something else rejects with LockKindMismatchError and changes nothing.
+ * An operation that gets no clear answer rejects with LockUnavailableError, and `effect` says whether it may have been
+ * carried out. An operation on a name that holds something else rejects with LockKindMismatchError and changes nothing.
  */
 export interface LockStore {
-  /** Why it has no queues, which fair locks, read-write locks and semaphores need; undefined where it has them. */
+  /** Why the store has no queues, which fair locks, read-write locks and semaphores need. Undefined where it has queues. */
   readonly noQueues?: string | undefined;
 
-  /** Takes the lock for `owner`, or says that somebody else has it. Never waits for the lock. */
+  /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
   /**
-   * Takes several plain locks for one owner in one step: all of them, or none. Only for names of one place; see
+   * Takes several plain locks for one owner in one step: all of them, or none. Only for names of one location; see
    * {@link locationOf}.
    */
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
 
-  /** Where a lock lives. Names of one place can be taken in one step. */
+  /** Where a lock lives. Names of one location can be taken in one step. */
   locationOf(name: string): string;
 
   /**
-   * Which server answers for a lock, so that one which does not answer holds up no other's renewals. It has no bearing
-   * on anything else.
+   * Which server answers for a lock, so that a server that does not answer delays no renewals on other servers. It has no
+   * other effect.
    * @default the same for all
    */
   nodeOf?(name: string): string;
 
   /**
-   * Makes each hold last `leaseTime` from now; never shortens one, so that with 0 it only tells the state. One promise per
-   * hold, so that a node that does not answer delays nobody else's.
+   * Makes each hold last `leaseTime` from now. Never shortens a hold, so that a `leaseTime` of 0 only asks for the state.
+   * Returns one promise per hold, so that a node that does not answer delays no hold on another node.
    */
   renew(holds: readonly RenewRequest[]): readonly Promise<HoldState>[];
 
-  /** Gives the lock up and wakes who waits. Where the owner did not hold it, says who does: another, or nobody. */
+  /**
+   * Gives the lock up and wakes waiters. If the owner did not hold it, the reply says whether another owner does, or none.
+   */
   release(request: ReleaseRequest): Promise<ReleaseReply>;
 
   /**
-   * Gives a plain lock up, and takes a place at the end of its queue for another owner, in one step: for the next caller of
-   * the client that held it. Without it the client does one after the other.
+   * Gives a plain lock up, and adds an entry for another owner at the end of its store queue, in one step: for the next
+   * caller of the client that held the lock. Where the method is missing, the client sends one request after the other.
    */
   readonly handOver?: ((request: ReleaseRequest, next: NextOwner) => Promise<HandOverReply>) | undefined;
 
@@ -51,96 +53,101 @@ export interface LockStore {
   subscribeToReleases(name: string, onWake: () => void): Promise<Subscription>;
 
   /**
-   * Hears what the store tells one client about its places in queues and its holds; see {@link QueueMessage}. The client
-   * does not stand in a queue before this has resolved: who is not heard of is taken for dead.
+   * Receives what the store tells one client about its entries in store queues and about its holds; see
+   * {@link QueueMessage}. The client takes no entry before this has resolved: the store takes a client without a
+   * subscription for dead.
    */
   subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
 
-  /** What the store knows of the lock; null when nobody holds it. */
+  /** What the store knows of the lock. Null when no owner holds it and its store queue is empty. */
   inspect(name: string): Promise<StoredLock | null>;
 
   /**
-   * Takes the lock away from its holders, tells their clients and wakes who waits. False when nobody held it.
-   * @param mode only from the holders on this side of a read-write lock; a plain lock is on neither. Default all
+   * Takes the lock away from its holders, sends a message to their clients and wakes waiters. False when no owner held it.
+   * @param mode only from the holders on this side of a read-write lock; a plain lock is on neither side. Default: all
    */
   forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean>;
 
   /**
-   * How each node is doing, and what that means for the whole. Never rejects: a node that does not answer is `down`.
-   * @param depth `look`: asks only, for a look in the background. `try`: finds out whether a lock can be taken now, at
-   * best by taking one that no caller can name. @default 'try'
+   * The state of each node, and what it means for the whole store. Never rejects: a node that does not answer is `down`.
+   * @param depth `look`: only asks the servers, for checks in the background. `try`: finds out whether a lock can be taken
+   * now, at best by taking a lock that no caller can name. @default 'try'
    */
   health(depth?: HealthDepth): Promise<StoreHealth>;
 
-  /** Tells when a node stops or starts answering, the first time included. */
+  /** Calls the listener when a node stops or starts to answer, the first time included. */
   onConnectionChange(listener: (change: ConnectionChange) => void): void;
 
-  /** Gives up subscriptions and the connections that the store opened itself. */
+  /** Ends the subscriptions and the connections that the store opened itself. */
   close(): Promise<void>;
 }
 
 /**
- * No name contains it. A store may keep what belongs to a lock under keys that do, and no other lock's key is one.
- * It does not overlap itself.
+ * No lock name contains this text. A store may keep the data that belongs to a lock under keys that contain it, and no such
+ * key is the key of another lock. The text does not overlap itself.
  */
 export const RESERVED = '~ndl:';
 
-/** One owner wants one lock. */
+/** A request of one owner for one lock. */
 export interface AcquireRequest {
   readonly name: string;
   readonly owner: string;
-  /** ms. The same at every attempt of an owner that stands in a queue. */
+  /** ms. The same at every attempt of an owner that has an entry in a store queue. */
   readonly leaseTime: number;
-  /** Without it a plain lock is asked for, whose waiters do not stand in a queue. */
+  /** Without it the request is for a plain lock, and the waiters take no entry in its store queue. */
   readonly queue?: QueueRequest | undefined;
-  /** The least token to give. */
+  /** The lowest token that may be granted. */
   readonly leastToken?: number | undefined;
 }
 
-/** One owner wants several plain locks. */
+/** A request of one owner for several plain locks. */
 export interface AcquireAllRequest {
   /** No name twice. */
   readonly names: readonly string[];
   readonly owner: string;
   /** ms */
   readonly leaseTime: number;
-  /** The least token to give. */
+  /** The lowest token that may be granted. */
   readonly leastToken?: number | undefined;
 }
 
 /**
- * What is asked for where there are queues: how many may hold it at once, and whether this one wants it alone. A plain lock
- * (`lock`) is wanted alone. Who finds it free takes it, whoever stands in its queue; who holds it hands it to the next.
+ * What a request asks for where the store has queues: how many owners may hold the lock at once, and whether this owner
+ * wants it alone. A plain lock (`lock`) is always held alone. An owner that finds it free takes it, even if other owners
+ * have entries in its store queue. The release of its holder hands it over to the next entry.
  */
 export interface QueueTerms {
   readonly kind: 'lock' | 'fair' | 'read-write' | 'semaphore';
   readonly mode: 'exclusive' | 'shared';
-  /** How many may share it. */
+  /** How many owners may share the lock. */
   readonly capacity: number;
 }
 
 export interface QueueRequest extends QueueTerms {
-  /** Stands in the queue when it is busy: at the end, or again where the store has said before; else it only asks. */
+  /**
+   * Takes an entry in the store queue when the lock is busy: at the end, or at the `arrival` that the store has named
+   * before. Without it the owner only asks.
+   */
   readonly entry: { readonly arrival: number | undefined } | undefined;
-  /** The owner's other hold of the lock, an exclusive one, beside which it may share. */
+  /** The owner of the own write hold: an exclusive hold, beside which this owner may share the lock. */
   readonly ownWriteHold: string | undefined;
 }
 
-/** Another owner that takes a place at the end of a queue. */
+/** Another owner that takes an entry at the end of a store queue. */
 export interface NextOwner {
   readonly owner: string;
   /** ms */
   readonly leaseTime: number;
 }
 
-/** What has become of both. */
+/** The outcome of both steps of a hand-over request. */
 export interface HandOverReply {
   readonly released: ReleaseReply;
-  /** As the next owner's acquisition would have been answered. */
+  /** The answer that an acquisition of the next owner would have got. */
   readonly next: AcquireReply;
 }
 
-/** What the store tells a client whose owners stand in queues, or hold locks of any kind. */
+/** What the store tells a client with owners that have entries in store queues, or that hold locks of any kind. */
 export type QueueMessage =
   | {
       /** A hold of this owner has been taken away by force. A hint, which may be late: the client asks the store. */
@@ -152,55 +159,56 @@ export type QueueMessage =
       readonly type: 'granted';
       readonly owner: string;
       readonly fencingToken: number;
-      /** On this process's monotonic clock, and not later than it was. */
+      /** The time of the grant on this process's monotonic clock, never later than the real one. */
       readonly grantedAt: number;
       /**
-       * ms: the lease that the owner has asked for, where it has arrived within the last second; else a claim, of
-       * a second at most. A client that is granted less than it has asked for acquires again before the
-       * caller hears of it, which makes the claim a whole lease.
+       * ms: the lease that the owner has asked for, where it has arrived within the last second; else a claim, of a second
+       * at most. A client that is granted less than it has asked for acquires again before its caller runs. That makes the
+       * claim a whole lease.
        */
       readonly leaseTime: number;
       readonly rivals?: Rivals | undefined;
     }
   | {
       /**
-       * The owner should look again after so many ms if it has not heard anything. It is the next; or a claim is in the
-       * way, and both the claim's owner and the next may be dead. While a claim is in the way, a store tells waiters further
-       * back as well, so that dead ones in a row cost one claim each.
+       * The owner should ask again after `within` ms unless another message comes first. Either it is the next one, or a
+       * claim is in the way, and both the owner of the claim and the next one may be dead. While a claim is in the way, a
+       * store also tells waiters further back, so that several dead waiters in a row cost one claim each.
        */
       readonly type: 'next';
       readonly owner: string;
       readonly within: number;
-      /** The lock is left for so long to who does not stand in the queue: see `listen` of {@link AcquireReply}. */
+      /** For `within` ms the lock is left to the waiters outside of the queue: see `listen` of {@link AcquireReply}. */
       readonly listen?: boolean | undefined;
     }
   | {
-      /** Messages may have been missed, or there is something that no message can say: the owner should look again. */
+      /** Messages may have been missed, or no message can say what has happened: the owner should ask again. */
       readonly type: 'missed';
       /** @default every owner */
       readonly owner?: string;
     };
 
 /**
- * How long a hold lasts that the store has granted to a waiter by a message and the waiter has not confirmed, ms. A waiter
- * that has arrived within this time gets its whole lease at once. It asks again when this time since its arrival is over:
- * no other process would notice that the message of a whole lease was lost.
+ * How long a hold lasts that the store has granted to a waiter by a message and that the waiter has not confirmed, ms. A
+ * waiter that has arrived within this time gets its whole lease at once. It asks again when this time since its arrival is
+ * over, because no other process would notice that the message of a whole lease was lost.
  */
 export const CLAIM = 1_000;
 
 /**
- * How long a store may keep a place in a queue after the end of the hold that was in its way, and one lease, ms. A waiter
- * that leaves while the store cannot be reached repeats for so long that it has left.
+ * How long a store may keep an entry after the end of the hold that was in its way, and one lease, ms. A waiter that leaves
+ * while the store cannot be reached repeats for this time that it has left.
  */
 export const QUEUE_ENTRY_LIFE = 3_600_000;
 
 /**
- * Who else waits for a lock in the moment of its grant, where that is known: others in the queue, or also such as do not stand
- * there, like clients of Redisson. A client that shares a plain lock among its callers leaves it to them sooner.
+ * Which other waiters a lock has at the moment of its grant, where that is known: `queued` are waiters with an entry in the
+ * store queue, `outside` are also waiters without an entry, like clients of Redisson. A client that shares a plain lock
+ * among its callers leaves it to such waiters sooner.
  */
 export type Rivals = 'none' | 'queued' | 'outside';
 
-/** Granted with a token, or busy, and until when. */
+/** Granted with a token, or busy, with the time until the hold in the way ends. */
 export type AcquireReply =
   | {
       readonly granted: true;
@@ -212,16 +220,17 @@ export type AcquireReply =
       /** ms until the present hold ends by itself; Infinity when it has no end. */
       readonly retryAfter: number;
       readonly holder: string | undefined;
-      /** The place in the queue, to be named when asking again. */
+      /** The arrival of the owner's entry in the store queue. The owner names it when it asks again. */
       readonly arrival?: number | undefined;
       /**
-       * The hold in the way is that of another library, which hands nothing over: the release is heard only by `subscribe`. Said
-       * to the first in the queue.
+       * The store says this to the first of the queue only. With a `holder`: the hold in the way is that of another library,
+       * which hands nothing over, so that only {@link LockStore.subscribeToReleases} reports its release. Without a
+       * `holder`: the lock is left to the waiters outside of the queue for `retryAfter` ms.
        */
       readonly listen?: boolean | undefined;
     };
 
-/** All are granted, or none is. */
+/** All locks are granted, or none is. */
 export type AcquireAllReply =
   | {
       readonly granted: true;
@@ -230,46 +239,48 @@ export type AcquireAllReply =
     }
   | {
       readonly granted: false;
-      /** One that is in the way; the other fields are its own. */
+      /** One lock that is in the way. The other fields describe that lock. */
       readonly name: string;
       readonly retryAfter: number;
       readonly holder: string | undefined;
     };
 
-/** A hold that is to last longer. */
+/** A request to make a hold last longer. */
 export interface RenewRequest {
   readonly name: string;
   readonly owner: string;
-  /** ms; 0 only asks whether it is still held. */
+  /** ms; 0 only asks whether the owner still holds the lock. */
   readonly leaseTime: number;
 }
 
-/** Whether the owner still holds the lock, or how it is gone: another has it, or nobody. */
+/**
+ * Whether the owner still holds the lock, or why it does not: another owner holds it (`taken`), or none does (`deleted`).
+ */
 export type HoldState = 'held' | 'taken' | 'deleted';
 
 /**
- * Whether the owner gave it up now, or how it had been gone before. Where several may share a lock, the holders that
- * would have let the owner in do not count as another.
+ * Whether the owner gave the lock up now, or how it had lost the lock before. Where several owners may share a lock, the
+ * holders that would have let the owner in do not count as another owner.
  */
 export type ReleaseReply = 'released' | Exclude<HoldState, 'held'>;
 
-/** A hold, or a place in a queue, that is given up. */
+/** A request to give up a hold or an entry in a store queue. */
 export interface ReleaseRequest {
   readonly name: string;
   readonly owner: string;
-  /** The last token given out under this hold, which may have grown by hand-offs that the store never saw. */
+  /** The last token given out under this hold. Hand-offs, which the store never sees, may have increased it. */
   readonly fencingToken?: number | undefined;
-  /** ms for which the lock stays taken, by nobody, instead of being freed at once. */
+  /** ms for which the lock stays taken without an owner, instead of being free at once. */
   readonly keepFor?: number | undefined;
-  /** The lease that the owner has asked for, ms. A store may need it to find a place in a queue without a search. */
+  /** The lease that the owner has asked for, ms. A store may need it to find an entry without a search. */
   readonly leaseTime?: number | undefined;
-  /** Gives up a place in the queue, too. */
+  /** Gives up an entry in the store queue, too. */
   readonly queue?: QueueTerms | undefined;
 }
 
-/** Messages that are heard until it is closed. */
+/** The messages of the store arrive until it is closed. */
 export interface Subscription {
-  /** False while messages may be missed, so that a waiter polls instead of trusting them. */
+  /** False while messages may be missed. A waiter then polls instead of trusting them. */
   readonly active: boolean;
   close(): void;
 }
@@ -279,16 +290,16 @@ export interface StoredHold {
   readonly owner: string;
   /** ms; Infinity when the hold has no end. */
   readonly remainingTime: number;
-  /** Wall-clock ms of the acquisition; undefined where the store does not know. */
+  /** Wall-clock ms of the acquisition; undefined where the store does not know it. */
   readonly since: number | undefined;
   readonly mode: 'exclusive' | 'shared';
 }
 
-/** A lock that somebody holds. */
+/** A lock that an owner holds or waits for. */
 export interface StoredLock {
   readonly holders: readonly StoredHold[];
   readonly kind: QueueTerms['kind'];
-  /** Those who stand in the queue, in its order: of a plain lock one for each process. */
+  /** The entries of the store queue, in its order: for a plain lock one entry per process. */
   readonly queue: readonly {
     readonly owner: string;
     readonly mode: 'exclusive' | 'shared';
@@ -296,89 +307,89 @@ export interface StoredLock {
     readonly since: number;
   }[];
   readonly fencingToken: number | undefined;
-  /** How many listen for the release of a plain lock. */
+  /** How many subscriptions to the releases of a plain lock there are. */
   readonly listeners: number;
 }
 
-/** What each means for locks is said at {@link StoreHealth.status}. */
+/** {@link StoreHealth.status} says what each value means for locks. */
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
-/** How thoroughly a store is asked. */
+/** How thoroughly the store checks its servers. */
 export type HealthDepth = 'look' | 'try';
 
-/** How a store is doing: all of its nodes together. */
+/** The state of a store: all of its nodes together. */
 export interface StoreHealth {
   /**
-   * `up`: every node does its part. `degraded`: something is missing (a node of several, messages, room for new locks), and
-   * the other nodes give out and keep locks. `down`: no lock can be taken or renewed.
+   * `up`: every node works completely. `degraded`: something is missing (a node of several, messages, room for new locks),
+   * and the other nodes give out and keep locks. `down`: no lock can be taken or renewed.
    */
   readonly status: HealthStatus;
   readonly nodes: readonly NodeHealth[];
-  /** What is set up in a way that can cost a lock, whether or not all is well now. */
+  /** The settings that can cost a lock, even if everything works now. */
   readonly warnings: readonly StoreWarning[];
 }
 
-/** How one node is doing. What it does not tell, or may not, is undefined. */
+/** The state of one node. A field that the node does not report, or may not report, is undefined. */
 export interface NodeHealth {
   readonly node: string;
   readonly status: HealthStatus;
-  /** ms from question to answer; undefined when there was none. */
+  /** ms from the request to the answer; undefined without an answer. */
   readonly latency: number | undefined;
-  /** Why it is not `up`. */
+  /** Why the status is not `up`. */
   readonly error: string | undefined;
-  /** Whether messages from it are heard; waiters poll where they are not. Undefined before the first wait or long hold. */
+  /** Whether messages from the node arrive. Waiters poll where none arrive. Undefined before the first wait or long hold. */
   readonly subscriber?: boolean | undefined;
-  /** Tells two servers apart, and a server from itself after a restart. */
+  /** Distinguishes two servers, and a server from itself after a restart. */
   readonly runId?: string | undefined;
   readonly version?: string | undefined;
   readonly role?: 'master' | 'replica' | undefined;
   readonly replicas?: readonly ReplicaHealth[] | undefined;
-  /** ms that its clock is ahead of this process's. Nothing depends on it. */
+  /** ms by which the node's clock is ahead of this process's clock. Nothing depends on it. */
   readonly clockOffset?: number | undefined;
-  /** Its `maxmemory-policy`. */
+  /** The `maxmemory-policy` of the node. */
   readonly evictionPolicy?: string | undefined;
   readonly persistence?: Persistence | undefined;
-  /** ms since it was started, in whole seconds. */
+  /** ms since the node was started, in whole seconds. */
   readonly uptime?: number | undefined;
-  /** ms for which a quorum does not count its votes yet, because it may have forgotten some in a restart. */
+  /** ms for which a quorum does not count the votes of the node yet: it may have forgotten some votes in a restart. */
   readonly quarantine?: number | undefined;
 }
 
-/** A replica, as its master sees it. */
+/** A replica, as its master reports it. */
 export interface ReplicaHealth {
   readonly node: string;
-  /** It is in step, and not still copying. */
+  /** The replica is in step with the master, and no longer copies its data. */
   readonly online: boolean;
-  /** ms since it was last heard of, in whole seconds. */
+  /** ms since the master last received something from the replica, in whole seconds. */
   readonly lag: number | undefined;
-  /** Bytes of the replication stream that it has not confirmed. */
+  /** Bytes of the replication stream that the replica has not confirmed. */
   readonly behind: number | undefined;
 }
 
 /** What a server keeps through a restart. */
 export interface Persistence {
-  /** Writes are logged as they happen; without it a restart forgets what came after the last snapshot. */
+  /** Writes are logged as they happen. Without the log a restart forgets what came after the last snapshot. */
   readonly appendOnly: boolean;
-  /** Wall-clock ms of the last snapshot, or of the start where there was none yet. */
+  /** Wall-clock ms of the last snapshot, or of the server's start where there is no snapshot yet. */
   readonly lastSave: number | undefined;
   /** The last attempt to save failed. */
   readonly failing: boolean;
 }
 
-/** Something that is set up in a way that can cost a lock. */
+/** A setting that can cost a lock. */
 export interface StoreWarning {
   /** `eviction-policy`, `replica`, `same-server`, `command-timeout`… */
   readonly code: string;
   readonly node: string;
-  /** What is wrong, what it can lead to, and the cure. */
+  /** What is wrong, what it can lead to, and how to correct it. */
   readonly message: string;
 }
 
-/** A node has stopped or started answering. */
+/** A node has stopped or started to answer. */
 export interface ConnectionChange {
   readonly node: string;
   readonly connected: boolean;
-  /** It had not been connected before: no news, but the moment to look at it. */
+  /** The node had not been connected before. The change is not worth a report, but the node can be checked now. */
   readonly first?: boolean | undefined;
   readonly error?: unknown;
 }

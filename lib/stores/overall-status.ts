@@ -1,6 +1,6 @@
 import type { HealthStatus, NodeHealth } from './lock-store.js';
 
-/** @param needed how many nodes have to answer so that there are locks at all: a majority, or one of several shards */
+/** @param needed how many nodes have to answer so that any lock can be taken: a majority, or one of several shards */
 export function overallStatus(nodes: readonly NodeHealth[], needed: number): HealthStatus {
   if (nodes.every(({ status }) => status === 'up')) return 'up';
   return nodes.filter(({ status }) => status !== 'down').length >= needed ? 'degraded' : 'down';

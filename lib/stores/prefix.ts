@@ -4,8 +4,7 @@ import { RESERVED } from './lock-store.js';
 const PARTS = Array.from(RESERVED, (_, index) => RESERVED.slice(0, index + 1));
 
 /**
- * What is put before names must not make of a name what would be refused as one, so that a name which one store takes
- * is taken by all.
+ * A prefix must not turn a name into one that is refused, so that a name that one store accepts is accepted by all stores.
  * @throws LockConfigError
  */
 export function assertPrefix(option: string, prefix: unknown): asserts prefix is string {

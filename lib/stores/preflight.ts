@@ -1,6 +1,6 @@
 import type { NodeHealth, StoreWarning } from './lock-store.js';
 
-/** What is wrong with servers for themselves. */
+/** The warnings about each server by itself. */
 export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
   const warnings: StoreWarning[] = [];
   for (const { node, evictionPolicy, role } of nodes) {
@@ -20,12 +20,12 @@ export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
   return warnings;
 }
 
-/** For nodes that are meant to fail independently of each other: one server that is named twice would vote twice. */
+/** For nodes that are meant to fail independently of each other: a server that is named twice would vote twice. */
 export function sameServerWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
   const warnings: StoreWarning[] = [];
   const known = new Map<string, string>();
   for (const { node, runId } of nodes) {
-    // Some managed services hide it behind zeros.
+    // Some managed services report zeros instead of the run id.
     if (runId === undefined || /^0*$/.test(runId)) continue;
     const other = known.get(runId);
     known.set(runId, node);

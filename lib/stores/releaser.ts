@@ -2,31 +2,33 @@ import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
 import { isLockKindMismatchError, isLockUnavailableError, type LockError } from '../lock.errors.js';
 import { now } from '../lock.clock.js';
 
-/** First pause before a release is repeated, ms; doubled each time, up to a minute, or half of what is left. */
+/**
+ * The pause before a release is repeated the first time, ms. It doubles each time, up to a minute, or half of the time left.
+ */
 const FIRST_RETRY = 250;
 const LONGEST_PAUSE = 60_000;
 
 /**
- * How many releases may wait beyond the end of their lease for a store that stays away. Callers that go on trying make new
- * ones for as long as that lasts, so the oldest is given up for each that is too many.
+ * How many releases may wait beyond the end of their lease for a store that stays unreachable. Callers that go on trying
+ * make new releases for as long as that lasts, so each release above the limit makes the process give up the oldest.
  */
 const MOST_OVERDUE = 10_000;
 
 export interface ReleaseOptions {
-  /** Hears of the first failure. */
+  /** Is called when the first attempt fails. */
   readonly onFailure?: (error: LockError) => void;
   /**
-   * The acquisition got no answer, so that it may arrive later than the release: with the last words of a connection that
-   * is gone, or because a client of the application sends it again when it is connected again, however long that takes.
-   * The release is repeated until the end of the lease although it was answered, and beyond that until it is answered.
+   * The acquisition got no answer, so it may arrive later than the release: with the last data of a connection that is gone,
+   * or because a client of the application sends it again when it is connected again, however long that takes. The release
+   * is repeated until the end of the lease although it was answered, and beyond that until it is answered.
    */
   readonly insist?: boolean;
   /**
-   * When a place of the owner's in a queue has gone by itself, on the monotonic clock. That is long after the end of a
+   * When the owner's entry in a store queue has ended by itself, on the monotonic clock. That is long after the end of a
    * lease, so the release is repeated until then as long as it has no answer.
    */
   readonly placeUntil?: number;
-  /** Sends it the first time, together with something else. */
+  /** Sends the release the first time, together with another request. */
   readonly send?: ((request: ReleaseRequest) => Promise<ReleaseReply>) | undefined;
 }
 
@@ -37,14 +39,14 @@ interface Retry {
 }
 
 /**
- * Sees to it that a release arrives. One that got no answer is repeated in the background until the store has
- * answered or the lease has certainly run out there, so that no lock stays behind with nobody knowing that they
- * own it. A lease that may begin only when the store is there again has no such end. Owners are never used twice, so a
- * release that comes late harms nobody.
+ * Makes sure that a release arrives. A release that got no answer is repeated in the background until the store has answered
+ * or the lease has certainly ended there. Otherwise a lock would stay behind, and no process would know that it owns the
+ * lock. A lease that may begin only when the store can be reached again has no such end. Owners are never used twice, so a
+ * late release does no harm.
  */
 export class Releaser {
   private readonly retries = new Map<ReleaseRequest, Retry>();
-  /** Those of them that wait beyond the end of their lease, the oldest first. */
+  /** The retries that wait beyond the end of their lease, the oldest first. */
   private readonly overdue = new Set<ReleaseRequest>();
   private readonly underway = new Set<Promise<unknown>>();
   private closed = false;
@@ -53,8 +55,8 @@ export class Releaser {
 
   /**
    * Sends the release at once, before anything that the caller does next. Never rejects.
-   * @param until when the lease has ended in the store all the same, on the monotonic clock
-   * @returns what the store has answered; undefined when it has not yet
+   * @param until when the lease has ended in the store in any case, on the monotonic clock
+   * @returns the answer of the store; undefined while there is none
    */
   release(
     request: ReleaseRequest,
@@ -73,12 +75,12 @@ export class Releaser {
     }
   }
 
-  /** Repeats at once what waits to be repeated: the store can be reached again. */
+  /** Sends at once every release that waits to be repeated: the store can be reached again. */
   hurry(): void {
     for (const retry of [...this.retries.values()]) retry.send();
   }
 
-  /** Waits for the releases under way, and repeats none: nobody is left to send them. */
+  /** Waits for the releases under way, and repeats none: nothing is left to send them. */
   async close(): Promise<void> {
     this.closed = true;
     for (const request of [...this.retries.keys()]) this.forget(request);
@@ -97,16 +99,17 @@ export class Releaser {
     try {
       answer = await (sendFirst?.(request) ?? this.store.release(asOf(request, first)));
     } catch (error) {
-      // Something else stands under the name: a lock of another kind, or what is no lock.
+      // The name holds something else: a lock of another kind, or a value that is no lock.
       if (isLockKindMismatchError(error)) return 'taken';
-      // Nor is a permanent error the end: a password, a right or the database may be given back before the lease is over.
+      // A permanent error is repeated too: a password, a right or the database may be restored before the lease has ended.
       futile = !isLockUnavailableError(error);
       onFailure?.(error as LockError);
     }
     const arrived = answer !== undefined && !insist;
     const unansweredUntil = insist ? Infinity : Math.max(until, placeUntil);
     const end = answer === undefined ? unansweredUntil : until;
-    // What is mended, or arrives, late in the lease is no reason to leave the lock until its end.
+    // The store may be repaired, or the acquisition may arrive, late in the lease. The lock must not stay until the end
+    // then.
     const pause = Math.min(doubled, Math.max((end - now()) / 2, FIRST_RETRY));
     const next = now() + pause;
     if (arrived || futile || this.closed || next >= end) {
@@ -122,7 +125,7 @@ export class Releaser {
     const timer = setTimeout(send, pause);
     this.retries.set(request, { timer, send });
     if (next >= until) {
-      // A process that ends is not listening any more, which tells the store of a place as much.
+      // A process that ends has no subscription any more. That also tells the store that the entry is given up.
       timer.unref();
       this.wait(request);
     }
@@ -145,7 +148,7 @@ export class Releaser {
   }
 }
 
-/** The time for which nobody else gets the lock counts from the first time that the release was sent. */
+/** `keepFor`, the time for which no other owner gets the lock, counts from the first time that the release was sent. */
 function asOf(request: ReleaseRequest, first: number): ReleaseRequest {
   const { keepFor } = request;
   if (keepFor === undefined) return request;

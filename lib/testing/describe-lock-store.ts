@@ -12,8 +12,8 @@ import { words } from './test-framework.js';
 export type { StorePlace } from './store-suite/stage.js';
 
 /**
- * What every store has to do, as tests: for the authors of stores, and for ours.
- * @param createPlace makes a place of its own for this suite
+ * What every store has to do, as tests: for the authors of stores, and for the stores of this package.
+ * @param createPlace makes a location of its own for this suite
  * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.noQueues`
  * @throws LockConfigError when the test framework has no globals (`describe`, `it`, `beforeAll`, `afterAll`)
  */

@@ -7,10 +7,10 @@ import type { OwnLease } from '../locks/scoped-lock.js';
 import { Semaphore } from '../locks/semaphore.js';
 
 /**
- * Another owner takes the lock, of a semaphore all permits, and keeps it until the lease is released: to see what your code does when it is busy.
- * No scope gets it, so the code that calls this finds it busy too, also inside of `runInScope`. With
- * `await using busy = await makeLockBusy(lock)` it is free again also after a failed assertion.
- * @throws LockConfigError when it is not free, or when the current scope holds it
+ * Another owner takes the lock, of a semaphore all permits, and keeps it until the lease is released: a test sees what the
+ * code does when the lock is busy. No scope gets the lock, so the code that calls this finds it busy too, also inside of
+ * `runInScope`. With `await using busy = await makeLockBusy(lock)` the lock is free again also after a failed assertion.
+ * @throws LockConfigError when the lock is not free, or when the current scope holds it
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
   const leases: OwnLease[] = [];
@@ -28,9 +28,10 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
 }
 
 /**
- * Whoever holds the lock loses it, as if it had been deleted in Redis: to see what your code does then. Holders of
- * this LockService know at once. Others do when they have held it for a second, else with their next renewal or look.
- * @throws LockConfigError when nobody holds it
+ * Each holder of the lock loses it, as if it had been deleted in Redis: a test sees what the code does then. A holder of
+ * this LockService learns of it at once. Another holder learns of it when it has held the lock for a second, else with its
+ * next renewal or check.
+ * @throws LockConfigError when no owner holds the lock
  */
 export async function loseLock(lock: Lock): Promise<void> {
   if (!(await lock.forceRelease())) {

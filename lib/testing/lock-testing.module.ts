@@ -5,17 +5,17 @@ import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
 /** Options of {@link LockTestingModule.forRoot}. Times are milliseconds. */
 export interface LockTestingOptions extends Omit<LockModuleOptions, 'connection' | 'nodes' | 'replication'> {
-  /** Modules that are given the same one compete as two instances on one Redis would. @default one of its own */
+  /** Modules with the same store compete as two instances on one Redis would. @default a store of its own */
   store?: MemoryLockStore;
 }
 
 /**
- * LockModule without Redis, for tests: locks live in memory and behave as they do on Redis, expiry, queues and
- * fencing tokens included. All time is that of timers and of `performance.now()`, so fake timers govern it when they
- * are installed before the module is made; a wait that is over ends one millisecond later there.
+ * LockModule without Redis, for tests: locks live in memory and behave as they do on Redis, expiry, queues and fencing
+ * tokens included. All time is that of timers and of `performance.now()`, so fake timers control it if they are installed
+ * before the module is made. Under fake timers a wait ends one millisecond after its time is over.
  *
- * A lock that is left held, after a failed assertion for example, keeps no process alive, nor does a wait without an end for
- * it; a wait with a `waitTime` does until that is over.
+ * A lock that stays held, after a failed assertion for example, keeps no process alive. Nor does a wait for that lock
+ * without an end. A wait with a `waitTime` keeps the process alive until that time is over.
  */
 @Module({})
 export class LockTestingModule {

@@ -1,6 +1,6 @@
 import { LockConfigError } from '../lock.errors.js';
 
-/** The few words of a test framework that the suite needs; Jest's and Vitest's globals fit. */
+/** The few functions of a test framework that the suite needs. The globals of Jest and Vitest fit. */
 export interface TestFramework {
   describe: (title: string, body: () => void) => void;
   it: (title: string, body: () => Promise<void>) => void;

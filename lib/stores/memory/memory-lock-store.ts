@@ -22,24 +22,24 @@ import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';
 
 /**
- * How far a token lies from the last where the clock has not gone on, as under fake timers. A hand-off inside a process
- * gives out the next token without the store, at most 999 times in a row, and the store learns of it with the release
- * only: a forced release or the end of a lease comes before that.
+ * The distance of a token from the last one where the clock has not gone on, as under fake timers. A hand-off inside a
+ * process gives out the next token without the store, at most 999 times in a row. The store learns of these tokens only with
+ * the release, and a forced release or the end of a lease comes before that.
  */
 const STRIDE = 1_000;
 
 /**
- * Asynchronous like a message, so that nobody is woken inside the releaser's own call. Fake timers hold
- * `queueMicrotask` up, and promises not.
+ * Asynchronous like a message, so that no callback runs inside the releaser's own call. Fake timers delay `queueMicrotask`,
+ * but not promises.
  */
 const soon = (callback: () => void): void => void Promise.resolve().then(callback);
 
-/** Microseconds since the epoch that never go back, as the Redis scripts take them from the server. */
+/** Microseconds since the epoch that never go back, like the time that the Redis scripts take from the server. */
 const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
 
 /**
- * Locks in this process's memory: for tests and development. Behaves as the Redis store does, expiry included.
- * Services that are given the same instance compete as two processes on one Redis would.
+ * Locks in this process's memory: for tests and development. The store behaves as the Redis store does, expiry included.
+ * Services with the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
   private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
@@ -138,15 +138,15 @@ export class MemoryLockStore implements LockStore {
   }
 
   onConnectionChange(): void {
-    // Memory is always there.
+    // Memory is always available.
   }
 
   close(): Promise<void> {
-    // Nothing was opened. Other services may share this instance, so the locks stay.
+    // The store has opened nothing. Other services may share this instance, so the locks stay.
     return Promise.resolve();
   }
 
-  /** The lock of this name and kind. It may be in use as one kind only. */
+  /** The lock of this name and kind. A name may be in use as one kind only. */
   private lockFor(
     name: string,
     { kind, capacity }: Pick<QueueTerms, 'kind' | 'capacity'> = PLAIN,
@@ -167,7 +167,7 @@ export class MemoryLockStore implements LockStore {
     return lock;
   }
 
-  /** Undefined where the name is not that kind's. */
+  /** Undefined where the name is not in use as that kind. */
   private leave(request: ReleaseRequest, next?: NextOwner): HandOverReply | undefined {
     const { name, queue = PLAIN } = request;
     const lock = this.find(name);
@@ -209,7 +209,8 @@ export class MemoryLockStore implements LockStore {
     const listeners = this.listeners.get(name);
     const [first] = listeners ?? [];
     if (listeners === undefined || first === undefined) return;
-    // Whoever was first now is last the next time: the services that share this store race as equals.
+    // The listener that comes first now comes last the next time, so that the services that share this store have equal
+    // chances.
     listeners.delete(first);
     listeners.add(first);
     for (const onWake of listeners) soon(onWake);

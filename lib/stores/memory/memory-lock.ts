@@ -12,13 +12,13 @@ import {
 } from '../lock-store.js';
 import { now } from '../../lock.clock.js';
 
-/** How long the first in the queue of a plain lock leaves it to those who do not stand there, ms. */
+/** How long the head of a plain lock's queue leaves the lock to the waiters outside of the queue, ms. */
 const LEFT_TO_OUTSIDERS = 10;
-/** How many turns those outside have in a row, about. */
+/** About how many turns the waiters outside of the queue have in a row. */
 const TURNS_IN_A_ROW = 2;
-/** Keeps those who look by themselves from looking all at once, ms per place. */
+/** Keeps the waiters further back from polling all at once, ms per entry. */
 const SPREAD = 10;
-/** The most of it while a claim is in the way, ms. */
+/** The most that this adds while a claim is in the way, ms. */
 const WIDEST = 250;
 
 type Mode = QueueTerms['mode'];
@@ -39,29 +39,29 @@ interface Place {
   readonly leaseTime: number;
 }
 
-/** What a plain lock is asked for as where nobody stands in its queue. */
+/** The request for a plain lock without an entry in its queue. */
 const PLAIN_REQUEST = { mode: 'exclusive', entry: undefined, ownWriteHold: undefined } as const;
 
-/** What a lock needs from the store that it lives in. */
+/** What a lock needs from its store. */
 export interface LockSurroundings {
   nextToken(least?: number): number;
   microseconds(): number;
-  /** False when the owner's client does not listen. */
+  /** False when the owner's client does not subscribe to the queue. */
   tell(owner: string, message: QueueMessage): boolean;
-  /** How many listen for the release of a plain lock, and do not stand in its queue. */
+  /** How many waiters subscribe to the releases of a plain lock, and have no entry in its queue. */
   outsiders(): number;
   tellOutsiders(): void;
 }
 
 /**
- * A lock of any kind, with holders that have a deadline each, and waiters in the order of their arrival: as the Redis scripts
- * do it.
+ * A lock of any kind, with holders that have a deadline each, and waiters in the order of their arrival, as in the Redis
+ * scripts.
  */
 export class MemoryLock {
   readonly holders = new Map<string, MemoryHold>();
-  /** In order. */
+  /** In the order of arrival. */
   waiting: Place[] = [];
-  /** The last one given out. */
+  /** The last token given out. */
   fencingToken: number | undefined;
 
   constructor(
@@ -75,7 +75,7 @@ export class MemoryLock {
     return this.holders.size === 0 && this.waiting.length === 0;
   }
 
-  /** Lets in the waiters whose turn it is, and takes out the dead ones. Returns whether the lock is in use after that. */
+  /** Lets in the waiters that may enter now, and removes the dead ones. Returns whether the lock is in use after that. */
   settle(): boolean {
     if (!this.isOver) this.advance();
     return !this.isOver;
@@ -99,7 +99,7 @@ export class MemoryLock {
     if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
       this.leaveQueue(owner);
       const fencingToken = this.hold(owner, mode, now() + leaseTime, leastToken, mine?.since);
-      // It has looked by itself, so nobody has told those behind it, some of whom may enter too.
+      // The owner has polled, so the waiters behind it have got no message. Some of them may enter too.
       if (isPlain || head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
     }
@@ -110,7 +110,8 @@ export class MemoryLock {
   renew(owner: string, leaseTime: number): HoldState {
     this.dropExpired();
     const hold = this.holders.get(owner);
-    // Beside an exclusive holder is no place; a shared one may have been there before.
+    // Beside an exclusive hold there is no other one, so another owner has the lock. A shared hold may have been there
+    // before.
     if (hold === undefined) return this.admits('shared', undefined, Infinity) ? 'deleted' : 'taken';
     hold.expiresAt = Math.max(hold.expiresAt, now() + leaseTime);
     return 'held';
@@ -123,13 +124,13 @@ export class MemoryLock {
     const hold = this.holders.get(owner);
     this.holders.delete(owner);
     if (hold !== undefined && keepFor !== undefined && keepFor > 0) {
-      // Under another owner, whom a renewal that comes late does not know.
+      // Kept under another owner, which does not match a renewal that comes late.
       this.holders.set(`kept:${owner}`, { ...hold, expiresAt: now() + keepFor });
     }
-    // A token given out by a hand-off inside of the owner's process is greater than any that is known here.
+    // A token from a hand-off inside of the owner's process is greater than any token that is known here.
     if (hold !== undefined) this.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
     const gone = this.admits(mode) ? 'deleted' : 'taken';
-    // This may have been sent twice.
+    // The request may have been sent twice.
     const stands = next !== undefined && !this.holders.has(next.owner);
     const arrival = stands ? this.stand(next.owner, mode, next.leaseTime, undefined) : undefined;
     const leftFor = this.handOver(next?.owner);
@@ -150,14 +151,14 @@ export class MemoryLock {
     return taken.length > 0;
   }
 
-  /** Whose hold keeps this owner out of a plain lock. */
+  /** The hold that keeps this owner out of a plain lock. */
   inTheWayOf(owner: string): { retryAfter: number; holder: string } | undefined {
     this.dropExpired();
     const [deadline, holder] = this.inTheWay('exclusive');
     return holder === undefined || holder === owner ? undefined : { retryAfter: deadline - now(), holder };
   }
 
-  /** The lock goes to the next in the queue, or to those outside of it. */
+  /** Gives the lock to the next waiter in the queue, or leaves it to the waiters outside of the queue. */
   private handOver(asker?: string): number | undefined {
     if (this.kind !== 'lock') {
       this.advance();
@@ -235,8 +236,8 @@ export class MemoryLock {
   }
 
   /**
-   * Lets in those at the head who may enter now: for the whole lease where they have arrived within a claim's time, else
-   * on a claim. A client that does not listen is left out.
+   * Lets in each waiter at the head that may enter now: for the whole lease where it has arrived within a claim's time, else
+   * on a claim. Leaves out a waiter if its client has no subscription.
    * @param asker gets its answer without a message
    */
   private advance(asker?: string): void {
@@ -265,7 +266,7 @@ export class MemoryLock {
     }
   }
 
-  /** The head may be as dead as the owner of the claim in its way: some of those further back look, too. */
+  /** The head may be as dead as the owner of the claim in its way, so some of the waiters further back poll, too. */
   private tellFurther(left: number, head: string): void {
     const seen = new Set([clientOf(head)]);
     const firstWaiters: [rank: number, owner: string][] = [];
@@ -305,7 +306,7 @@ export class MemoryLock {
 
 const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
 
-/** When a waiter looks by itself, ms from now, while the hold in its way ends in `left` ms: as the Redis scripts say it. */
+/** When a waiter polls, ms from now, while the hold in its way ends in `left` ms: the same rule as in the Redis scripts. */
 function lookAfter(left: number, rank: number): number {
   if (rank === 0) return left;
   return left <= CLAIM ? left + Math.min(rank * SPREAD, WIDEST) : left + CLAIM + rank * SPREAD;

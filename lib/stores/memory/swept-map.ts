@@ -1,6 +1,6 @@
 /**
- * A map that forgets what is over, whenever it has doubled: a name that nobody asks for again leaves nothing for good.
- * What is over may still be found until then.
+ * A map that removes ended values whenever it has doubled, so that a name that is never asked for again leaves nothing for
+ * good. An ended value may still be found until then.
  */
 export class SweptMap<V> extends Map<string, V> {
   private sweepAt = 1_000;
@@ -11,7 +11,7 @@ export class SweptMap<V> extends Map<string, V> {
 
   override set(key: string, value: V): this {
     if (this.size >= this.sweepAt) {
-      // Before it is there: what is new may have yet to begin.
+      // The new value is added after the sweep, because it may have yet to begin.
       for (const [other, old] of this) if (this.isOver(old)) this.delete(other);
       this.sweepAt = Math.max(1_000, 2 * this.size);
     }

@@ -5,19 +5,20 @@ import type { Presence } from './presence.js';
 /** What one member has answered, or why it has not. */
 export type NodeAnswer<A> = { readonly value: A } | { readonly error: unknown };
 
-/** What `decide` does about members that keep it waiting. */
+/** How `decide` treats members that keep it waiting. */
 export interface AnswerRule<A, D> {
   /** Which members answer; see Presence. */
   readonly presence: Pick<Presence, 'isAbsent' | 'onAbsence'>;
-  /** What it comes to without the members that have not answered; undefined where they have to be waited for. */
+  /** The decision without the members that have not answered; undefined where their answers are needed. */
   readonly without: (cast: readonly (NodeAnswer<A> | undefined)[]) => D | undefined;
 }
 
 /**
- * Asks `decision` after every answer, and is done as soon as it knows: members that cannot change it are not waited for.
+ * Calls `decision` after every answer and resolves as soon as it decides: members that cannot change the decision are not
+ * waited for.
  * @param answers in the order of the members
- * @param decision has to know once all have answered
- * @param patience without it every answer is waited for that could change the decision
+ * @param decision has to decide once all members have answered
+ * @param patience without it `decide` waits for every answer that could change the decision
  */
 export function decide<A, D>(
   answers: readonly Promise<A>[],
@@ -64,30 +65,31 @@ export function decide<A, D>(
   });
 }
 
-/** How many have answered, and with a value that passes. */
+/** How many members have answered with a value that passes. */
 export const tally = <A>(
   cast: readonly (NodeAnswer<A> | undefined)[],
   passes: (value: A) => boolean = () => true,
 ): number =>
   cast.filter((answer) => answer !== undefined && 'value' in answer && passes(answer.value)).length;
 
-/** One member's word on an acquisition. */
+/** One member's answer to an acquisition. */
 export type Vote<G, R> =
   | { readonly outcome: 'granted'; readonly grant: G }
   | { readonly outcome: 'taken'; readonly refusal: R }
   | { readonly outcome: 'quarantined' }
   | { readonly outcome: 'error' | 'timeout'; readonly error: unknown };
 
-/** What all votes come to. */
+/** The result of all votes. */
 export type Result<G, R> =
   | { readonly outcome: 'granted'; readonly grants: ReadonlyMap<number, G> }
   | { readonly outcome: 'taken'; readonly refusals: readonly R[]; readonly grants: number }
   | { readonly outcome: 'undecided' };
 
 /**
- * Counts votes that have been cast: granted by a majority, or not to be granted any more. Then it is taken where a
- * majority has said something and some of them that; else too few have.
- * @returns undefined while the others may change it
+ * Counts the votes that have been cast. The lock is granted by a majority, or it can no longer be granted. In the second
+ * case it is taken where a majority has granted or refused and at least one member of that majority has refused. Else too
+ * few members have granted or refused.
+ * @returns undefined while the missing votes may change the result
  */
 export function count<G, R>(cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[]): Result<G, R> | undefined {
   const needed = quorumOf(cast.length);
@@ -104,7 +106,7 @@ export function count<G, R>(cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[
   if (refusals.length > 0 && refusals.length + grants.size >= needed) {
     return { outcome: 'taken', refusals, grants: grants.size };
   }
-  // It cannot be granted, but whether because somebody has it is still open.
+  // The lock cannot be granted. Whether another owner holds it is still open.
   if (refusals.length + grants.size + pending >= needed && pending > 0) return undefined;
   return { outcome: 'undecided' };
 }
@@ -115,8 +117,8 @@ function voteOf<G, R>(answer: NodeAnswer<Vote<G, R>> | undefined): Vote<G, R> | 
 }
 
 /**
- * What the votes come to without the members that have not voted.
- * @returns undefined where it is not a refusal: a grant, and the reason for which there is none, are waited for
+ * The result without the members that have not voted.
+ * @returns undefined where the result is not a refusal: a grant, and the reason for which there is none, are waited for
  */
 export function countWithout<G, R>(
   cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[],
@@ -126,7 +128,7 @@ export function countWithout<G, R>(
   return result?.outcome === 'taken' ? result : undefined;
 }
 
-/** What one member has said, or that it has said nothing. */
+/** What one member has answered, or that it has not answered. */
 export function outcomeOf(node: string, vote: Vote<unknown, unknown> | undefined): NodeOutcome {
   if (vote === undefined) return { node, outcome: 'timeout' };
   const { outcome } = vote;

@@ -1,19 +1,20 @@
 import { quorumOf } from './member.js';
 
-/** A wall clock, by how many ms it is ahead of this process's monotonic clock: not exactly, for an answer takes its time. */
+/** By how many ms a wall clock is ahead of this process's monotonic clock. A range, because the answer takes its time. */
 export interface ClockReading {
   readonly least: number;
   readonly most: number;
 }
 
 /**
- * By how much a member's clock is ahead of the right time, ms, and so by how much it may have been set forward at most while
- * its present run went on. The right time is what a majority of the members that have told go by, or this process where it
- * is behind them: its own clock is only believed where that makes a member younger.
- * @param own this process's clock in the same way
- * @param told by all members that have told the time
- * @param members how many there are
- * @returns undefined while too few have told
+ * By how many ms a member's clock is ahead of the right time, which is also the most by which it may have been set forward
+ * during the member's present run. The right time is that of a majority of the members that have reported (see
+ * {@link middleOf}), or that of this process where its clock is behind: the process trusts its own clock only where that
+ * makes a member younger.
+ * @param own this process's clock in the same form
+ * @param told the clocks of all members that have reported
+ * @param members the number of members
+ * @returns undefined while too few members have reported
  */
 export function aheadOf(
   clock: ClockReading,
@@ -25,10 +26,10 @@ export function aheadOf(
   return middle === undefined ? undefined : Math.max(0, clock.most - Math.min(middle, own));
 }
 
-/** What a majority goes by, in the same way; undefined while too few have told. */
+/** The clock that a majority follows, in the same form; undefined while too few members have reported. */
 export function middleOf(told: readonly ClockReading[], members: number): number | undefined {
   if (told.length < quorumOf(members)) return undefined;
   const clocks = told.map(({ least }) => least).sort((a, b) => a - b);
-  // Of an even number the earlier one of the two in the middle.
+  // For an even number of clocks: the earlier one of the two in the middle.
   return clocks[Math.ceil(clocks.length / 2) - 1];
 }

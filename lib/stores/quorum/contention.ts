@@ -1,37 +1,37 @@
-/** For so long after the last sign of contention one member is asked before the others, ms. */
+/** For how long after the last sign of contention one member is asked before the others, ms. */
 const MEMORY = 1_000;
-/** When the refusal of one member alone is checked with all others, unless a message has come since, ms. */
+/** When the refusal of one member alone is checked with all other members, unless a message has come since, ms. */
 export const CHECK = 100;
-/** Strays that are remembered of one name. */
+/** How many strays are remembered per name. */
 const STRAYS = 10;
-/** The retreat after the second split vote in a row: up to so many ms, doubled with each further one, up to a limit. */
+/** The longest retreat after the second split vote in a row, ms. It doubles with each further one, up to a limit. */
 const RETREAT = 10;
 const LONGEST_RETREAT = 500;
-/** By how much an attempt is delayed for each race that it should have lost before, and at most, ms. */
+/** By how much an attempt is delayed for each race that it should have lost before, and the limit of the delay, ms. */
 const STEP = 1;
 const LONGEST_DELAY = 5;
 
 interface Race {
-  /** Until when one member is asked before the others. */
+  /** Until then one member is asked before the others. */
   until: number;
   /** Split votes in a row. */
   splits: number;
-  /** From then on all are asked, because one member alone has refused and no message has followed. */
+  /** From then on all members are asked, because one member alone has refused and no message has followed. */
   checkFrom: number;
   /** A message has come since the last attempt. */
   woken: boolean;
-  /** Races in a row that others have won after a message for all. */
+  /** Races in a row that other clients have won after a message for all. */
   lost: number;
-  /** The clients that have been in the way, and when each of them was the last time. */
+  /** The clients that have been in the way, and when each of them was in the way the last time. */
   readonly rivals: Map<string, number>;
-  /** Owners that a minority of the members has for the holder. */
+  /** Owners that a minority of the members takes for the holder. */
   readonly strays: Set<string>;
 }
 
 /**
- * Remembers for which names several processes have been asking at the same time. When each of them has got a part of the
- * members, none wins (a split vote), and after a retreat of random length they may well meet again. So they ask one
- * member first, all of them the same one, and only the one process that it grants the lock goes on to the others.
+ * Remembers for which names several processes have been asking at the same time. When each process has got a part of the
+ * members, none wins (a split vote), and after a retreat of random length the processes may well meet again. So all of them
+ * ask the same member first, and only the process that it grants the lock goes on to the other members.
  */
 export class Contention {
   private readonly races = new Map<string, Race>();
@@ -61,8 +61,8 @@ export class Contention {
 
   /**
    * ms by which to delay an attempt. Among k clients that come back each time, a waiter should lose k - 2 races and win the
-   * next one. Those that have lost fewer races give way to the others, which would be passed by for long otherwise: who is
-   * first to ask is a matter of chance, and mostly it is the client that has just had the lock.
+   * next one. Waiters that have lost fewer races give way to the others, which otherwise would not win for a long time:
+   * chance decides which client asks first, and mostly it is the client that has just had the lock.
    */
   delayFor(names: readonly string[]): number {
     const since = performance.now() - MEMORY;
@@ -85,19 +85,19 @@ export class Contention {
     }
   }
 
-  /** There has been contention for one of them. */
+  /** There has been contention for one of the names. */
   knows(names: readonly string[]): boolean {
     return names.some((name) => this.races.has(name));
   }
 
-  /** A minority of the members has it for this owner, which is no holder. */
+  /** A minority of the members names this owner, which is not the holder. */
   stray(names: readonly string[], owner: string | undefined): void {
     if (owner === undefined) return;
     for (const name of names) {
       const strays = this.races.get(name)?.strays;
       if (strays === undefined) continue;
       strays.add(owner);
-      // Owners are never used twice, so that forgetting the oldest costs nothing but another check.
+      // Owners are never used twice, so forgetting the oldest one costs nothing but another check.
       for (const oldest of strays) if (strays.size > STRAYS) strays.delete(oldest);
     }
   }
@@ -113,7 +113,7 @@ export class Contention {
       this.expect(name);
       splits = Math.max(splits, ++this.raceOf(name).splits);
     }
-    // After the first one, the member that is asked before the others makes a retreat unnecessary.
+    // After the first split vote no retreat is necessary, because all processes then ask one member before the others.
     return splits === 1 ? 0 : Math.random() * Math.min(RETREAT * 2 ** (splits - 2), LONGEST_RETREAT);
   }
 
@@ -123,7 +123,7 @@ export class Contention {
     });
   }
 
-  /** A majority has it for another owner. */
+  /** A majority holds the lock for another owner. */
   taken(names: readonly string[], holder: string | undefined): void {
     this.decided(names, (race) => {
       lose(race, holder);

@@ -1,12 +1,12 @@
 import { quorumOf } from './member.js';
 
-/** How long the messages of one forced release may be apart, ms. */
+/** How far apart the messages of one forced release may arrive, ms. */
 const APART = 20;
 
 /**
- * Makes one hint of the messages of several members about one owner. It is passed on with the message that makes them a
- * majority: before that, whoever asks finds a majority that still holds the lock, and would give it back to the members that
- * have let go. Fewer messages are a hint too, a moment later: the others may have been lost.
+ * Makes one hint of the messages of several members about one owner. The hint is passed on with the message that completes a
+ * majority. Before that, a client that asks finds a majority that still holds the lock, and would give the lock back to the
+ * members that have let it go. Fewer messages make a hint too, a moment later: the others may have been lost.
  */
 export class Hints {
   /** By owner. */

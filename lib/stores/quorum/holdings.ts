@@ -4,13 +4,13 @@ import { now } from '../../lock.clock.js';
 export class Holding {
   /** The last fencing token of each name. */
   readonly fencingTokens = new Map<string, number>();
-  /** The names that the owner has given up, so that nothing is to be taken for it any more. */
+  /** The names that the owner has given up. Nothing may be taken for them any more. */
   readonly released = new Set<string>();
   /** The members that may hold something for the owner. The others certainly do not. */
   private readonly possible = new Set<number>();
-  /** The members of which it is not certain what a request has done: it may arrive after a release. */
+  /** The members for which the effect of a request is not certain: the request may arrive after a release. */
   private readonly unsure = new Set<number>();
-  /** After which the members have forgotten it all, ms on the monotonic clock. */
+  /** When the members have forgotten everything, ms on the monotonic clock. */
   until: number;
 
   constructor(readonly leaseTime: number) {
@@ -28,7 +28,7 @@ export class Holding {
     this.unsure.delete(index);
   }
 
-  /** The member has taken nothing, and had nothing before. */
+  /** The member has taken nothing, and held nothing before. */
   refused(index: number): void {
     this.possible.delete(index);
     this.unsure.delete(index);
@@ -47,7 +47,7 @@ export class Holding {
   }
 }
 
-/** By owner. An owner whose lease just ends says nothing, so what is over is swept out now and then. */
+/** By owner. An owner sends nothing when its lease just ends, so ended holdings are removed from time to time. */
 export class Holdings {
   private readonly holdings = new Map<string, Holding>();
   private sweepAt = 1_000;

@@ -16,15 +16,15 @@ import { isTakenBack, isTimeout, type Presence } from './presence.js';
 type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 
-/** How long an attempt that has failed waits for the other answers, so as to report them, ms. */
+/** How long a failed attempt waits for the other answers, in order to report them, ms. */
 const LAST_WORD = 50;
-/** When a lock is looked at again of which no majority knows a holder, ms at the latest. */
+/** After how long at the latest a lock is asked for again if no majority knows a holder of it, ms. */
 const SPLIT_POLL = 500;
 
-/** What an acquisition needs of its store. */
+/** What an acquisition needs from its store. */
 export interface MajorityAcquisitionContext {
   readonly members: readonly Member[];
-  /** Of the module, ms. */
+  /** The lease time of the module, ms. */
   readonly leaseTime: number;
   readonly restartQuarantine: RestartQuarantine;
   readonly presence: Presence;
@@ -35,13 +35,13 @@ export interface MajorityAcquisitionContext {
 interface Seat {
   readonly member: Member;
   readonly index: number;
-  /** Once it has been asked. */
+  /** Set when the member has been asked. */
   reply?: Promise<AcquireAllReply>;
-  /** The connection over which it was asked. */
+  /** The connection generation in which the member was asked. */
   generation?: number;
 }
 
-/** One attempt of one owner: granted by a majority, or taken back from all. */
+/** One attempt of one owner: granted by a majority, or taken back from all members. */
 export class MajorityAcquisition {
   private readonly seats: readonly Seat[];
   private readonly needed: number;
@@ -52,7 +52,7 @@ export class MajorityAcquisition {
     private readonly holding: Holding,
     /** Asks one member for the locks. */
     private readonly send: (store: LockStore, leastToken: number | undefined) => Promise<AcquireAllReply>,
-    /** Sees to it that one member lets go. */
+    /** Makes sure that one member gives the locks up. */
     private readonly giveUp: (index: number, insist: boolean) => void,
   ) {
     this.seats = context.members.map((member, index) => ({ member, index }));
@@ -60,7 +60,7 @@ export class MajorityAcquisition {
   }
 
   /**
-   * @throws LockUnavailableError with each node's answer when there are too few
+   * @throws LockUnavailableError with each node's answer when there are too few answers
    * @throws LockKindMismatchError when a node holds something else under the name
    */
   async run(): Promise<AcquireAllReply> {
@@ -87,7 +87,8 @@ export class MajorityAcquisition {
     if (result.outcome === 'taken') {
       const { refusals, grants } = result;
       if (new Set(refusals.map(({ name }) => name)).size === 1) return await this.refuse(refusals, grants);
-      // Known by the first answers, which name different locks: the others tell which is in the way of a majority.
+      // The first answers decide this, but they name different locks. The other answers show which lock is in the way of a
+      // majority.
       const cast = await this.lastWords(votes);
       const all = cast.flatMap((vote) => (vote?.outcome === 'taken' ? [vote.refusal] : []));
       return await this.refuse(all, cast.filter((vote) => vote?.outcome === 'granted').length);
@@ -96,9 +97,9 @@ export class MajorityAcquisition {
   }
 
   /**
-   * Asks one member, the first one that answers. All processes go through the members in the same order, so that mostly one
-   * of them is granted the lock and has no rival at the others.
-   * @returns its refusal
+   * Asks one member, the first one that answers. All processes ask the members in the same order. So in most cases one
+   * process is granted the lock by that member and has no rival at the other members.
+   * @returns the refusal of the member
    */
   private async askOne(): Promise<Refusal | undefined> {
     const { presence, contention } = this.context;
@@ -108,7 +109,7 @@ export class MajorityAcquisition {
     for (const seat of this.seats) {
       if (this.isUnwanted) return undefined;
       if (presence.isAbsent(seat.index)) continue;
-      // A member that is silent or out of order decides nothing.
+      // A member that is silent or fails decides nothing.
       const reply = await presence.unlessAbsent(seat.index, this.ask(seat)).catch(() => undefined);
       if (reply === undefined) continue;
       if (reply.granted) return undefined;
@@ -119,7 +120,10 @@ export class MajorityAcquisition {
     return undefined;
   }
 
-  /** A hold that a minority knows, of a process that has died on its way, would keep the first member from deciding. */
+  /**
+   * Finds holds that only a minority knows, of processes that have died during an acquisition. Such a hold would keep the
+   * first member from deciding.
+   */
   private findStrays(votes: readonly Promise<Vote<Grant, Refusal>>[]): void {
     const { contention } = this.context;
     const { names } = this.request;
@@ -133,7 +137,7 @@ export class MajorityAcquisition {
     });
   }
 
-  /** The locks have been given up while they were still being asked for: nothing may be asked for behind the release. */
+  /** The locks have been given up while the requests were under way: no request may be sent behind the release. */
   private get isUnwanted(): boolean {
     return this.holding.released.size > 0;
   }
@@ -142,7 +146,7 @@ export class MajorityAcquisition {
     return this.context.presence.present().length >= this.needed;
   }
 
-  /** At most once each. */
+  /** Asks each member at most once. */
   private ask(seat: Seat): Promise<AcquireAllReply> {
     seat.generation ??= seat.member.generation;
     return (seat.reply ??= this.isWorthAsking(seat)
@@ -150,7 +154,7 @@ export class MajorityAcquisition {
       : Promise.reject(this.notAsked(seat)));
   }
 
-  /** Where a majority is there, waiting for a connection would only delay the answer. */
+  /** Where a majority is present, waiting for a connection would only delay the answer. */
   private isWorthAsking({ member }: Seat): boolean {
     return !this.isUnwanted && !(member.isDown && this.hasMajority);
   }
@@ -179,7 +183,7 @@ export class MajorityAcquisition {
 
   private async poll(seat: Seat): Promise<Vote<Grant, Refusal>> {
     const { member, index } = seat;
-    // Asked at the same time, and over the same connection: it is one server that answers both.
+    // Both are asked at the same time over the same connection, so that one server answers both.
     try {
       const asked = this.ask(seat);
       const admitted = this.holding.mayBeHeldBy(index) && this.context.restartQuarantine.mayVote(index);
@@ -195,13 +199,13 @@ export class MajorityAcquisition {
   }
 
   /**
-   * The tokens are the greatest that were given. The next majority has one of these members in common, which then gives
-   * a greater one: it has been told this one with the release, or the lease has run out, and its clock has gone on by
-   * that much. Only a member whose clock is further behind has to be told at once. The margin does not grow with longer
-   * leases, because a lease that is taken away by force ends early, and a forced release adds the margin of the module.
-   * A token that is ahead of the clocks by more is no clock's, or that of one that is fast. The clock of another member may
-   * not reach it with the end of the lease, so all are told.
-   * @returns undefined when too few could be told
+   * The tokens are the greatest that the members have given. The next majority has one of these members in common. That
+   * member then gives a greater token: it has learned this token with the release, or the lease has ended, and the member's
+   * clock has gone on by that time. Only a member with a clock that is further behind has to be told at once. The margin
+   * does not grow with longer leases, because a lease that is taken away by force ends early, and a forced release adds the
+   * margin of the module. A token that is ahead of the clocks by more than the margin is not from a clock, or is from a fast
+   * clock. The clock of another member may not reach it by the end of the lease, so all members are told.
+   * @returns undefined when too few members could be told
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
@@ -223,7 +227,7 @@ export class MajorityAcquisition {
     return agreed.enough ? tokens : undefined;
   }
 
-  /** Sent at once, behind the requests that are still under way. */
+  /** Sends the releases at once, behind the requests that are still under way. */
   private takeBack(): void {
     const { holding } = this;
     for (const { reply, index } of this.seats) {
@@ -237,8 +241,8 @@ export class MajorityAcquisition {
   }
 
   /**
-   * Each member names the first lock that is in its way. One that keeps a majority from being reached by itself is the
-   * answer, with the end and the holder that the members tell of it; a stray hold on a minority says nothing about it.
+   * Each member names the first lock that is in its way. A lock that alone keeps the owner from a majority is the answer,
+   * with the end and the holder that the members report for it. A stray hold on a minority says nothing about that lock.
    */
   private async refuse(refusals: readonly Refusal[], grants: number): Promise<Refusal> {
     const { needed, holding } = this;
@@ -255,10 +259,11 @@ export class MajorityAcquisition {
       (_, index) => holding.isUnsureOf(index) && !presence.isAbsent(index),
     ).length;
     const split = agreeing + pending < needed;
-    // All contenders that have got a part of it give that up, and would meet again at the next attempt.
+    // Each contender that has got a part of the members gives it up. Without a pause all would meet again at the next
+    // attempt.
     if (split) await sleep(contention.split(names));
     else contention.taken(names, holder);
-    // So many of them have to end until a majority is free.
+    // So many of these holds have to end before a majority is free.
     const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
     const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
     return {
@@ -269,7 +274,7 @@ export class MajorityAcquisition {
     };
   }
 
-  /** The decision came before some answers, which are mostly on their way: their nodes have no fault to be reported. */
+  /** The decision comes before some answers, and most of these are on their way: their nodes have no fault to report. */
   private async lastWords(
     votes: readonly Promise<Vote<Grant, Refusal>>[],
   ): Promise<readonly (Vote<Grant, Refusal> | undefined)[]> {
@@ -285,7 +290,7 @@ export class MajorityAcquisition {
     const outcomes = this.context.members.map(({ node }, index) => outcomeOf(node, cast[index]));
     const mismatch = outcomes.map(({ error }) => error).find(isLockKindMismatchError);
     if (mismatch !== undefined) return mismatch;
-    // All that may have been granted is being taken back.
+    // Everything that may have been granted is being taken back.
     return noMajority(this.request.names.join(','), outcomes, { effect: 'refused' });
   }
 }
@@ -293,7 +298,7 @@ export class MajorityAcquisition {
 /** By how much the tokens that members give out at the same time may differ, µs. */
 export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
 
-/** What too few members were able to do. */
+/** The error for an operation that too few members were able to carry out. */
 export function noMajority(
   name: string | undefined,
   outcomes: readonly NodeOutcome[],
@@ -307,7 +312,7 @@ export function noMajority(
   return new LockUnavailableError(name, { cause, effect, permanent, outcomes });
 }
 
-/** Each once. */
+/** Each value once, the most frequent first. */
 function byFrequency<T>(values: readonly T[]): readonly T[] {
   const times = (value: T) => values.filter((other) => other === value).length;
   return [...new Set(values)].sort((a, b) => times(b) - times(a));

@@ -5,8 +5,8 @@ import { quorumOf } from './member.js';
 type Cast = readonly (NodeAnswer<StoredLock | null> | undefined)[];
 
 /**
- * The lock as a majority has it: held by an owner whom so many name that, with those who have not answered, they are a
- * majority; else by nobody.
+ * The lock as a majority holds it. An owner holds it if the members that name this owner, together with the members that
+ * have not answered, are a majority. Else the lock is free.
  */
 export function majorityState(cast: Cast): StoredLock | null {
   const answers = cast.flatMap((answer) => (answer !== undefined && 'value' in answer ? [answer.value] : []));
@@ -21,7 +21,7 @@ export function majorityState(cast: Cast): StoredLock | null {
   const [owner, held] = most;
   const silent = cast.length - answers.length;
   if (held.length + silent < needed) return null;
-  // So long as a majority keeps it.
+  // The time for which a majority keeps the hold.
   const times = held.map(({ remainingTime }) => remainingTime).sort((a, b) => b - a);
   const since = Math.min(...held.map((hold) => hold.since ?? Infinity));
   return {

@@ -6,36 +6,39 @@ export interface Member {
   /** Host and port. */
   readonly node: string;
   readonly store: LockStore;
-  /** Another number after every lost connection: the server behind it may be another since. */
+  /**
+   * The connection generation: another number after every lost connection, because another server may be behind it since.
+   */
   readonly generation: number;
-  /** Its connection is lost, or could not be made: nothing can be sent. False until that is known. */
+  /** The connection is lost, or could not be made: nothing can be sent. False until that is known. */
   readonly isDown: boolean;
-  /** Why nothing can be sent, as its store would say it of a command on `name`. */
+  /** Why nothing can be sent, as the member's store would report it for a command on `name`. */
   outage(name: string): Error;
-  /** Asks the server who it is. */
+  /** Asks the server for its identity. */
   identify(): Promise<Incarnation>;
   /**
-   * Leaves a note on the server for so many ms, unless there is one.
+   * Leaves a note on the server for `time` ms, unless there is one already.
    * @param note hexadecimal digits
-   * @returns whether it was left
+   * @returns whether the note was left
    */
   note(note: string, time: number): Promise<boolean>;
 }
 
 /** One run of a server, from its start to its end. */
 export interface Incarnation {
-  /** Undefined where the server does not tell. */
+  /** Undefined where the server does not report it. */
   readonly runId: string | undefined;
   /**
-   * ms since its start by its wall clock, and not more than these: it is more than its age where the clock has been set
-   * forward since, and less, or negative, where it has been set back. Undefined where the server does not tell.
+   * A lower bound of the ms since the server's start by its wall clock. The value is more than the server's age where the
+   * clock has been set forward since, and less, or negative, where the clock has been set back. Undefined where the server
+   * does not report it.
    */
   readonly uptime: number | undefined;
   /** Read after the uptime. */
   readonly clock: ClockReading;
-  /** What was noted on it, if anything. */
+  /** The note on the server, if there is one. */
   readonly noted: string | undefined;
 }
 
-/** So many of `count` that any two majorities have one in common. */
+/** The size of a majority of `count` members: any two majorities have a member in common. */
 export const quorumOf = (count: number): number => Math.floor(count / 2) + 1;

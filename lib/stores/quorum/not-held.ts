@@ -1,7 +1,7 @@
 import { isLockKindMismatchError, type LockKindMismatchError, type Found } from '../../lock.errors.js';
 import type { NodeAnswer } from './ballot.js';
 
-/** Why a majority does not hold a lock, by the answer that says most: something else, another owner, nobody. */
+/** Why a majority does not hold a lock, by the most specific answer: something else, then another owner, then no owner. */
 export function whyNotHeld(
   cast: readonly (NodeAnswer<Found<string>> | undefined)[],
 ): Found<'taken' | 'deleted'> {
@@ -10,7 +10,7 @@ export function whyNotHeld(
   return mismatch ?? (values.includes('taken') ? 'taken' : 'deleted');
 }
 
-/** What a member has found in the place of the lock, where one has. */
+/** The error of a member that has found something else under the name of the lock, if there is one. */
 export function mismatchAmong(
   cast: readonly (NodeAnswer<unknown> | undefined)[],
 ): LockKindMismatchError | undefined {

@@ -1,11 +1,13 @@
 import { isLockUnavailableError } from '../../lock.errors.js';
 import type { Member } from './member.js';
 
-/** A member is taken for silent when it is late by so many of its usual round trips, but not sooner or later than this, ms. */
+/**
+ * A member is silent when an answer is late by so many of its usual round trips, but not sooner or later than this, ms.
+ */
 const ROUND_TRIPS = 8;
 const SOONEST = 40;
 const LATEST = 250;
-/** How much one answer counts for the usual round trip. */
+/** The weight of one answer in the usual round trip. */
 const WEIGHT = 1 / 8;
 
 /** What is known of one member. */
@@ -13,16 +15,16 @@ interface Attendance {
   silent: boolean;
   /** The usual time from a request to its answer, ms. */
   roundTrip: number | undefined;
-  /** Requests that have not been answered. */
+  /** The number of requests that have not been answered. */
   unanswered: number;
-  /** When it answered anything the last time. */
+  /** When the member last answered anything. */
   heardAt: number;
 }
 
 /**
- * Which members answer. A member whose connection is lost is known to be down. A member is silent from the moment in which
- * it is late until it answers anything again: its server may be frozen, or the network may drop what is sent. Both are
- * absent. Safety does not depend on it: it only decides whose answer is worth waiting for.
+ * Which members answer. A member with a lost connection is known to be down. A member is silent from the moment in which an
+ * answer is late until it answers anything again: its server may be frozen, or the network may drop what is sent. A member
+ * that is down or silent is absent. Safety does not depend on this: it only decides which answers are waited for.
  */
 export class Presence {
   private readonly attendance: readonly Attendance[];
@@ -61,12 +63,12 @@ export class Presence {
     return this.attendance[index]?.silent === true || this.members[index]?.isDown === true;
   }
 
-  /** The members that are not absent, in the order of the configuration, which all processes share. */
+  /** The members that are not absent, in the order of the configuration, which is the same in all processes. */
   present(): number[] {
     return [...this.members.keys()].filter((index) => !this.isAbsent(index));
   }
 
-  /** @returns the answer; undefined when the member has become absent before */
+  /** @returns the answer; undefined when the member has become absent before it */
   unlessAbsent<T>(index: number, answer: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       const stop = this.onAbsence(index, () => {
@@ -77,8 +79,8 @@ export class Presence {
   }
 
   /**
-   * Calls back when the member has become absent, unless the returned function is called before. To be used for a member
-   * that keeps a request waiting.
+   * Calls back when the member has become absent, unless the returned function is called before. Only for a member that
+   * keeps a request waiting.
    */
   onAbsence(index: number, callback: () => void): () => void {
     const of = this.attendance[index];
@@ -87,10 +89,11 @@ export class Presence {
     const wait = () => {
       const since = performance.now();
       timer = setTimeout(() => {
-        // After a busy moment of this process the timers come first, and an answer that is already here is read only then.
+        // After a busy moment of this process the timers run first. An answer that has already arrived is read only after
+        // them.
         setImmediate(() => {
           if (over) return;
-          // It works its way through what it was asked before, or something else is being waited for.
+          // The member still answers earlier requests, or the wait is for something else.
           if (of === undefined || of.unanswered === 0 || of.heardAt > since) {
             wait();
             return;
@@ -108,10 +111,10 @@ export class Presence {
   }
 }
 
-/** By name, because the member may come from another copy of this package. */
+/** Compares the name, because the member may come from another copy of this package. */
 export const isTimeout = (error: unknown): boolean => causeOf(error) === 'CommandTimeout';
 
-/** The request was given up before the member could carry it out, which is no fault of the member's. */
+/** The request was given up before the member could carry it out, which is not a fault of the member. */
 export const isTakenBack = (error: unknown): boolean => causeOf(error) === 'TakenBack';
 
 function causeOf(error: unknown): string | undefined {

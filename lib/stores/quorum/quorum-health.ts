@@ -5,7 +5,7 @@ import { quorumOf } from './member.js';
 
 /**
  * @param quarantineOf ms until a member's vote counts; undefined when it is not known
- * @returns `down` where so few can vote that nothing can be taken
+ * @returns `down` where so few members can vote that no lock can be taken
  */
 export function quorumHealth(
   reports: readonly StoreHealth[],

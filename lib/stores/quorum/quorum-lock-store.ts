@@ -44,14 +44,16 @@ const NO_QUEUES =
 
 type RenewalCast = readonly (NodeAnswer<Found<HoldState>> | undefined)[];
 
-/** Beyond the token that the nodes know, those that local hand-offs have given out: one has to take a µs at least. */
+/**
+ * How many tokens local hand-offs may have given out beyond the token that the nodes know: a hand-off takes at least one µs.
+ */
 const HANDED_ON = 1_000_000;
-/** The same where the token is ahead of the clocks, which lasts for seconds at most: one takes ten µs and more. */
+/** The same where the token is ahead of the clocks, which lasts for seconds at most: a hand-off takes ten µs and more. */
 const HANDED_ON_AHEAD = 100_000;
 
 /**
- * Redlock: plain locks on several independent masters, held by whoever a majority of them has granted it to. Each
- * member is a store of its own; all are asked at once, and each answers in a time of its own.
+ * Redlock: plain locks on several independent masters. A lock is held by the owner to which a majority of the masters has
+ * granted it. Each member is a store of its own. All members are asked at once, and each answers in its own time.
  */
 export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
@@ -63,7 +65,7 @@ export class QuorumLockStore implements LockStore {
   private readonly releasers: readonly Releaser[];
   private readonly holdings = new Holdings();
 
-  /** @param leaseTime of the module, ms: a node that has restarted does not vote for so long */
+  /** @param leaseTime of the module, ms: a node that has restarted does not vote for this time */
   constructor(
     private readonly members: readonly Member[],
     private readonly leaseTime: number,
@@ -77,7 +79,7 @@ export class QuorumLockStore implements LockStore {
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
-        // A member that has just started has to be noted before a process looks at it that does not know the quorum.
+        // A member that has just started needs its note before a process that does not know the quorum looks at it.
         void electorate.mayVote(index);
         this.releasers[index]?.hurry();
       });
@@ -105,7 +107,7 @@ export class QuorumLockStore implements LockStore {
     for (const { leaseTime } of requests) this.restartQuarantine.learn(leaseTime);
     const answers = this.members.map(({ store }) => store.renew(requests));
     answers.forEach(([first], index) => {
-      // They travel together, so that one of the answers speaks for the member.
+      // The requests to one member are sent together, so one of the answers shows that the member answers.
       if (first !== undefined) void this.presence.observe(index, first);
     });
     return requests.map(async (request, n) => {
@@ -143,7 +145,8 @@ export class QuorumLockStore implements LockStore {
       throw noMajority(name, this.outcomesOf(decision.cast), { effect: 'unknown' });
     }
     if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
-    // It is free. Who has not heard of that, or may hear of an older request yet, is told until the lease has run out.
+    // The lock is free. A member that has not answered, or that an older request may still reach, gets the release until the
+    // lease has ended.
     answers.forEach((answer, index) => {
       const repeat = () => {
         void this.releasers[index]?.release(release, until, { insist: holding?.isUnsureOf(index) === true });
@@ -196,13 +199,13 @@ export class QuorumLockStore implements LockStore {
   }
 
   async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
-    if (mode !== undefined) return false; // there are plain locks only
+    if (mode !== undefined) return false; // a quorum has plain locks only
     const states = await this.askAll(name, (store) => store.inspect(name));
     const known = majorityState(states);
     const fencingToken = this.tokenBeyond(known);
     await this.tellToken(name, states, fencingToken);
-    // A silent member carries the command out when it has woken up, and another owner may have the lock by then: it is told
-    // to let go of this one, for as long as that lasts.
+    // A silent member carries the command out when it runs again, and another owner may hold the lock by then. So this
+    // member is told to release the hold of the present owner instead, for as long as that hold lasts.
     const isHeard = (index: number) => states[index] !== undefined && 'value' in states[index];
     for (const { owner, remainingTime } of known?.holders ?? []) {
       const until = now() + Math.max(remainingTime, this.leaseTime);
@@ -260,7 +263,7 @@ export class QuorumLockStore implements LockStore {
     }
   }
 
-  /** Only who still held it counts; who has not answered says nothing. */
+  /** Only members that still held the lock count. A member that has not answered says nothing. */
   private countRenewals(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
     if (tally(cast, (state) => state === 'held') >= this.needed) return { state: 'held' };
     if (tally(cast, (state) => state !== 'held') > this.members.length - this.needed) {
@@ -269,7 +272,9 @@ export class QuorumLockStore implements LockStore {
     return cast.includes(undefined) ? undefined : { cast };
   }
 
-  /** A majority holds it. Members that do not, because they were out of reach or have restarted, are asked to. */
+  /**
+   * A majority holds the lock. A member that does not, because it was unreachable or has restarted, is asked to take it.
+   */
   private topUp(
     { name, owner, leaseTime }: RenewRequest,
     states: readonly Promise<Found<HoldState>>[],
@@ -277,7 +282,7 @@ export class QuorumLockStore implements LockStore {
     const holding = this.holdings.get(owner);
     if (holding === undefined) return;
     holding.prolong(leaseTime);
-    // What only has been looked at is theirs for as long as the others have it, and not beyond.
+    // After a renewal that only asks for the state, a member holds the lock for as long as the others do, and no longer.
     const left = Math.floor(holding.until - now());
     if (left <= 0) return;
     states.forEach((answer, index) => {
@@ -290,7 +295,7 @@ export class QuorumLockStore implements LockStore {
             () => {
               holding.answered(index);
             },
-            () => undefined, // the release is going to insist
+            () => undefined, // a later release is going to be repeated
           );
         },
         () => undefined,
@@ -298,24 +303,28 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
-  /** It is lost, because too few still hold it. Those who do would keep it for a whole lease, and for nobody. */
+  /**
+   * The lock is lost, because too few members still hold it. These members would keep it for a whole lease, and for no
+   * owner.
+   */
   private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
     const holding = this.holdings.get(owner);
     holding?.released.add(name);
     const fencingToken = holding?.fencingTokens.get(name);
     const until = Math.max(now() + leaseTime, holding?.until ?? 0);
     this.releasers.forEach((releaser, index) => {
-      // A top-up that is still on its way may arrive behind the release.
+      // A top-up that is still under way may arrive after the release.
       const insist = holding?.isUnsureOf(index) === true;
       void releaser.release({ name, owner, fencingToken }, until, { insist });
     });
   }
 
   /**
-   * A token that is not less than any that was given out under a hold. A silent member may have given a greater one than
-   * the others know, by the margin that acquisitions leave between them. But those are times of the members' clocks, which
-   * lie within the same margin; and of a token beyond these a majority knows. So a lock that is taken away again and again
-   * does not get further and further ahead of the clocks: a member that has restarted has nothing but its clock.
+   * A token that is not less than any token that was given out under a hold. A silent member may have given a greater token
+   * than the other members know, by the margin that acquisitions leave between them. But tokens are times of the members'
+   * clocks, which lie within the same margin, and a majority knows of any token beyond these. So a lock that is taken away
+   * again and again does not get further and further ahead of the clocks: a member that has restarted has nothing but its
+   * clock.
    */
   private tokenBeyond(known: StoredLock | null): number | undefined {
     const last = known?.fencingToken;
@@ -325,7 +334,7 @@ export class QuorumLockStore implements LockStore {
     return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
   }
 
-  /** Before a lock is taken away, every member that has it learns such a token, so that the next one is greater. */
+  /** Before a lock is taken away, every member that holds it learns such a token, so that the next token is greater. */
   private async tellToken(
     name: string,
     states: readonly (NodeAnswer<StoredLock | null> | undefined)[],
@@ -344,7 +353,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   /**
-   * Waits for all members that are asked, and once a majority has answered only for those that are not silent.
+   * Waits for all members that are asked. Once a majority has answered, it waits only for the members that are not silent.
    * @throws LockUnavailableError when no majority answers
    */
   private async askAll<A>(
@@ -374,7 +383,7 @@ export class QuorumLockStore implements LockStore {
     return this.members.map(({ node }, index) => {
       const answer = cast[index];
       if (answer === undefined) return { node, outcome: 'timeout' };
-      // Who does not hold it for the owner says so with one of these.
+      // A member that does not hold the lock for the owner answers with one of these.
       const refused = 'value' in answer && ['taken', 'deleted'].includes(answer.value as string);
       if ('value' in answer) return { node, outcome: refused ? 'taken' : 'granted' };
       return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };

@@ -4,89 +4,94 @@ import { type Incarnation, type Member, quorumOf } from './member.js';
 
 /** What is known of a member's server. */
 interface Standing {
-  /** The connection over which it was learned. */
+  /** The connection generation in which this was learned. */
   readonly generation: number;
   readonly runId: string | undefined;
-  /** When this process first saw its present run, on the monotonic clock. */
+  /** When this process first saw the member's present run, on the monotonic clock. */
   readonly seenAt: number;
-  /** When that run began, by the member's word. */
+  /** When that run began, as the member reports it. */
   readonly startedAt: number;
-  /** At that look, and this process's own one. */
+  /** The member's clock at that look, and this process's own clock. */
   readonly clock: ClockReading;
   readonly ownClock: number;
-  /** How long this machine had been suspended by then, ms, which that clock has missed. */
+  /** How long this machine had been suspended by then, ms. `performance.now()` does not count that time. */
   readonly suspended: number;
-  /** The leases beyond the usual that had been asked for by then. */
+  /** The leases longer than the module's that had been requested by then. */
   readonly longLeases: LongLeases;
   noted: boolean;
-  /** Its present run is its first in this quorum, so that there is nothing it could have forgotten. */
+  /** The member's present run is its first in this quorum, so that it cannot have forgotten anything. */
   readonly founder: boolean;
 }
 
-/** Since when there are any, and until when. */
+/** Since when there are such leases, and until when. */
 interface LongLeases {
   since: number;
   until: number;
 }
 
-/** ms, as far as it has been noticed. */
+/** ms of suspension of this machine, as far as it has been noticed. */
 const suspendedSoFar = (): number => now() - performance.now();
 
-/** The note of a member that is no founder: no run has this id. */
+/** The note of a member that is not a founder: no run has this id. */
 const JOINED = '0';
-/** How often in a row it is looked whether another process is just founding the quorum, and how soon, ms. */
+/** How often in a row the process checks whether another process is just founding the quorum, and the pause between, ms. */
 const LOOKS = 3;
 const PAUSE = 20;
-/** When it is looked again after that, ms. */
+/** When the process looks again after that, ms. */
 const RECESS = 1_000;
-/** How long members that have not answered are waited for, once a majority has, ms. */
+/** How long the process waits for members that have not answered, once a majority has, ms. */
 const HEARING = 250;
 
 /**
- * Says whose vote counts. A node that has restarted may have forgotten a lock that is still held, so it votes again only
- * when every lease from before must have ended. Servers tell for how long they run, by their wall clocks; the time by which
- * such a clock is ahead of the others does not count. After a lease it votes in any case: this process has seen that itself.
+ * Decides which votes count. A node that has restarted may have forgotten a lock that is still held, so it votes again only
+ * when every lease from before must have ended. Servers report how long they have been running, by their wall clocks. The
+ * time by which such a clock is ahead of the others does not count. After a lease the node votes in any case, because this
+ * process itself has seen it run for that time. A node that does not report how long it has been running never votes.
  *
  * The nodes of a new quorum are young, too, and have nothing to forget. A process founds the quorum when it has looked at
- * every member twice, one round after the other, and each was young and bore no note. It leaves a note with the run id
- * on each, which outlives the youth of that run: by it every process knows a founder, whose vote counts at once. A note is
- * never replaced. Any other young member without a note that a process in service finds (it joined late, or has restarted)
- * gets a note as well, which makes no founder of it but says that the quorum is in service.
+ * every member twice, one round after the other, and each member was young and had no note. It leaves a note with the run id
+ * on each member. The note outlives the youth of that run. By the note every process recognizes a founder, and a founder's
+ * vote counts at once. A note is never replaced. A process in service may find another young member without a note, which
+ * joined late or has restarted. That member gets a note as well. This note does not make it a founder, but says that the
+ * quorum is in service.
  *
- * Why a founding does not meet a lock of before: let a majority M have granted it. A member of M had a vote at that time,
- * so its run was old or bore a note, and still does. The founding process has seen neither, so if it looked after
- * the grant, it has seen another run. It did look after the grant in the second round if one member of M restarted before
- * the first one; and if none did, none has forgotten the lock. So every member of M has restarted; the other members are
- * young and bear no note either. All members have started within one lease, then, and no process in service has reached
- * one of them since: that cannot be told from a new quorum.
+ * Why a founding does not meet an earlier lock: let a majority M have granted the lock. A member of M had a vote at that
+ * time, so its run was old or had a note, and that is still true of that run. The founding process has seen neither. So if
+ * it looked after the grant, it has seen another run. In the second round it did look after the grant if one member of M
+ * restarted before the first round. If no member of M did, none has forgotten the lock. So every member of M has restarted,
+ * and the other members are young and have no note either. Then all members have started within one lease, and no process in
+ * service has reached one of them since: that cannot be distinguished from a new quorum.
  *
- * Nor does it meet a lock that is just being granted, for which a member votes as a founder and restarts before the votes
- * are counted. A founder counts only after a look that began when another member was known to bear a note. The
- * process that finds the next run of the former looks at the latter after that, and sees the note.
+ * Nor does a founding meet a lock that is just being granted, for which a member votes as a founder and restarts before the
+ * votes are counted. A founder counts only after a look that began when another member was known to have a note. The process
+ * that finds the founder's next run looks at that other member after that, and sees the note.
  *
- * So a member that is silent, or has not been started, keeps the quorum from being founded: it might be the one that is old
- * or bears a note. The others vote nevertheless when they are old enough, which takes one lease.
+ * So a member that is silent, or has not been started, keeps the quorum from being founded: it might be the member that is
+ * old or has a note. Each of the other members votes nevertheless when it is old enough, which takes one lease.
  */
 export class RestartQuarantine {
   private readonly standings: (Standing | undefined)[];
   private readonly looking = new Map<number, Promise<unknown>>();
   private readonly nextLook: number[];
   private founding: Promise<void> | undefined;
-  /** Locks have been given out by this quorum before. */
+  /** This quorum has given out locks before. */
   private inService = false;
-  /** The leases that this process has asked for beyond the usual. */
+  /** The leases longer than the module's that this process has requested. */
   private readonly longLeases: LongLeases = { since: Infinity, until: -Infinity };
 
   constructor(
     private readonly members: readonly Member[],
-    /** What every process asks for, ms. */
+    /** The lease time that every process asks for, ms. */
     private readonly leaseTime: number,
   ) {
     this.standings = members.map(() => undefined);
     this.nextLook = members.map(() => 0);
   }
 
-  /** A lease of this length is about to be asked for. Who starts after that may forget it; who is there will not. */
+  /**
+   * A lease of this length is about to be requested. A run that starts after that may forget the lease. A run that exists
+   * already will not.
+   */
   learn(leaseTime: number): void {
     if (leaseTime <= this.leaseTime) return;
     const time = performance.now();
@@ -95,7 +100,7 @@ export class RestartQuarantine {
     longLeases.until = Math.max(longLeases.until, time + leaseTime);
   }
 
-  /** Whether the vote of a member counts that answers over its present connection. */
+  /** Whether the vote counts that a member gives over its present connection. */
   async mayVote(index: number): Promise<boolean> {
     if (this.current(index) === undefined) await this.look(index);
     if (this.current(index) === undefined) return false;
@@ -122,7 +127,7 @@ export class RestartQuarantine {
     return false;
   }
 
-  /** ms until the member's vote counts; undefined when it is not known who it is. */
+  /** ms until the member's vote counts; undefined while its run is not known. */
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
     if (standing === undefined) return undefined;
@@ -133,8 +138,9 @@ export class RestartQuarantine {
   }
 
   /**
-   * What the members' clocks say, µs: the one in the middle. Undefined while too few have told. They have gone on while this
-   * machine was suspended. Whose vote counts is a matter of time that has certainly passed, which a suspension does not add to.
+   * The one in the middle of the members' clocks, µs. Undefined while too few members have reported. The clocks have gone on
+   * while this machine was suspended. Whether a vote counts depends on time that has certainly passed, and a suspension adds
+   * nothing to that time.
    */
   get time(): number | undefined {
     const suspended = suspendedSoFar();
@@ -161,7 +167,7 @@ export class RestartQuarantine {
     await looking;
   }
 
-  /** @returns whether the member has told */
+  /** @returns whether the member has answered */
   private async identify(index: number): Promise<boolean> {
     const member = this.members[index];
     if (member === undefined) return false;
@@ -171,13 +177,13 @@ export class RestartQuarantine {
     try {
       told = await member.identify();
     } catch {
-      return false; // not known, so it does not vote
+      return false; // the run is not known, so the member does not vote
     }
     const { runId, noted } = told;
     const before = this.standings[index];
     const same = before !== undefined && runId !== undefined && before.runId === runId;
     if (before !== undefined && !same) this.inService = true;
-    // Over one connection it is one run, whatever it is called.
+    // One connection leads to one run, even where the server reports no run id.
     const seen =
       same || (runId === undefined && before?.runId === undefined && before?.generation === generation);
     const birth = seen ? before : this.birthOf(told, before !== undefined);
@@ -194,12 +200,12 @@ export class RestartQuarantine {
       noted: noted !== undefined,
       founder: (runId !== undefined && noted === runId && othersNoted) || (same && before.founder),
     };
-    // Another run than the one before founds nothing: there is nothing to wait for.
+    // A run that follows another one is never a founder, so there is nothing to wait for.
     if (before !== undefined && !same) await this.admit(index);
     return true;
   }
 
-  /** Tells processes that do not know the quorum yet that a young member belongs to one in service. */
+  /** Tells processes that do not know the quorum yet that a young member belongs to a quorum in service. */
   private async admit(index: number): Promise<void> {
     const standing = this.current(index);
     if (!this.inService || standing === undefined || standing.noted || this.quarantineOf(index) === 0) return;
@@ -213,7 +219,7 @@ export class RestartQuarantine {
 
   private birthOf({ runId, uptime, clock }: Incarnation, known: boolean) {
     const seenAt = performance.now();
-    // Another run than the one before may be old: that of a replica, which has missed the last writes.
+    // A run that follows another one may be old: it may be the run of a replica, which has missed the last writes.
     const replaced = known && runId !== undefined;
     const startedAt = uptime === undefined ? Infinity : replaced ? seenAt : seenAt - uptime;
     const ownClock = Date.now() - seenAt;
@@ -234,7 +240,7 @@ export class RestartQuarantine {
     return this.standings.flatMap((standing) => standing?.clock ?? []);
   }
 
-  /** Where nothing speaks against it in two rounds, all members become founders. */
+  /** Makes all members founders, if two rounds find nothing that speaks against it. */
   private async found(): Promise<void> {
     await this.hearing(HEARING);
     // What was learned before may be out of date: another process may have founded the quorum since, and given out locks.
@@ -243,11 +249,11 @@ export class RestartQuarantine {
     const unproven = this.unproven();
     if (unproven === undefined) return;
     await Promise.all(unproven.map((standing, index) => this.enrol(index, standing)));
-    // Another process may have been quicker: what it has noted counts.
+    // Another process may have been faster. Then its notes count.
     await Promise.all(this.members.map((_, index) => this.identify(index)));
   }
 
-  /** @returns all members, where each is young and bears no note */
+  /** @returns all members, if each of them is young and has no note */
   private unproven(): readonly Standing[] | undefined {
     const standings = this.members.flatMap((_, index) => this.current(index) ?? []);
     const proven = this.members.some((_, index) => this.quarantineOf(index) === 0);
@@ -256,7 +262,10 @@ export class RestartQuarantine {
     return this.inService || standings.length < this.members.length ? undefined : standings;
   }
 
-  /** By its word, which may be wrong. Before its start its clock has been set back, and it may be of any age. */
+  /**
+   * By the member's report, which may be wrong. Where it reports a start after `seenAt`, its clock has been set back, so
+   * that it may be of any age.
+   */
   private maybeOld({ startedAt, seenAt }: Standing): boolean {
     return startedAt !== Infinity && (startedAt > seenAt || startedAt + this.leaseTime <= performance.now());
   }
@@ -267,11 +276,11 @@ export class RestartQuarantine {
       await this.members[index]?.note(standing.runId, 2 * this.leaseTime);
       standing.noted = true;
     } catch {
-      // It stays in quarantine.
+      // The member stays in quarantine.
     }
   }
 
-  /** Looks at all, until all have answered, or a majority has and the others had so many ms. */
+  /** Looks at all members, until all have answered, or until `patience` ms after a majority has answered. */
   private hearing(patience: number): Promise<void> {
     return new Promise((resolve) => {
       let answered = 0;

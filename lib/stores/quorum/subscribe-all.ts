@@ -3,14 +3,16 @@ import { type NodeAnswer, decide, tally } from './ballot.js';
 import { type Member, quorumOf } from './member.js';
 
 interface Ways {
-  /** Subscribes at one member. What it hears counts only while `isOpen`. */
+  /** Subscribes at one member. Its messages count only while `isOpen` returns true. */
   open(store: LockStore, index: number, isOpen: () => boolean): Promise<Subscription>;
   close(): void;
-  /** What is thrown when too few members could be subscribed at. */
+  /** The error that is thrown when too few members accept the subscription. */
   refusal(cast: readonly (NodeAnswer<unknown> | undefined)[]): Error;
 }
 
-/** Hears all members, and is certain of a majority of them: what reaches a majority reaches one of these. */
+/**
+ * Subscribes at all members, and makes certain of a majority: what reaches a majority of the members reaches one of these.
+ */
 export async function subscribeAll(members: readonly Member[], ways: Ways): Promise<Subscription> {
   const needed = quorumOf(members.length);
   const subscriptions = new Set<Subscription>();

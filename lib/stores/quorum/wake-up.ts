@@ -1,12 +1,16 @@
 import { quorumOf } from './member.js';
 
-/** How long the messages of one release may be apart, ms, and by how much those who are woken by fewer differ. */
+/**
+ * How far apart the messages of one release may arrive, ms, and by how much the waits differ of the clients that fewer
+ * messages wake.
+ */
 const APART = 10;
 
 /**
- * Makes one wake-up of the messages that a release sends from every node. A majority of them is enough: then a majority
- * is free. Fewer may be a release that others have not heard of yet, or the retreat of somebody who got a minority; who
- * hears only that waits a moment, each another one, so that they do not all meet again.
+ * Makes one wake-up of the messages that a release sends from every node. The messages of a majority are enough: then a
+ * majority is free. Fewer messages may be a release that other members have not received yet, or the retreat of a client
+ * that got a minority. A client that gets only these waits for a moment of random length, so that not all clients meet
+ * again.
  */
 export class WakeUp {
   private readonly heard = new Set<number>();

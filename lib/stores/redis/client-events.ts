@@ -10,10 +10,10 @@ interface Relay {
 const relays = new WeakMap<Redis | Cluster, Map<string, Relay>>();
 
 /**
- * Hears the events of a client. All services of a process that share a client share one listener of each event: with
- * eleven Node would warn of a leak.
- * @param owned the client is ours, and its errors are reported by us
- * @returns stops it
+ * Listens to the events of a client. All services of a process that share a client share one listener of each event: with
+ * eleven listeners Node would warn of a leak.
+ * @param owned the client belongs to this library, which reports its errors
+ * @returns a function that stops it
  */
 export function listen(
   client: Redis | Cluster,
@@ -48,8 +48,8 @@ function relayOf(client: Redis | Cluster, event: string, owned: boolean): Relay 
 }
 
 /**
- * ioredis prints an error that nothing listens to. Whether the application listens to its own client is the
- * application's choice, so ioredis gets the chance to print an error that only we have heard.
+ * ioredis prints an error that has no listener. The application chooses whether it listens to its own client. So ioredis
+ * gets the chance to print an error that only this library listens to.
  */
 function leaveUnheard(client: Redis | Cluster, listener: Listener, error: unknown): void {
   if (client.listenerCount('error') > 1) return;

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LockConfigError } from '../../lock.errors.js';
 
-/** The longest delay of Node's timers, ms, one that is longer fires at once; and the greatest number of a database. */
+/** The longest delay of Node's timers, ms: a longer one fires at once. It is also the greatest number of a database. */
 const MOST = 2_147_483_647;
 
 /** `connectTimeout`, `slotsRefreshInterval`, `retryDelayOnFailover`, `keepAlive`… */
@@ -13,7 +13,7 @@ const whole =
   (what: string, least: number, most: number): Check =>
   (option, value) => {
     if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
-    // ioredis converts some texts and not others; of what is no number it makes NaN, and goes on.
+    // ioredis converts some texts and not others. From a text that is no number it makes NaN, and goes on.
     const cure = typeof value === 'string' ? ' and no text: convert it, as by Number(…)' : '';
     const rule = `must be a whole number${what} from ${String(least)} to ${String(most)}${cure}`;
     throw new LockConfigError(option, rule, { value });
@@ -22,7 +22,7 @@ const whole =
 const time = whole(' of ms', 0, MOST);
 const port = whole('', 1, 65_535);
 
-/** These are repeated in logs, events and health reports, where a URL would show its password. */
+/** These values are repeated in logs, events and health reports, where a URL would show its password. */
 const place =
   (address: RegExp): Check =>
   (option, value) => {
@@ -38,7 +38,7 @@ const CHECKS = new Map<string, Check>([
   ['port', port],
   ['host', host],
   ['name', host],
-  // The socket of a user's own service lies in /run/user@1000.service or the like.
+  // The socket of a user's own service lies in /run/user@1000.service or a similar directory.
   ['path', place(/:\/\/|^(?!\/[^/]).*@/)],
   ['tls', tls],
   ['sentinelTLS', tls],
@@ -53,8 +53,8 @@ export const isClient = (connection: object): connection is Redis | Cluster =>
   'duplicate' in connection && typeof connection.duplicate === 'function';
 
 /**
- * Checks what would end the process, never connect or show a password among options that are passed on to ioredis, those of
- * sentinels, of a cluster and of its nodes included. Other options are left to ioredis.
+ * Checks the options that are passed on to ioredis, those of sentinels, of a cluster and of its nodes included. It refuses
+ * what would end the process, never connect or show a password. Other options are left to ioredis.
  * @throws LockConfigError
  */
 export function assertClientOptions(option: string, options: unknown): void {
@@ -110,7 +110,7 @@ function nodes(option: string, value: unknown): void {
   value.forEach((node: unknown, index) => {
     const path = `${option}[${String(index)}]`;
     if (typeof node === 'object' && node !== null) assertClientOptions(path, node);
-    // A text of digits is a port, any other one a URL, which is checked where it is read.
+    // A text of digits is a port. Any other text is a URL, which is checked where it is read.
     else if (typeof node === 'number') port(path, node);
     else if (typeof node === 'string' && /^\d+$/.test(node)) port(path, Number(node));
   });

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { StoreWarning } from '../lock-store.js';
 
-/** What is risky about a client that the application has made. It is used as it is all the same. */
+/** The risky settings of a client that the application has made. The client is still used as it is. */
 export function clientWarnings({ options }: Redis, node: string): StoreWarning[] {
   const warnings: StoreWarning[] = [];
   if (options.commandTimeout === undefined) {

@@ -4,12 +4,12 @@ import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from './subscriber.js';
 
-/** ms after which another attempt to connect begins anew with the shortest pause. */
+/** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;
 
 /**
- * ms between attempts to connect: soon at first, then twice a second, for ever. ioredis counts the attempts from the last
- * connection that was ready, and one that is ready may be lost at once, again and again.
+ * ms between attempts to connect: short at first, then twice a second, for ever. ioredis counts the attempts from the last
+ * connection that was ready, and a ready connection may be lost at once, again and again.
  */
 function patience(): (attempt: number) => number {
   let attempts = 0;
@@ -23,9 +23,9 @@ function patience(): (attempt: number) => number {
 }
 
 /**
- * What a client needs so that no command waits without a bound: nothing is queued while there is no connection, and
- * what was in flight fails when the connection drops. A silent connection is given up, because a peer that vanished
- * without closing never says so.
+ * The options with which no command waits without a bound. Nothing is queued while there is no connection, and a command in
+ * flight fails when the connection drops. A silent connection is given up, because a peer that vanished without closing
+ * never says so.
  */
 const bounded = (silence: number) =>
   ({
@@ -33,14 +33,14 @@ const bounded = (silence: number) =>
     maxRetriesPerRequest: 0,
     retryStrategy: patience(),
     socketTimeout: silence,
-    // ioredis waits so long for a socket to close, also for one that has closed: at shutdown that is idle time.
+    // ioredis waits this long for a socket to close, also for a socket that has closed: at shutdown that is idle time.
     disconnectTimeout: 200,
-    // A server that loads its data says for how long; it may be ready sooner.
+    // A server that loads its data says for how long. It may be ready sooner.
     maxLoadingRetryTime: 500,
     // A master that Sentinel has replaced may go on answering, if it was only cut off from the sentinels.
     failoverDetector: true,
     sentinelCommandTimeout: 1_000,
-    // A cluster's slots would come as text, which ioredis compares as such: part of them would have no node.
+    // Otherwise a cluster's slots come as text, which ioredis compares as text: part of them would have no node.
     stringNumbers: false,
   }) satisfies RedisOptions;
 
@@ -51,8 +51,8 @@ const bounded = (silence: number) =>
 const silenceOf = (leaseTime: number): number => Math.min(Math.max(1_000, leaseTime / 3), 3_600_000);
 
 /**
- * Our own client for commands. It connects when it is told to, which is once the modules are initialised, or used: of a
- * boot that fails before that, nobody gets anything that could be closed.
+ * Our own client for commands. It connects when it is told to, which is when the modules are initialised, or at the first
+ * use. If a boot fails before that, nothing is left that would have to be closed.
  */
 export function commandClient(given: string | RedisOptions, leaseTime: number): Redis {
   const connection = typeof given === 'string' ? urlOptions('connection', given) : given;
@@ -66,7 +66,7 @@ export function commandClient(given: string | RedisOptions, leaseTime: number): 
   });
 }
 
-/** As `commandClient`, for a cluster: its own repetitions are left to us, who know what a command means. */
+/** As `commandClient`, for a cluster. Only this library sends commands again, because it knows what a command means. */
 export function clusterClient(
   { nodes, shared }: ClusterNodes,
   options: ClusterOptions,
@@ -75,30 +75,30 @@ export function clusterClient(
   const ours = {
     ...bounded(silenceOf(leaseTime)),
     replyMapping: 'legacy',
-    // Without INFO, renamed away, no node would ever be ready. A node that is loading says so to each command.
+    // If INFO is renamed away, no node would ever be ready. A node that is loading says so to each command.
     enableReadyCheck: false,
   } as const;
-  // What a node of the list has comes before what all have.
+  // An option of one node in the list comes before the same option of all nodes.
   const given = nodes.map((node) => ({ ...node, ...ours }));
   return new Cluster(given, {
     ...options,
     redisOptions: { ...shared, ...options.redisOptions, ...ours },
     clusterRetryStrategy: patience(),
-    // A node that is lost is found again, or replaced, by looking at the slots.
+    // A lost node is found again, or replaced, by a look at the slots.
     clusterNodeRetryStrategy: null,
-    // CLUSTER INFO is no question of locks: a cluster that is down says so to each command.
+    // CLUSTER INFO does not matter for locks: a cluster that is down says so to each command.
     enableReadyCheck: false,
     enableOfflineQueue: false,
     lazyConnect: true,
   });
 }
 
-/** Our own client for messages, to the same place and with the same credentials as `client`. */
+/** Our own client for messages, to the same server and with the same credentials as `client`. */
 export function subscriberClient(client: Redis): Redis {
   return client.duplicate({
     ...bounded(HEARTBEAT),
     ...sentinelOptions(client.options, client),
-    // Messages know no databases.
+    // Messages do not belong to a database.
     db: 0,
     autoResubscribe: false,
     enableReadyCheck: true,
@@ -106,22 +106,22 @@ export function subscriberClient(client: Redis): Redis {
   });
 }
 
-/** The same for one node of a cluster. It does not come back by itself: the slots may have gone elsewhere. */
+/** The same for one node of a cluster. It does not reconnect by itself: the slots may have gone to another node. */
 export function nodeSubscriberClient(node: Redis): Redis {
   return node.duplicate({
     ...bounded(HEARTBEAT),
     retryStrategy: () => null,
-    // ioredis takes a sharded channel for a key.
+    // ioredis treats a sharded channel as a key.
     keyPrefix: '',
     readOnly: false,
     autoResubscribe: false,
-    // Messages are heard while it is loading, too.
+    // Messages also arrive while the node is loading.
     enableReadyCheck: false,
     lazyConnect: false,
   });
 }
 
-/** The nodes that a cluster is looked for at. */
+/** The nodes at which a cluster is looked for. */
 export const clusterName = ({ nodes }: ClusterNodes): string =>
   `cluster ${nodes.map(({ host, port }) => `${host}:${String(port)}`).join(', ')}`;
 

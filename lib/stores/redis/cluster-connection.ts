@@ -14,16 +14,16 @@ import { slotOf } from './slots.js';
 /** ms between looks at a cluster that is changing. */
 export const PAUSE = 50;
 
-/** Answers after which the node may not be the one to ask any more. */
+/** Answers after which the node may not be the right one any more. */
 const OUTDATED = new Set(['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY']);
 
-/** Answers that send a command somewhere else, or once more. */
+/** Answers that send a command to another node, or once more. */
 const ELSEWHERE = new Set(['ASK', 'MOVED', 'NOSCRIPT', 'TRYAGAIN']);
 
 /**
- * Runs commands on the masters of a cluster. The client knows which node has which slot and keeps a connection to
- * each; what to send again, and where, is decided here. ioredis would do that without a bound in time, and would send
- * again what may have arrived: an acquisition could come after its own release.
+ * Runs commands on the masters of a cluster. The client knows which node has which slot and keeps a connection to each. This
+ * class decides what to send again, and where. ioredis would do that without a bound in time, and would send again what may
+ * have arrived: an acquisition could come after its own release.
  */
 export class ClusterConnection implements Deployment {
   readonly isCluster = true;
@@ -42,7 +42,7 @@ export class ClusterConnection implements Deployment {
     readonly client: Cluster,
     readonly node: string,
     private readonly commandTimeout: number,
-    /** Ours to close, and to hear the errors of. */
+    /** The client belongs to this library, which closes it and listens to its errors. */
     private readonly owned: boolean,
   ) {
     const state = new ConnectionState(node);
@@ -95,7 +95,7 @@ export class ClusterConnection implements Deployment {
   nodeOf(key: string): ServerConnection | undefined {
     const slot = this.groupOf(key);
     const movedAt = this.movedAt.get(slot);
-    // A slot that is being moved is at two nodes, and only the commands find out which.
+    // A slot that is being moved is at two nodes, and only the commands find out which one has the key.
     if (movedAt !== undefined && performance.now() - movedAt < 2 * this.commandTimeout) return undefined;
     this.movedAt.delete(slot);
     return this.ownerOf(slot);
@@ -122,7 +122,7 @@ export class ClusterConnection implements Deployment {
         const sending = { group: slot, until, asking: asked !== undefined, isAlone: tries > 0 };
         const sent = this.prefixed(keys, node);
         const reply = await node.run(script, sent, args, acquisition, sending);
-        // Its release has been sent to where the lock lives now, and could not wait for this answer.
+        // The release of this acquisition went to the node where the lock lives now, and could not wait for this answer.
         if (acquisition?.unwanted === true && node !== this.ownerOf(slot))
           throw new Error('the slot has moved meanwhile');
         return reply;
@@ -130,10 +130,10 @@ export class ClusterConnection implements Deployment {
         const again = acquisition?.unwanted !== true && performance.now() < until - PAUSE;
         const code = replyCode(error);
         asked = undefined;
-        // The slot is being moved, or has been: the nodes agree on that one after the other.
+        // The slot is being moved, or has been moved. The nodes agree on that one after the other.
         const elsewhere = code === 'MOVED' || code === 'ASK' || code === 'TRYAGAIN';
         if (code === undefined || OUTDATED.has(code)) this.look();
-        // What has not been sent, or certainly not been carried out, may be sent again.
+        // A command that has not been sent, or has certainly not been carried out, may be sent again.
         if (!again || !(elsewhere || error instanceof NotConnected)) throw error;
         if (code === 'MOVED') await this.learnSlot(keys[0] ?? '', until);
         if (code === 'ASK') this.movedAt.set(slot, performance.now());
@@ -175,7 +175,7 @@ export class ClusterConnection implements Deployment {
         reply = error;
       }
       if (!(reply instanceof Error)) return reply;
-      // Certainly not carried out: the way of a single command leads to the right node.
+      // The command has certainly not been carried out: the path of a single command leads to the right node.
       if (reply instanceof NotConnected || lacksEvalsha(reply) || ELSEWHERE.has(replyCode(reply) ?? '')) {
         return await this.run(script, keys, args);
       }
@@ -183,7 +183,7 @@ export class ClusterConnection implements Deployment {
     });
   }
 
-  /** The connection to the master of a slot; undefined while nobody is known to be that. */
+  /** The connection to the master of a slot; undefined while no node is known to be that master. */
   ownerOf(slot: number): ServerConnection | undefined {
     const key = this.client.slots[slot]?.[0];
     return key === undefined ? undefined : this.connectionTo(key);
@@ -194,14 +194,14 @@ export class ClusterConnection implements Deployment {
     return [...this.masters()].flatMap((key) => this.connectionTo(key) ?? this.connections.get(key) ?? []);
   }
 
-  /** Asks the client to look which node has which slot; it does so once at a time. */
+  /** Asks the client to look up which node has which slot. The client does so once at a time. */
   look(): void {
     if (this.client.status !== 'ready' || performance.now() - this.lookedAt < PAUSE) return;
     this.lookedAt = performance.now();
     this.client.refreshSlotsCache();
   }
 
-  /** A node that can say nothing does not count: it has no messages to send either. */
+  /** Finds out `sharded`. A node that gives no answer does not count: it has no messages to send either. */
   learnSharding(): Promise<void> {
     this.learning ??= this.askForSharding().finally(() => {
       this.learning = undefined;
@@ -214,7 +214,7 @@ export class ClusterConnection implements Deployment {
     this.state.settle();
     for (const connection of this.connections.values()) connection.detach();
     if (!this.owned) return;
-    // A late error of a closing client has nobody to go to.
+    // A late error of a closing client has no receiver.
     this.client.on('error', () => undefined);
     await within(this.commandTimeout, () => this.client.quit()).catch(() => undefined);
     this.client.disconnect();
@@ -231,7 +231,7 @@ export class ClusterConnection implements Deployment {
     const known = answers.flatMap((answer) => {
       if (answer.status === 'fulfilled') return true;
       const code = replyCode(answer.reason);
-      // A node that does not know the command says ERR. Who may not use it gets on without.
+      // A node that does not know the command says ERR. A user that may not use it does without it.
       return code === undefined || OUTDATED.has(code) ? [] : code !== 'ERR' && code !== 'NOPERM';
     });
     if (known.length === 0) {
@@ -256,20 +256,20 @@ export class ClusterConnection implements Deployment {
     return new Set(this.client.slots.flatMap(([master]) => master ?? []));
   }
 
-  /** A client of the application's, which asks the same before it becomes ready, and does not tell of a refusal. */
+  /** For a client of the application, which asks the same before it becomes ready, and does not report a refusal. */
   private lookAtReadyCheck(): void {
     within(this.commandTimeout, () => this.client.cluster('INFO')).catch((error: unknown) => {
       if (isWithheld(error) && this.client.status !== 'ready') this.state.failed(error);
     });
   }
 
-  /** The client takes the place of a key in when it is redirected itself. */
+  /** The client learns the location of a key when it is redirected itself. */
   private async learnSlot(key: string, until: number): Promise<void> {
     const question = () => this.client.eval('return 0', 1, key);
     await within(Math.max(1, until - performance.now()), question).catch(() => undefined);
   }
 
-  /** The node to which a slot is on its way, which may have none yet. */
+  /** The node to which a slot is on its way. That node may have no slot yet. */
   private async named(message: string, key: string, until: number): Promise<ServerConnection | undefined> {
     const address = message.split(' ')[2] ?? '';
     const { natMap } = this.client.options;
@@ -314,7 +314,7 @@ export class ClusterConnection implements Deployment {
     for (const listener of this.changeListeners) listener(change);
   }
 
-  /** The client puts its prefix before the keys of its own commands, but not before those of a node. */
+  /** The client puts its prefix before the keys of its own commands, but not before the keys of a node's commands. */
   private prefixed(keys: readonly string[], { keyPrefix }: ServerConnection): readonly string[] {
     return keyPrefix === this.keyPrefix ? keys : keys.map((key) => this.keyPrefix + key);
   }

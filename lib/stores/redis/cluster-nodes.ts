@@ -4,18 +4,18 @@ import { urlOptions } from './connection-url.js';
 
 type Node = RedisOptions & { host: string; port: number };
 
-/** What a cluster as a whole decides, not one of its nodes. */
+/** Options of a cluster as a whole, not of one of its nodes. */
 const OF_ALL = ['keyPrefix', 'protocol'] as const;
 
 export interface ClusterNodes {
   readonly nodes: Node[];
-  /** What the URLs say beside host and port. The cluster names its other nodes without it. */
+  /** What the URLs say beside host and port. The cluster names its other nodes without these options. */
   readonly shared: RedisOptions;
 }
 
 /**
- * Reads the nodes that a cluster is looked for at. ioredis would connect to a `rediss:` URL without TLS, and to the others
- * that the cluster names without the user name and password of a URL.
+ * Reads the nodes at which a cluster is looked for. ioredis would connect to a `rediss:` URL without TLS. It would connect
+ * to the other nodes that the cluster names without the user name and password of a URL.
  * @throws LockConfigError
  */
 export function clusterNodes(option: string, given: readonly unknown[]): ClusterNodes {
@@ -47,14 +47,14 @@ export function clusterNodes(option: string, given: readonly unknown[]): Cluster
 }
 
 /**
- * What the list of nodes that a client was made with says beside where they are. ioredis tells it to no one, and prefers it
- * to the options of all nodes.
+ * What the list of nodes that a client was made with says beside their addresses. ioredis does not publish it, and prefers
+ * it to the options of all nodes.
  */
 export function listedOptions(client: Cluster): Pick<RedisOptions, 'keyPrefix' | 'stringNumbers'>[] {
   const { startupNodes = [] } = client as unknown as { startupNodes?: readonly unknown[] };
   return startupNodes.map((node) => {
     if (typeof node === 'object' && node !== null) return node;
-    // ioredis takes the parameters of a URL for options, as texts.
+    // ioredis treats the parameters of a URL as options, as texts.
     const query = typeof node === 'string' ? node.slice(node.indexOf('?') + 1) : '';
     return Object.fromEntries(new URLSearchParams(query));
   });

@@ -15,19 +15,19 @@ interface Post {
 }
 
 /**
- * Channel subscriptions on a cluster: those of one lock at the node that has its slot, where the scripts count them, others
- * at any one. A subscription does not move: when its slot goes elsewhere, or its node goes away, it ends, and who listens
- * is woken and subscribes again at the right place.
+ * Channel subscriptions on a cluster. The subscriptions of one lock are at the node that has its slot, where the scripts
+ * count them. Other subscriptions are at any one node. A subscription does not move: when its slot goes to another node, or
+ * its node goes away, it ends. Its listeners are woken, and subscribe again at the right node.
  */
 export class ClusterSubscriber implements Subscriptions {
-  /** ioredis takes the end of the last sharded subscription for the end of all, so the two have connections each. */
+  /** ioredis treats the end of the last sharded subscription as the end of all, so each kind has its own connections. */
   private readonly posts = new Map<string, Post>();
   private closed = false;
   private readonly stopListening: () => void;
 
   constructor(
     private readonly cluster: ClusterConnection,
-    /** Another connection to the same node. */
+    /** Opens another connection to the same node. */
     private readonly connect: (node: ServerConnection) => ServerConnection,
     private readonly commandTimeout: number,
   ) {
@@ -84,7 +84,7 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   private postAt(owner: ServerConnection, sharded: boolean): Post {
-    // A cluster of the user's may be connected only after that, and nobody would close what is opened now.
+    // A client of the application may be connected only after `close`, and nothing would close what is opened now.
     if (this.closed) throw new NotConnected('closed', undefined);
     const name = `${owner.node} ${String(sharded)}`;
     let post = this.posts.get(name);
@@ -92,8 +92,8 @@ export class ClusterSubscriber implements Subscriptions {
       const connection = this.connect(owner);
       const { client } = connection;
       const opened = { subscriber: new Subscriber(connection, sharded), node: owner.node, sharded };
-      // The server ends the subscriptions of a slot that moves away. ioredis 6 says so by an event, ioredis 5 by an
-      // error, because nobody has asked for it; neither says which, so all of them begin anew.
+      // The server ends the subscriptions of a slot that moves away. ioredis 6 reports this by an event, ioredis 5 by an
+      // error, because no command has asked for it. Neither says which subscriptions have ended, so all of them begin again.
       client.on('moved', () => {
         client.disconnect();
       });
@@ -111,7 +111,7 @@ export class ClusterSubscriber implements Subscriptions {
     return post;
   }
 
-  /** The slots have been looked at. */
+  /** The client has looked up the slots. */
   private readonly onRefresh = () => {
     for (const { subscriber, node, sharded } of this.posts.values()) {
       subscriber.keep((channel) => {

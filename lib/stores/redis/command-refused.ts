@@ -1,7 +1,7 @@
 import { FORBIDDEN, isReply, UNKNOWN, unwrapped } from './reply-texts.js';
 import type { Script } from './script.js';
 
-/** A command inside of a script that the user may not send, or the server does not know. What comes before it is done. */
+/** A command inside a script that the user may not send, or the server does not know. The commands before it are done. */
 export class CommandRefused extends Error {
   constructor(
     readonly reply: Error,
@@ -12,11 +12,11 @@ export class CommandRefused extends Error {
   }
 }
 
-/** Before Redis 7.2 a refusal says only in which line of the script it has happened; each names one command at most. */
+/** Before Redis 7.2 a refusal says only in which line of the script it has happened. Each line names one command at most. */
 const LINE = /@user_script: ?(\d+)/;
 export const COMMAND = /redis\.p?call\('([A-Z]+)'/;
 
-/** The error with the name of the command that has been refused, if that is what it is about. */
+/** The error with the name of the refused command, if the error is about a refused command. */
 export function withCommand(error: unknown, { source }: Script): unknown {
   if (!isReply(error)) return error;
   const text = unwrapped(error);

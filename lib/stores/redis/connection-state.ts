@@ -1,7 +1,7 @@
 import type { ConnectionChange } from '../lock-store.js';
 import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
 
-/** Whether a node is connected, why not, and who wants to hear when that changes. */
+/** Whether a node is connected, why not, and the listeners to a change of that. */
 export class ConnectionState {
   private error: unknown;
   private connected: boolean | undefined;
@@ -23,7 +23,7 @@ export class ConnectionState {
     return this.error;
   }
 
-  /** Why the server does not let this client in, where no later attempt can do better. */
+  /** Why the server does not let this client in, if no later attempt can succeed. */
   get refusal(): Error | undefined {
     const { error } = this;
     if (!isPermanent(error)) return undefined;
@@ -46,7 +46,7 @@ export class ConnectionState {
     for (const listener of this.listeners) listener({ node: this.node, connected, first, error: this.error });
   }
 
-  /** Resolves when there is something new, and after so many ms at the latest. */
+  /** Resolves when there is something new, and after `time` ms at the latest. */
   news(time: number): Promise<void> {
     return new Promise<void>((resolve) => {
       const settle = () => {
@@ -59,19 +59,19 @@ export class ConnectionState {
     });
   }
 
-  /** Lets all look who wait for news. */
+  /** Resolves all `news`, so that their callers look again. */
   settle(): void {
     for (const settle of [...this.waiting]) settle();
   }
 }
 
 /**
- * Without what ioredis attaches: the command that has failed, and for a handshake that is the password. As a copy, because
- * the application may look at the error as well.
+ * The error without what ioredis attaches: the command that has failed, which for a handshake contains the password. It is a
+ * copy, because the application may look at the error as well.
  */
 function bare(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  // Of a cluster: what the last of its nodes has said.
+  // The error of a cluster: what the last of its nodes has said.
   if ('lastNodeError' in error && error.lastNodeError instanceof Error) return bare(error.lastNodeError);
   if (!('command' in error)) return error;
   const copy = new Error(error.message);

@@ -1,7 +1,7 @@
 import type { RedisOptions } from 'ioredis';
 import { LockConfigError } from '../../lock.errors.js';
 
-/** Says of an option what is wrong with its URL. Never repeats any of it but a parameter's name: it may hold a password. */
+/** Makes the error for an option's URL. It repeats only a parameter's name, because the URL may hold a password. */
 type Refuse = (rule: string) => LockConfigError;
 type Convert = (text: string) => unknown;
 
@@ -23,7 +23,7 @@ const flag: Convert = (text) =>
   ]).get(text);
 const text: Convert = (value) => (value === '' ? undefined : value);
 
-/** What may stand behind the `?`: the option of ioredis by its own name, what it must be, and how it is read. */
+/** What may stand after the `?`: the option of ioredis by its own name, what it must be, and how it is read. */
 const PARAMETERS = new Map<string, readonly [rule: string, convert: Convert]>([
   ['connectTimeout', ['a whole number of ms from 1 on', whole(1)]],
   ['connectionName', ['a text', text]],
@@ -37,12 +37,12 @@ const PARAMETERS = new Map<string, readonly [rule: string, convert: Convert]>([
   ['username', ['a text', text]],
 ]);
 
-/** A name that may be repeated: no password looks so. */
+/** A name that may be repeated: no password looks like this. */
 const PLAIN_NAME = /^[a-z][a-z_]{0,30}$/i;
 
 /**
- * Reads a URL into options of ioredis. What ioredis reads by itself it neither checks nor converts (`/foo` becomes database
- * NaN, a timeout a text), and it lets a URL override how long we are willing to wait.
+ * Reads a URL into options of ioredis. ioredis neither checks nor converts what it reads from a URL (`/foo` becomes database
+ * NaN, a timeout becomes a text), and it lets a URL override how long this library waits.
  * @param option what the URL was given as
  * @throws LockConfigError
  */
@@ -56,7 +56,7 @@ export function urlOptions(option: string, url: string): RedisOptions {
   const parsed = new URL(url);
   if (parsed.hash !== '') throw refuse('the URL has something behind a #; a # in a password is written %23');
   const options: Record<string, unknown> = {
-    // In brackets, an IPv6 address is a host of URLs only.
+    // An IPv6 address in brackets is a host only in a URL.
     host: parsed.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost',
     port: parsed.port === '' ? 6379 : Number(parsed.port),
     ...credentials(parsed, refuse),
@@ -84,7 +84,7 @@ export function urlOptions(option: string, url: string): RedisOptions {
 function credentials({ username, password }: URL, refuse: Refuse): RedisOptions {
   if (username === '' && password === '') return {};
   try {
-    // Without a user name the password is that of the server's default user.
+    // Without a user name, the password belongs to the server's default user.
     const user = username === '' ? {} : { username: decodeURIComponent(username) };
     return { ...user, password: decodeURIComponent(password) };
   } catch {

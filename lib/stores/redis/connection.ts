@@ -15,7 +15,7 @@ import { SentinelRound } from './sentinel-round.js';
 
 /** How a cluster sends a command to one of its nodes. */
 export interface Sending extends Pick<Call, 'group' | 'until' | 'asking'> {
-  /** Not together with others. */
+  /** The command is not sent together with others. */
   readonly isAlone: boolean;
 }
 
@@ -23,25 +23,25 @@ const ANYHOW: Sending = { group: 0, until: Infinity, asking: false, isAlone: fal
 
 let epochs = 0;
 
-/** How often a connection may be given up because it leads to a replica: often no better one is to be had, ms. */
+/** How often a connection may be given up because it leads to a replica, ms: often there is no better one. */
 const REPLICA_PAUSE = 5_000;
 
-/** In these a client has nothing to wait for. */
+/** In these states a client has nothing to wait for. */
 const SETTLED = new Set(['ready', 'end']);
 
 /** ms until a client that has ended by itself is connected again. */
 const REVIVAL = 50;
 
 /**
- * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is
- * defined on it, no option of it is changed; what the application sends over it is looked at. Commands leave in the
- * order of the calls, which is what lets a release follow an acquisition of unknown outcome.
+ * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is defined on it,
+ * and no option of it is changed. What the application sends over it is looked at. Commands leave in the order of the calls.
+ * This allows a release to follow an acquisition of unknown outcome.
  */
 export class ServerConnection implements Deployment {
   readonly isCluster = false;
   readonly sharded = false;
-  /** Grows with every lost connection; a command that spans two values may have been sent twice by the client. */
   private leftReplicaAt = -Infinity;
+  /** Grows with every lost connection. A command that is under way meanwhile may have been sent twice by the client. */
   private generation = ++epochs;
   private revival: NodeJS.Timeout | undefined;
   private readonly database: SelectedDatabase;
@@ -53,7 +53,7 @@ export class ServerConnection implements Deployment {
     readonly client: Redis,
     readonly node: string,
     private readonly commandTimeout: number,
-    /** Ours to close, and to hear the errors of. */
+    /** The client belongs to this library, which closes it and listens to its errors. */
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
   ) {
@@ -69,7 +69,8 @@ export class ServerConnection implements Deployment {
     });
     const listeners = {
       ready: () => {
-        // Already given up: ioredis 5.4 becomes ready by the answer to INFO although the password was refused.
+        // The connection is already given up: ioredis 5.4 becomes ready by the answer to INFO although the password was
+        // refused.
         if (client.stream.writableEnded) return;
         this.sentinels.succeeded();
         state.settle();
@@ -89,7 +90,7 @@ export class ServerConnection implements Deployment {
         if (owned && this.goesOnWithoutInfo(error)) return;
         if (client.status !== 'ready' && !this.database.isOwnBusiness(error))
           state.failed(this.reasonOf(error));
-        // While a client asks the sentinels in turn, round after round, no connection of it is ever closed.
+        // While a client asks the sentinels in turn, round after round, none of its connections is ever closed.
         if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
       },
       sentinelError: (error: unknown) => {
@@ -115,7 +116,7 @@ export class ServerConnection implements Deployment {
 
   onChange(listener: (change: ConnectionChange) => void): void {
     this.state.onChange(listener);
-    // A client of the user's may have been connected long before.
+    // A client of the application may have been connected long before.
     queueMicrotask(() => {
       if (this.client.status === 'ready') this.select().catch(() => undefined);
     });
@@ -134,8 +135,8 @@ export class ServerConnection implements Deployment {
   }
 
   /**
-   * The connection is lost, or could not be made. False while the first one is being made, and where only the next command
-   * can tell whether the connection can be used.
+   * The connection is lost, or could not be made. False while the first one is being made, and if only the next command can
+   * tell whether the connection can be used.
    */
   get isDown(): boolean {
     return this.state.isDown && this.client.status !== 'ready';
@@ -165,7 +166,7 @@ export class ServerConnection implements Deployment {
     return commands.map(({ keys, args }) => this.run(script, keys, args));
   }
 
-  /** In one piece, which costs far less than one by one. Resolves with a reply or an error for each. */
+  /** Sends the commands in one piece, which costs far less than one by one. Resolves with a reply or an error for each. */
   async pipeline(script: Script, commands: readonly Command[]): Promise<readonly unknown[]> {
     const replies = await this.send((client) => {
       const pipeline = client.pipeline();
@@ -181,7 +182,7 @@ export class ServerConnection implements Deployment {
     });
   }
 
-  /** Any other command, likewise bounded. */
+  /** Sends any other command, with the same bound in time. */
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
     if (!this.usable) await this.ready(this.commandTimeout);
     this.evaluator.flush();
@@ -199,9 +200,9 @@ export class ServerConnection implements Deployment {
   async close(): Promise<void> {
     this.detach();
     if (!this.owned) return;
-    // A late error of a closing client has nobody to go to.
+    // A late error of a closing client has no receiver.
     this.client.on('error', () => undefined);
-    // One that has never been used would connect to say goodbye.
+    // A client that has never been used would connect only to send QUIT.
     if (this.client.status !== 'wait')
       await within(this.commandTimeout, () => this.client.quit()).catch(() => undefined);
     this.client.disconnect();
@@ -230,8 +231,8 @@ export class ServerConnection implements Deployment {
   }
 
   /**
-   * Waits for a connection to the right database, but not longer than for a reply: the offline queue of ioredis, which has no bound in
-   * time, is never used.
+   * Waits for a connection to the right database, but not longer than for a reply. The offline queue of ioredis, which has
+   * no bound in time, is never used.
    */
   private async ready(time: number): Promise<void> {
     const { client, state } = this;
@@ -249,8 +250,8 @@ export class ServerConnection implements Deployment {
   }
 
   /**
-   * ioredis asks for INFO before it becomes ready, and without the command it would never be. The next connection does not
-   * ask. Where the user may not send it, ioredis goes on by itself.
+   * ioredis sends INFO before it becomes ready, and without the command it would never become ready. The next connection
+   * does not send INFO. If the user may not send it, ioredis goes on by itself.
    */
   private goesOnWithoutInfo(error: unknown): boolean {
     const { client } = this;
@@ -260,7 +261,7 @@ export class ServerConnection implements Deployment {
     return true;
   }
 
-  /** To be on the wrong database is no better than to be nowhere. */
+  /** A connection to the wrong database is no better than none. */
   private async select(): Promise<void> {
     try {
       await this.database.confirm();
@@ -272,7 +273,7 @@ export class ServerConnection implements Deployment {
     }
   }
 
-  /** A master that has been demoted: its name or address may lead to the new one by now, its connection never will. */
+  /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   private leaveReplica(error: unknown): void {
     if (!this.owned || performance.now() - this.leftReplicaAt < REPLICA_PAUSE) return;
     this.leftReplicaAt = performance.now();
@@ -281,8 +282,8 @@ export class ServerConnection implements Deployment {
   }
 
   /**
-   * A client that Sentinel tells of a new master while it is asking for the present one ends, and for ioredis that is
-   * for good.
+   * A client ends if Sentinel tells it of a new master while it asks for the present one, and ioredis never connects it
+   * again.
    */
   private revive(): void {
     if (!this.owned || this.client.options.sentinels == null) return;

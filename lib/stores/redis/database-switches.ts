@@ -12,10 +12,10 @@ interface Watch {
 const watches = new WeakMap<Redis, Watch>();
 
 /**
- * Hears which database the application switches its own client to, just before the command leaves. ioredis tells only of a
- * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks without a word. Everything that leaves goes
- * through `sendCommand`, so while a service uses the client that is looked at and passed on unchanged.
- * @returns stops it
+ * Watches to which database the application switches its own client, just before the command leaves. ioredis reports only a
+ * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks unnoticed. Every command goes through
+ * `sendCommand`. So while a service uses the client, each command is looked at there and passed on unchanged.
+ * @returns a function that stops it
  */
 export function hearSwitches(client: Redis, listener: Listener): () => void {
   const watch = watches.get(client) ?? watchOver(client);
@@ -25,7 +25,7 @@ export function hearSwitches(client: Redis, listener: Listener): () => void {
   };
 }
 
-/** One for all services of a process that share the client. */
+/** One watch for all services of a process that share the client. */
 function watchOver(client: Redis): Watch {
   const listeners = new Set<Listener>();
   const own = Object.getOwnPropertyDescriptor(client, 'sendCommand');
@@ -38,7 +38,7 @@ function watchOver(client: Redis): Watch {
   client.sendCommand = watched;
   const stop = () => {
     watches.delete(client);
-    // What the application has put in front of it since stays.
+    // A function that the application has put in front of it since then stays.
     if (client.sendCommand !== watched) return;
     Reflect.deleteProperty(client, 'sendCommand');
     if (own !== undefined) Object.defineProperty(client, 'sendCommand', own);
@@ -48,7 +48,7 @@ function watchOver(client: Redis): Watch {
   return watch;
 }
 
-/** NaN where the server alone can say; undefined where the command leads nowhere. */
+/** NaN if only the server can say; undefined if the command switches nothing. */
 function databaseAfter({ name, args }: Sent): number | undefined {
   // The length is looked at first, because every command of the application comes this way.
   if (name.length === 6 && name.toLowerCase() === 'select') return Number(args[0]);

@@ -4,8 +4,9 @@ import type { Argument } from './deployment.js';
 type Send = (this: Redis, ...args: readonly Argument[]) => Promise<unknown>;
 
 /**
- * A command of the client that leaves when it is called. With `enableAutoPipelining`, ioredis keeps its own until the end of the
- * turn, and a SELECT that the application sends meanwhile overtakes them: they are carried out in another database.
+ * A command of the client that leaves when it is called. With `enableAutoPipelining`, ioredis keeps its own commands until
+ * the end of the turn. A SELECT that the application sends meanwhile overtakes them, and they are carried out in another
+ * database.
  */
 export function directCommand(
   client: Redis,

@@ -10,29 +10,29 @@ import * as scripts from './script.js';
 
 interface EvaluatorContext {
   readonly commandTimeout: number;
-  /** It is connected, and to the right database. */
+  /** The client is connected, and to the right database. */
   isUsable(): boolean;
   /** Grows with every lost connection. */
   generation(): number;
   /** Why nothing can be sent now. */
   outage(): Error;
-  /** The server is no master any more. */
+  /** To be called when an error shows that the server is no master any more. */
   refusedAsReplica(error: unknown): void;
 }
 
-/** The calls of one command, which dwindle where some are taken back before it is sent again. */
+/** The calls of one command. They become fewer if some are taken back before the command is sent again. */
 interface Command {
   calls: readonly Call[];
-  /** The connection over which it was sent. */
+  /** The generation of the connection over which the command was sent. */
   readonly generation: number;
 }
 
 /**
- * Carries out scripts over one client, in the order in which they are asked for: one that comes alone at once, and several
- * of one turn of the event loop as one command.
+ * Carries out scripts over one client, in the order in which they are asked for. A call that comes alone is sent at once.
+ * Several calls of one turn of the event loop are sent as one command.
  */
 export class Evaluator {
-  /** The server takes whole scripts only: EVALSHA is forbidden or renamed away, EVAL is not. */
+  /** The server takes only whole scripts: EVALSHA is forbidden or renamed away, EVAL is not. */
   private isDigestless = false;
   /** lane.lua has been sent over this connection. */
   private knowsLane = false;
@@ -53,10 +53,10 @@ export class Evaluator {
     });
   }
 
-  /** @param isAlone it is not sent together with others */
+  /** @param isAlone the call is not sent together with others */
   run(call: Call, isAlone: boolean): void {
     const mayShare = !isAlone && call.script.inLane !== undefined && !this.isDigestless && !this.lacksLane;
-    // Who comes first, or alone, has nobody to wait for.
+    // A call that comes first, or alone, has nothing to wait for.
     if (mayShare && (this.underway > 0 || !this.lane.isEmpty)) {
       this.lane.add(call);
     } else {
@@ -69,14 +69,14 @@ export class Evaluator {
     return this.isDigestless;
   }
 
-  /** What the next server knows is to be found out anew. */
+  /** What the next server knows has to be found out again. */
   disconnected(): void {
     this.isDigestless = false;
     this.knowsLane = false;
     this.lacksLane = false;
   }
 
-  /** To be called before anything is sent past this. */
+  /** To be called before a command is sent past this evaluator. */
   flush(): void {
     this.lane.flush();
   }
@@ -109,11 +109,11 @@ export class Evaluator {
       );
       this.answer(command, reply, end);
     } catch (error) {
-      // The server may not have come to know it.
+      // The server may not have learned lane.lua.
       if (command.calls.length > 1) this.knowsLane = false;
       this.lacksLane ||= command.calls.length > 1 && isWithheld(error);
       for (const call of command.calls) {
-        // The server may know the script of each.
+        // The server may know the script of each call.
         if (this.lacksLane && command.calls.length > 1) void this.send([{ ...call, until: end }]);
         else this.fail(call, withCommand(error, call.script), generation);
       }
@@ -122,17 +122,17 @@ export class Evaluator {
     }
   }
 
-  /** @param isOver its time is: then a release may have followed, which nothing may come after */
+  /** @param isOver the time of the command is over: a release may have followed, and nothing may come after a release */
   private async again(command: Command, error: unknown, isOver: boolean): Promise<unknown> {
     if (replyCode(error) === 'READONLY') this.context.refusedAsReplica(error);
     const lacking = lacksEvalsha(error);
     if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) throw error;
-    // What was sent twice, over two connections, may have been carried out the first time.
+    // A command that was sent twice, over two connections, may have been carried out the first time.
     command.calls = this.wanted(command.calls, () =>
       command.generation === this.context.generation() ? new TakenBack() : error,
     );
     if (command.calls.length === 0) return [];
-    // It may have been switched to another database meanwhile.
+    // The client may have been switched to another database meanwhile.
     if (!this.context.isUsable()) throw this.context.outage();
     const reply = await this.evaluate(command, true);
     if (lacking) this.isDigestless = true;
@@ -140,8 +140,8 @@ export class Evaluator {
   }
 
   /**
-   * That one is sent whole: where the server does not know the script, it would be sent again after what has been asked for
-   * meanwhile, such as an acquisition that this releases for.
+   * The first command of lane.lua over a connection is sent whole. A server that does not know the script would get it again
+   * after later commands, such as an acquisition for which this command releases the lock.
    */
   private isFirstInLane({ calls }: Command): boolean {
     if (calls.length === 1 || this.knowsLane) return false;
@@ -169,7 +169,7 @@ export class Evaluator {
       if (!(own instanceof Error)) {
         this.settle(call, own, generation);
       } else if (isReply(own) && isWithheld(own)) {
-        // Which command was refused is said only to a script by itself.
+        // The refused command is known only for a script that is sent by itself.
         void this.send([{ ...call, until }]);
       } else {
         if (replyCode(own) === 'READONLY') this.context.refusedAsReplica(own);
@@ -183,13 +183,13 @@ export class Evaluator {
     else call.reject(new Error('the connection was lost meanwhile'));
   }
 
-  /** A client that sends again what was in flight gets the refusal of the second copy. The first may have been carried out. */
+  /** A client that resends what was in flight gets the refusal of the second copy. The first may have been carried out. */
   private fail(call: Call, error: unknown, generation: number): void {
     if (call.acquisition === undefined || generation === this.context.generation()) call.reject(error);
     else call.reject(new Error('the connection was lost meanwhile', { cause: error }));
   }
 
-  /** Those that nobody has taken back; the others are told. */
+  /** The calls that have not been taken back. The others are rejected with `reason`. */
   private wanted(calls: readonly Call[], reason: () => unknown): readonly Call[] {
     const isUnwanted = ({ acquisition }: Call) => acquisition?.unwanted === true;
     if (!calls.some(isUnwanted)) return calls;
@@ -204,7 +204,7 @@ export class Evaluator {
     args: readonly Argument[],
   ): Promise<unknown> => this.commands[command](text, keys.length, ...keys, ...args);
 
-  /** ASKING holds for the very next command, so both leave in one piece. */
+  /** ASKING is valid for the very next command only, so both leave in one piece. */
   private readonly ask: typeof this.evaluateNow = async (command, text, keys, args) => {
     const replies = await this.client
       .pipeline()
@@ -217,10 +217,10 @@ export class Evaluator {
   };
 }
 
-/** Several calls as one of lane.lua. */
+/** Several calls as one call of lane.lua. */
 function together(calls: readonly Call[]): Pick<Call, 'script' | 'keys' | 'args'> {
   const keys = calls.flatMap((call) => call.keys);
-  // The scripts take every argument for a text, as a command has them.
+  // The scripts expect every argument as a text, as a command has them.
   const items = calls.map((call) => [call.script.inLane, call.keys.length, call.args.map(String)]);
   return { script: scripts.lane, keys, args: [JSON.stringify(items)] };
 }

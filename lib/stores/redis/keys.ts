@@ -2,32 +2,32 @@ import { RESERVED } from '../lock-store.js';
 import { hashTag, keyInSlot, slotOf } from './slots.js';
 
 /**
- * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock
- * might step back; an hour covers more than any step seen, and names that are used once leave nothing for good.
+ * How long the fence outlives the lock, ms. Tokens are the server's time, so the fence matters only while the clock might
+ * step back. An hour covers more than any step seen, and names that are used once leave nothing for good.
  */
 export const FENCE_TTL = 3_600_000;
 
 /**
- * The names under which one lock lives in Redis. The lock's own key is client prefix + keyPrefix + name. The rule for
- * every other key: the lock's own key, then RESERVED, then what it is for, then what keeps it in the lock's slot.
+ * The names under which one lock lives in Redis. The lock's own key is client prefix + keyPrefix + name. The rule for every
+ * other key: the lock's own key, then RESERVED, then its purpose, then the text that keeps it in the lock's slot.
  *
- * No name and no prefix contains RESERVED, and no prefix ends in a part of it. So a derived key is never a lock's own.
- * RESERVED does not overlap itself, so what stands before its first occurrence is the key of the lock that a derived
- * key belongs to, and two locks never share one. The rule sees prefixes and name in a row: two services that divide
- * one key differently between the prefixes share the derived keys as they share the lock. And a user who may touch
- * only what begins with the prefix may touch these.
+ * No name and no prefix contains RESERVED, and no prefix ends in a part of it. So a derived key is never a lock's own key.
+ * RESERVED does not overlap itself. So the text before its first occurrence is the key of the lock that a derived key
+ * belongs to, and two locks never share a derived key. The rule sees prefixes and name as one text: two services that divide
+ * one key differently between the prefixes share the derived keys as they share the lock. A user that may touch only keys
+ * with the prefix may touch the derived keys too.
  */
 export class LockKeys {
   /** The hash that Redisson's RLock uses too. */
   readonly lock: string;
-  /** What the server sees of it. */
+  /** The lock's key as the server sees it. */
   private readonly stored: string;
   private slot: number | undefined;
 
   /**
-   * @param keyPrefix the module's
-   * @param clientPrefix the `keyPrefix` of the ioredis client, which ioredis puts before every key by itself, but not
-   * before a channel. Redisson sees the prefixed name, so the channel is made of that one.
+   * @param keyPrefix the prefix of the module
+   * @param clientPrefix the `keyPrefix` of the ioredis client, which ioredis puts before every key by itself, but not before
+   * a channel. Redisson sees the prefixed name, so the channel is made of the prefixed name.
    */
   constructor(
     name: string,
@@ -44,17 +44,17 @@ export class LockKeys {
     return this.beside('fence');
   }
 
-  /** Who waits. */
+  /** The waiters. */
   get queue(): string {
     return this.beside('queue');
   }
 
-  /** What the scripts with a queue touch. */
+  /** The keys of the scripts with a queue. */
   get queued(): string[] {
     return [this.lock, this.fence, this.queue];
   }
 
-  /** Redisson's channel for the same name. It keeps the slot of a name with a hash tag, and makes one for any other. */
+  /** Redisson's channel for the same name: it keeps the slot of a name with a hash tag, and makes a tag of any other. */
   get channel(): string {
     return CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`);
   }
@@ -62,7 +62,7 @@ export class LockKeys {
   /** The channel for sharded messages: Redisson's, unless that one would fall into another slot than the lock. */
   get shardChannel(): string {
     const { stored } = this;
-    // An open brace that is never closed, or the reverse, and it would.
+    // It would if an open brace is never closed, or the reverse.
     if (hashTag(stored) !== undefined || !/[{}]/.test(stored)) return this.channel;
     return keyInSlot(CHANNEL + stored, slotOf(stored));
   }
@@ -75,5 +75,5 @@ export class LockKeys {
 
 const CHANNEL = 'redisson_lock__channel:';
 
-/** Where a node of a quorum is noted: by the same rule, and for what no lock has a key for. */
+/** The key of the note about a node of a quorum: by the same rule, for a purpose that no key of a lock has. */
 export const noteKeyOf = (keyPrefix: string): string => `${keyPrefix}${RESERVED}quorum`;

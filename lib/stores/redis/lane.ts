@@ -12,22 +12,23 @@ export interface Call {
   readonly group: number;
   /** The end of its time, on the monotonic clock. */
   readonly until: number;
-  /** The node has been named by ASK: its slot is still on the way there. */
+  /** The node was named by ASK: the slot is still on the way there. */
   readonly asking: boolean;
   readonly resolve: (reply: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Calls of one command: the server takes about 10 µs for one, and works at one command while the next is made.
+ * The most calls of one command: the server takes about 10 µs for one call, and works at one command while the client makes
+ * the next.
  */
 const MOST = 32;
-/** A renewal or a multi-lock has many keys, and takes as long as so many calls. */
+/** The most keys of one command: a renewal or a multi-lock has many keys, and takes as long as that many calls. */
 const MOST_KEYS = 4 * MOST;
 
 /**
- * Collects what is asked of one server in one turn of the event loop, so that it travels as one command: the command
- * is what costs, on both sides, and not what the script does.
+ * Collects the calls to one server in one turn of the event loop, so that they travel as one command. The command is what
+ * costs, on both sides, and not what the script does.
  */
 export class Lane {
   private calls: Call[] = [];

@@ -5,8 +5,8 @@ import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
 
 /**
- * Asks one server how it is. Never rejects, and is bounded as every command is.
- * @param subscriber what hears its messages, where anything does
+ * Asks one server for its health. Never rejects, and is bounded as every command is.
+ * @param subscriber the subscriptions for its messages, if there are any
  * @param attempt what taking a lock there has shown, if that is to be tried
  */
 export async function nodeHealth(
@@ -15,7 +15,7 @@ export async function nodeHealth(
   attempt?: Promise<Finding>,
 ): Promise<NodeHealth> {
   const { node } = connection;
-  // All at once: a server that is gone is waited for once.
+  // All are sent at once, so that a server that is gone is waited for once.
   const [answer, info, clockOffset, hears, found] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
@@ -51,7 +51,7 @@ async function ping(connection: ServerConnection): Promise<Answer> {
   return { latency: performance.now() - asked, error: undefined };
 }
 
-/** Wall clock against wall clock, for people to read; no lock depends on either. */
+/** Compares wall clock with wall clock, for people to read. No lock depends on either. */
 async function clockOffsetOf(connection: ServerConnection): Promise<number | undefined> {
   const sentAt = Date.now();
   try {

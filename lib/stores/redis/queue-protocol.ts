@@ -2,20 +2,20 @@ import type { QueueMessage, QueueTerms, Rivals, StoredLock } from '../lock-store
 import type { ServerClocks } from './server-clock.js';
 import { now } from '../../lock.clock.js';
 
-/** What the scripts and this side have agreed on: letters, channels, messages and replies. */
+/** What the scripts and the process have agreed on: letters, channels, messages and replies. */
 
 export const LETTERS = { exclusive: 'x', shared: 's' } as const;
 
-/** Followed by the client's id: each process hears of all its places and holds over one subscription. */
+/** Followed by the client's id: each process gets the messages for all its entries and holds over one subscription. */
 export const QUEUE_CHANNEL = 'lock_queue__channel:';
 
 const modeOf = (letter: string) => (letter === 's' ? 'shared' : 'exclusive');
 
-/** Who else waits, as queue.include.lua says it. */
+/** The rivals, as queue.include.lua encodes them. */
 export const rivalsOf = (code: number): Rivals => (['none', 'queued', 'outside'] as const)[code] ?? 'none';
 
 /**
- * `granted <owner> <token> <server ms> <ms granted> <server> <rivals>`, `next <owner> <ms> <1 to listen>` or
+ * `granted <owner> <token> <server ms> <ms granted> <server> <rivals>`, `next <owner> <ms> <1 to subscribe to releases>` or
  * `lost <owner>`.
  */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
@@ -33,16 +33,16 @@ interface Inspected {
   readonly listeners: number;
   /** With the ms that are left; less than 0 without an end. */
   readonly holders: readonly [member: string, left: number][];
-  /** With their arrival in microseconds. */
+  /** With the arrival in microseconds. */
   readonly queue: readonly [entry: string, arrival: number][];
-  /** It is of one of the kinds that may have several holders, each with a deadline. */
+  /** The lock is of one of the kinds that may have several holders, each with a deadline. */
   readonly withHolders: boolean;
 }
 
 export function storedLock({ fence, listeners, holders, queue, withHolders }: Inspected): StoredLock {
   // A text that is no fence tells nothing.
   const [token, fencedOwner, kind = ''] = fence !== null && /^\d+(?: |$)/.test(fence) ? fence.split(' ') : [];
-  // The first in the queue of a plain lock that another library holds listens for its release, and is counted already.
+  // If another library holds a plain lock, the first waiter of the queue subscribes to releases, and is counted already.
   const [first] = holders;
   const headListens = !withHolders && queue.length > 0 && first?.[0] !== fencedOwner && listeners > 0;
   return {

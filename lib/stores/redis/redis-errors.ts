@@ -18,7 +18,7 @@ export class NotConnected extends Error {
   }
 }
 
-/** The acquisition was given up before it could be sent, or sent again: it has certainly taken nothing. */
+/** The acquisition was given up before it could be sent, or sent again. It has certainly taken nothing. */
 export class TakenBack extends Error {
   constructor() {
     super('the acquisition was given up before Redis could carry it out');
@@ -26,7 +26,7 @@ export class TakenBack extends Error {
   }
 }
 
-/** The server does not let this client in: a wrong password or user, or none where one is needed. */
+/** The server does not let this client in: a wrong password or user, or none although one is needed. */
 export class NotAdmitted extends Error {
   constructor(reply: Error) {
     super(`Redis does not let this client in: ${reply.message}`, { cause: reply });
@@ -34,7 +34,7 @@ export class NotAdmitted extends Error {
   }
 }
 
-/** There is a connection, but not to the database that the locks are in. */
+/** There is a connection, but not to the database with the locks. */
 export class WrongDatabase extends Error {
   constructor(database: number, reason: unknown) {
     const text = reason instanceof Error ? reason.message : String(reason);
@@ -43,7 +43,7 @@ export class WrongDatabase extends Error {
   }
 }
 
-/** No script of ours and no server answers so: a transaction of the application's may be open, or a proxy between. */
+/** No script of this library and no server answers so: the application may have an open transaction, or there is a proxy. */
 export class UnexpectedReply extends Error {
   constructor(readonly reply: unknown) {
     super(`Redis answered with ${describe(reply)}, which is no reply to that command`);
@@ -61,7 +61,7 @@ export class TooFewReplicas extends Error {
   }
 }
 
-/** Refusals that no second try can turn: the client itself is wrong. */
+/** Refusals that no second try can change: the client itself is wrong. */
 const PERMANENT = new Set(['NOAUTH', 'WRONGPASS', 'NOPERM']);
 
 /** Refusals that come before a script's first write. Any other error may have come after it. */
@@ -90,7 +90,7 @@ const isUnknown = (error: unknown): boolean => {
   return reply !== undefined && UNKNOWN.test(unwrapped(reply));
 };
 
-/** The code at the head of an error reply, such as `READONLY`; undefined when the error is none. */
+/** The code at the head of an error reply, such as `READONLY`; undefined if the error is no error reply. */
 export function replyCode(error: unknown): string | undefined {
   const reply = replyOf(error);
   if (reply === undefined) return undefined;
@@ -102,22 +102,22 @@ export function replyCode(error: unknown): string | undefined {
 /** The ACL forbids the command, or the provider has removed it. */
 export const isWithheld = (error: unknown): boolean => replyCode(error) === 'NOPERM' || isUnknown(error);
 
-/** The same for EVALSHA by itself: there may be EVAL all the same. */
+/** The same for EVALSHA only: EVAL may still be available. */
 export const lacksEvalsha = (error: unknown): boolean =>
   isReply(error) && /^(?:NOPERM\b.*|ERR unknown command )['`]evalsha['`]/i.test(error.message);
 
-/** Whether trying again cannot help: the client, or what its user may do, has to be changed first. */
+/** Whether another try cannot help: the client, or what its user may do, has to be changed first. */
 export const isPermanent = (error: unknown): boolean =>
   error instanceof NotAdmitted ||
   error instanceof WrongDatabase ||
   isUnknown(error) ||
   PERMANENT.has(replyCode(error) ?? '');
 
-/** For a key that holds another kind of lock, or something of the application's. */
+/** For a key that holds another kind of lock, or a value of the application. */
 export const notALock = (name: string, cause?: unknown): LockKindMismatchError =>
   new LockKindMismatchError(name, { expected: 'lock', found: 'value that is no lock', cause });
 
-/** Whether the command has certainly changed nothing: it has not left this process, or was refused as a whole. */
+/** Whether the command has certainly changed nothing: it has not left this process, or it was refused as a whole. */
 const isUndone = (error: unknown): boolean =>
   error instanceof NotConnected ||
   error instanceof TakenBack ||
@@ -126,7 +126,7 @@ const isUndone = (error: unknown): boolean =>
   (isReply(error) && /^(?:NOPERM(?! ACL failure in script)|ERR unknown command)\b/i.test(error.message)) ||
   REFUSED.has(replyCode(error) ?? '');
 
-/** In one line, for people: what is wrong, and why there is no connection. */
+/** In one line, for people to read: what is wrong, and why there is no connection. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const known = error instanceof NotConnected && error.cause instanceof Error;
@@ -134,8 +134,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Says in the port's words what went wrong with a command on `name`.
- * @param effect is to be given where the error may be about another command than the one that changes the lock
+ * Translates the error of a command on `name` into an error of the port.
+ * @param effect is to be given if the error may be about another command than the one that changes the lock
  */
 export function translate(
   error: unknown,

@@ -59,12 +59,12 @@ import { now } from '../../lock.clock.js';
 
 export interface RedisLockStoreOptions {
   readonly connection: Deployment;
-  /** Opens what messages come over, when a caller has to wait or has held a lock for a second, for the first time. */
+  /** Opens the connections for messages, when a caller has to wait or has held a lock for a second, for the first time. */
   readonly subscriptions: () => Subscriptions;
   readonly keyPrefix: string;
-  /** What is risky about the client that was given. */
+  /** The risky settings of the client that was given. */
   readonly clientWarnings: readonly StoreWarning[];
-  /** Of what the connection has written. Nothing is waited for without it. */
+  /** Confirms what the connection has written. Without it, the store waits for no replica. */
   readonly replication?: Replication | undefined;
 }
 
@@ -76,7 +76,7 @@ export class RedisLockStore implements LockStore {
   private readonly entering = new Map<string, { unwanted: boolean }[]>();
   private readonly renewals: Renewals;
   private readonly trial: Trial;
-  /** Not where a grant has to be confirmed by replicas, which only its owner can wait for. */
+  /** Left out if replicas have to confirm a grant: only the owner of the grant can wait for that. */
   readonly handOver: LockStore['handOver'];
   private subscriptions: Subscriptions | undefined;
 
@@ -106,7 +106,7 @@ export class RedisLockStore implements LockStore {
   private take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.keys(name);
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
-    // What is left out at the end is nothing to read for client and server.
+    // An argument that is left out at the end costs client and server nothing.
     if (queue?.entry !== undefined) args.push(queue.entry.arrival ?? 0, this.clusterArgument);
     else if (this.connection.isCluster) args.push('', this.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
@@ -200,7 +200,7 @@ export class RedisLockStore implements LockStore {
       return { ...reply, released: released(reply.released) };
     } catch (error) {
       if (!isLockKindMismatchError(error)) throw error;
-      // Nothing was given up, and nothing taken. An acquisition by itself says which kind of lock is there now.
+      // Nothing was given up, and nothing was taken. A separate acquisition says which kind of lock is there now.
       const queue = {
         ...PLAIN,
         mode: 'exclusive',
@@ -227,7 +227,7 @@ export class RedisLockStore implements LockStore {
     return this.run(scripts.release, touched, args, name, read);
   }
 
-  /** To be called before a release is sent; what it returns reads the answer. */
+  /** To be called before a release is sent. The returned function reads the answer. */
   private releasing({ name, owner }: ReleaseRequest): (reply: ReleaseReply) => ReleaseReply {
     const key = this.keys(name).lock;
     const generation = this.connection.generationOf(key);
@@ -258,14 +258,15 @@ export class RedisLockStore implements LockStore {
     const stored = await this.run(scripts.inspect, keys.queued, [count, channel], name, inspectReply);
     if (stored === null) return null;
     if (!this.connection.isCluster || this.connection.sharded) return stored;
-    // Each node counts those who listen at itself.
+    // Each node counts only its own subscribers.
     return { ...stored, listeners: await this.listenersEverywhere(channel) };
   }
 
   async subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
     return await this.hear(QUEUE_CHANNEL + client, undefined, false, (text) => {
       const message: QueueMessage = text === undefined ? { type: 'missed' } : queueMessage(text, this.clocks);
-      // A grant was written over the connection of whoever released: only what its owner asks for can be waited for.
+      // The grant was written over the connection of the process that released. Only a command of the owner can be waited
+      // for.
       const unconfirmed = message.type === 'granted' && this.options.replication !== undefined;
       onMessage(unconfirmed ? { type: 'missed', owner: message.owner } : message);
     });
@@ -304,7 +305,7 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  /** A grant counts when replicas have it, if they are to have it. */
+  /** A grant counts when replicas have it, if replication is configured. */
   private confirmed<R extends { readonly granted: boolean }>(
     name: string,
     ask: () => Promise<R>,
@@ -316,14 +317,14 @@ export class RedisLockStore implements LockStore {
     name: string,
     ask: () => Promise<R>,
   ): Promise<R> {
-    await this.learnSharding(name); // and with it which node has the lock
+    await this.learnSharding(name); // this also learns which node has the lock
     const confirm = this.confirmation(name);
     const reply = await ask();
     if (reply.granted) await confirm();
     return reply;
   }
 
-  /** To be made before something is written, and called after it: waits until replicas have that. */
+  /** To be made before a write, and called after it: waits until replicas have that write. */
   private confirmation(name: string): () => Promise<void> {
     const { replication } = this.options;
     if (replication === undefined) return () => Promise.resolve();
@@ -342,20 +343,20 @@ export class RedisLockStore implements LockStore {
           throw new Error('the connection was lost meanwhile');
         }
       } catch (error) {
-        // Whatever has become of the question: what is to be confirmed has been written.
+        // The write that is to be confirmed has been carried out, even if the confirmation has failed.
         throw translate(error, name, 'unknown');
       }
     };
   }
 
-  /** An acquisition, which a release of the same owner takes back while it is still under way. */
+  /** Runs an acquisition. A release of the same owner takes it back while it is still under way. */
   private async enter<R>(
     owner: string,
     name: string,
     ask: (acquisition: AcquisitionGuard) => Promise<R>,
   ): Promise<R> {
     const acquisition = { unwanted: false };
-    // Mostly one, for which no Set is made.
+    // Mostly there is one, for which no Set is made.
     const others = this.entering.get(owner);
     if (others === undefined) this.entering.set(owner, [acquisition]);
     else others.push(acquisition);
@@ -371,8 +372,8 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Asks for plain locks. A name that was last used as a kind with a queue is looked at apart, so that the others pay
-   * nothing for it: waiters may stand there though nobody holds it.
+   * Asks for plain locks. A name that was last used as a kind with a queue is looked at separately, so that the other names
+   * pay nothing for it: its queue may have waiters although the lock has no holder.
    * @param read says of a reply which name that is, if any
    */
   private async retiring<R extends object>(
@@ -382,7 +383,7 @@ export class RedisLockStore implements LockStore {
     read: (reply: unknown) => R | Queued,
     acquisition: AcquisitionGuard,
   ): Promise<R> {
-    // Each name once, and a few times more where the other kind comes back meanwhile.
+    // Each name once, and a few more times if the other kind comes back meanwhile.
     for (let tries = names.length + 3; ; tries--) {
       const reply = read(await this.connection.run(script, keys, args, acquisition));
       if (!('queued' in reply)) return reply;
@@ -404,17 +405,17 @@ export class RedisLockStore implements LockStore {
     return new LockKeys(name, this.options.keyPrefix, this.connection.keyPrefix);
   }
 
-  /** How a release is told. */
+  /** The command and the channel that announce a release. */
   private publishing({ channel, shardChannel }: LockKeys): [command: string, channel: string] {
     return this.connection.sharded ? ['SPUBLISH', shardChannel] : ['PUBLISH', channel];
   }
 
-  /** What the scripts with a queue end with. */
+  /** The last argument of the scripts with a queue. */
   private get clusterArgument(): Argument {
     return this.connection.isCluster ? 'cluster' : '';
   }
 
-  /** Learns the server's clock from what a reply says of it. */
+  /** Learns the server's clock from the date in a reply. */
   private readingClock<R>(
     read: (reply: unknown, told: (date: number, node: string) => void) => R,
   ): (reply: unknown) => R {

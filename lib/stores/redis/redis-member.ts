@@ -8,7 +8,7 @@ import { translate } from './redis-errors.js';
 import { noteReply, setReply, timeReply } from './replies.js';
 import { serverInfo } from './server-info.js';
 
-/** A Redis server, or a Sentinel deployment, as one node of a quorum. */
+/** A Redis server, or a Sentinel deployment, as one member of a quorum. */
 export class RedisMember implements Member {
   private readonly noteKey: string;
 
@@ -45,9 +45,9 @@ export class RedisMember implements Member {
     ]);
     const told = timeReply(time);
     return {
-      // Behind zeros, some managed services hide it.
+      // Some managed services hide it behind zeros.
       runId: /^0*$/.test(runId ?? '') ? undefined : runId,
-      // The server takes the difference of two whole seconds, which may be almost one too many.
+      // The server takes the difference of two times in whole seconds, which may be almost one second too long.
       uptime: uptime === undefined || uptime < 0 ? uptime : Math.max(0, uptime - 1_000),
       clock: { least: told - performance.now(), most: told - askedAt },
       noted: noteReply(noted) ?? undefined,

@@ -5,17 +5,17 @@ import { isWithheld, notALock, replyCode, translate } from './redis-errors.js';
 import { renewReply } from './replies.js';
 import * as scripts from './script.js';
 
-/** Holds per renewal command: big enough to spread its cost, small enough not to keep the server from others. */
+/** Holds per renewal command: large enough to spread its cost, small enough not to keep the server from other commands. */
 const RENEWAL_BATCH = 100;
 
 interface RenewalsContext {
   readonly connection: Deployment;
   readonly keys: (name: string) => LockKeys;
-  /** To be made before something is written, and called after it: waits until replicas have that. */
+  /** To be made before a write, and called after it: waits until replicas have that write. */
   readonly confirmation: (name: string) => () => Promise<void>;
 }
 
-/** Renews many holds with few commands: those of one slot together, on a single server all. */
+/** Renews many holds with few commands: the holds of one slot together, on a single server all holds. */
 export class Renewals {
   constructor(private readonly context: RenewalsContext) {}
 
@@ -69,13 +69,13 @@ export class Renewals {
       (states) =>
         states.map(async (state, index) => {
           if (state === 'no lock') throw notALock(batch[index]?.name ?? '');
-          // A hold that is gone is so on any server, and a look has written nothing.
+          // A hold that is gone is gone on any server, and a renewal that only asks has written nothing.
           if (state === 'held' && batch[index]?.leaseTime !== 0) await confirm?.();
           return state;
         }),
       (error: unknown) => {
-        // While a slot is on the move, one key that is gone makes the server refuse all keys of a command. And a command
-        // that the user may not send is needed for one kind, and not for another.
+        // While a slot is being moved, one key that is gone makes the server refuse all keys of a command. And a command
+        // that the user may not send is needed for one kind of lock, and not for another.
         const lonely = replyCode(error) === 'TRYAGAIN' || isWithheld(error);
         if (batch.length > 1 && lonely) return this.renewOneByOne(batch);
         throw translate(error, batch.length === 1 ? batch[0]?.name : undefined);

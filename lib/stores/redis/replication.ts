@@ -11,8 +11,8 @@ interface Line {
 }
 
 /**
- * Makes certain that replicas have what was written over a connection. WAIT blocks that connection, so there is one at
- * a time: whoever asks meanwhile shares the next, and other commands get through between the two.
+ * Makes certain that replicas have what was written over a connection. WAIT blocks that connection, so there is one WAIT at
+ * a time. Callers that ask meanwhile share the next one, and other commands get through between the two.
  */
 export class Replication {
   private readonly lines = new WeakMap<ServerConnection, Line>();
@@ -20,8 +20,8 @@ export class Replication {
   constructor(private readonly terms: Required<ReplicationOptions>) {}
 
   /**
-   * Resolves when the replicas have the connection's last write, and with it all that came before, whoever wrote it.
-   * @throws TooFewReplicas, also where none is connected
+   * Resolves when the replicas have the connection's last write, and with it all earlier writes, of any client.
+   * @throws TooFewReplicas, also if no replica is connected
    */
   confirm(connection: ServerConnection): Promise<void> {
     const line = this.lines.get(connection) ?? { underway: Promise.resolve(), following: undefined };
@@ -44,9 +44,9 @@ export class Replication {
 }
 
 /**
- * The options with the default: a quarter of what a command is given, so that those which queue up behind a WAIT are
- * still answered in time.
- * @throws LockConfigError when the timeout would outlast a command's
+ * The options with the default: a quarter of a command's time, so that the commands that queue up behind a WAIT are still
+ * answered in time.
+ * @throws LockConfigError when the timeout is not shorter than a command's
  */
 export function replicationTerms(
   { replicas, timeout }: ReplicationOptions,

@@ -3,12 +3,12 @@ import { rivalsOf, storedLock } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
 
 /**
- * The one place where replies are read. What does not have the shape that its script promises (the QUEUED of a
- * transaction that the application has opened on its client, a nil, a text) is no answer: neither "granted" nor "busy"
- * may be read out of it. It is thrown, and becomes an unknown outcome.
+ * The one place where replies are read. A reply without the shape that its script promises (the QUEUED of a transaction that
+ * the application has opened on its client, a nil, a text) is no answer: it may be read neither as "granted" nor as "busy".
+ * It is thrown, and becomes an unknown outcome.
  */
 
-/** A whole number, which comes as text where the client has `stringNumbers`. */
+/** A whole number, which comes as text if the client has `stringNumbers`. */
 function integer(value: unknown, reply: unknown, least = -Infinity, most = Infinity): number {
   const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
   if (!Number.isSafeInteger(number)) throw new UnexpectedReply(reply);
@@ -16,14 +16,14 @@ function integer(value: unknown, reply: unknown, least = -Infinity, most = Infin
   return number as number;
 }
 
-/** ms, which the client's parser may have rounded where they are close to the greatest safe integer. */
+/** ms. The client's parser may have rounded values that are close to the greatest safe integer. */
 function time(value: unknown, reply: unknown, least: number): number {
   const ms = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
   if (!Number.isInteger(ms) || (ms as number) < least) throw new UnexpectedReply(reply);
   return ms as number;
 }
 
-/** That of a read-write lock is the greatest safe integer, which the client's parser rounds up. */
+/** The capacity of a read-write lock is the greatest safe integer, which the client's parser rounds up. */
 function capacityOf(value: unknown, reply: unknown): number {
   return value === Number.MAX_SAFE_INTEGER + 1 ? Number.MAX_SAFE_INTEGER : integer(value, reply, 1);
 }
@@ -36,7 +36,7 @@ function text(value: unknown, reply: unknown): string {
 const textOrNull = (value: unknown, reply: unknown): string | null =>
   value === null ? null : text(value, reply);
 
-/** @param lengths the numbers of elements that it may have; any without them */
+/** @param lengths the numbers of elements that the list may have; without them, any number */
 function list(value: unknown, reply: unknown, ...lengths: readonly number[]): readonly unknown[] {
   if (!Array.isArray(value)) throw new UnexpectedReply(reply);
   if (lengths.length > 0 && !lengths.includes(value.length)) throw new UnexpectedReply(reply);
@@ -47,22 +47,22 @@ function list(value: unknown, reply: unknown, ...lengths: readonly number[]): re
 export const codeOf = (reply: unknown, least: number, most: number): number =>
   integer(reply, reply, least, most);
 
-/** What PUBSUB NUMSUB says of one channel. */
+/** The count in the answer of PUBSUB NUMSUB for one channel. */
 export const countOf = (reply: unknown): number => integer(list(reply, reply, 2)[1], reply, 0);
 
 /** The name was last used as a kind with a queue, which retire.lua has to look at first. */
 export interface Queued {
-  /** Its place among the names that were asked for. */
+  /** Its position among the names that were asked for. */
   readonly queued: number;
 }
 
-/** In the place of a PTTL: what plain.include.lua calls QUEUED. */
+/** In place of a PTTL: what plain.include.lua calls QUEUED. */
 const QUEUED = -3;
 
 /** A PTTL as a time to wait: a key without a TTL has no end. */
 const waitOf = (ttl: number): number => (ttl < 0 ? Infinity : ttl);
 
-/** @param told hears what the server's clock says, where it does */
+/** @param told is called with the server's clock, if the reply contains it */
 export function plainReply(reply: unknown, told: Told): AcquireReply | Queued {
   if (!Array.isArray(reply)) return { granted: true, fencingToken: integer(reply, reply, 1) };
   const [ttl, holder] = list(reply, reply, 1, 2, 6);
@@ -80,7 +80,7 @@ export function plainReply(reply: unknown, told: Told): AcquireReply | Queued {
 
 type Told = (date: number, node: string) => void;
 
-/** What a plain lock's owner is told who stands in its queue: what place_of in plain-queue.include.lua returns. */
+/** The answer to an owner in the queue of a plain lock: what place_of in plain-queue.include.lua returns. */
 function placeReply(place: readonly unknown[], reply: unknown, told: Told): AcquireReply {
   const [look, holder, arrival, date, node, listen] = place;
   told(integer(date, reply, 1), text(node, reply));
@@ -93,7 +93,7 @@ function placeReply(place: readonly unknown[], reply: unknown, told: Told): Acqu
   };
 }
 
-/** What release.lua answers where another owner takes a place. */
+/** What release.lua answers if another owner takes an entry. */
 export function handOverReply(reply: unknown, told: Told): HandOverReply {
   const [released, ...next] = list(reply, reply, 3, 7);
   const [token, rivals] = next;
@@ -110,7 +110,7 @@ export function handOverReply(reply: unknown, told: Told): HandOverReply {
   };
 }
 
-/** Places among the names are counted from 0. */
+/** Positions among the names are counted from 0. */
 export type PlainGroupReply =
   | { readonly granted: true; readonly fencingTokens: readonly number[] }
   | {
@@ -140,12 +140,12 @@ export function plainGroupReply(reply: unknown, names: number): PlainGroupReply 
     granted: false,
     place,
     retryAfter: waitOf(time(ttl, reply, -1)),
-    // An asker that has reserved it is no holder.
+    // An owner that has only reserved the lock is no holder.
     holder: textOrNull(holder, reply) ?? undefined,
   };
 }
 
-/** In use as another kind: nothing has been asked for. */
+/** What the name is in use as, if that is another kind. Nothing has been asked for then. */
 export interface OtherKind {
   readonly kind: string;
   readonly capacity: number;
@@ -153,7 +153,7 @@ export interface OtherKind {
 
 export interface QueueAnswer {
   readonly reply: AcquireReply;
-  /** The server's clock, ms, and whose clock it is. */
+  /** The server's clock, ms, and the server that it belongs to. */
   readonly date: number;
   readonly node: string;
 }
@@ -192,7 +192,7 @@ export function releaseReply(reply: unknown): ReleaseReply {
   return code === 1 ? 'released' : code === 0 ? 'deleted' : 'taken';
 }
 
-/** @param holds how many have been asked for */
+/** @param holds the number of holds that were asked for */
 export function renewReply(reply: unknown, holds: number): readonly (HoldState | 'no lock')[] {
   return list(reply, reply, holds).map((state) => {
     const code = integer(state, reply, -2, 1);
@@ -219,7 +219,7 @@ function pairs(value: unknown, reply: unknown): [string, number][] {
   if (flat.length % 2 === 1) throw new UnexpectedReply(reply);
   const result: [string, number][] = [];
   for (let n = 0; n < flat.length; n += 2) {
-    // A score may come with an exponent.
+    // A score may have an exponent.
     const number = flat[n + 1] === '' ? NaN : Number(flat[n + 1]);
     if (Number.isNaN(number)) throw new UnexpectedReply(reply);
     result.push([text(flat[n], reply), number]);
@@ -227,21 +227,21 @@ function pairs(value: unknown, reply: unknown): [string, number][] {
   return result;
 }
 
-/** What INFO says, which is a list of fields on any server. */
+/** The text of INFO, which is a list of fields on any server. */
 export function infoReply(reply: unknown): string {
   const info = text(reply, reply);
   if (!/^\w+:/m.test(info)) throw new UnexpectedReply(reply);
   return info;
 }
 
-/** A run of a server, as it was noted; null where none was. */
+/** The noted run of a server; null without a note. */
 export function noteReply(reply: unknown): string | null {
   const note = textOrNull(reply, reply);
   if (note !== null && !/^[\da-f]+$/.test(note)) throw new UnexpectedReply(reply);
   return note;
 }
 
-/** What TIME says, ms since 1970. */
+/** The time that TIME gives, ms since 1970. */
 export function timeReply(reply: unknown): number {
   const [seconds, microseconds] = list(reply, reply, 2).map(Number);
   const time = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
@@ -249,7 +249,7 @@ export function timeReply(reply: unknown): number {
   return time;
 }
 
-/** Whether SET NX has set it. */
+/** Whether SET NX has set the key. */
 export function setReply(reply: unknown): boolean {
   if (reply !== 'OK' && reply !== null) throw new UnexpectedReply(reply);
   return reply === 'OK';

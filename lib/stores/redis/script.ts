@@ -5,7 +5,7 @@ import * as sources from './scripts.generated.js';
 export interface Script {
   readonly source: string;
   readonly sha: string;
-  /** What lane.lua calls it, where that can run it together with others. */
+  /** The name of the script in lane.lua, if lane.lua can run it together with others. */
   readonly inLane: string | undefined;
 }
 

@@ -3,18 +3,18 @@ import { within } from './bounded.js';
 import { isPermanent, NotConnected, replyCode, WrongDatabase } from './redis-errors.js';
 
 /**
- * Makes certain which database a connection is on. Where the server refuses SELECT, ioredis emits an error, becomes ready
- * all the same and stays on database 0: two applications with databases of their own would meet there under one name. So
- * the server is asked once per connection, before the first command. Database 0 needs no question.
+ * Makes certain which database a connection is on. If the server refuses SELECT, ioredis emits an error, still becomes ready
+ * and stays on database 0: two applications with databases of their own would meet there under one name. So the server is
+ * asked once per connection, before the first command. Database 0 needs no question.
  */
 export class SelectedDatabase {
-  /** The one that the client was on when it was given: the locks live there. */
+  /** The database that the client was on when it was given: the locks live there. */
   private readonly wanted: number;
   private confirmed: boolean;
-  /** Where the application has switched this connection to, which ioredis does not always know. */
+  /** The database that the application has switched this connection to, which ioredis does not always know. */
   private switched: number | undefined;
   private asking: Promise<void> | undefined;
-  /** Grows whenever an answer that is still due says nothing about the present connection. */
+  /** Grows whenever a pending answer says nothing about the present connection. */
   private generation = 0;
 
   constructor(
@@ -37,8 +37,9 @@ export class SelectedDatabase {
   }
 
   /**
-   * The application sends a SELECT or a RESET over its own client. What was sent before is not affected, what follows is.
-   * @returns whether that leads elsewhere
+   * The application sends a SELECT or a RESET over its own client. This affects the commands after it, not the commands
+   * before it.
+   * @returns whether that leads to another database
    */
   switchedTo(database: number): boolean {
     if (database === this.present) return false;
@@ -47,7 +48,7 @@ export class SelectedDatabase {
     return true;
   }
 
-  /** Whether an error of the client is the refusal of its own SELECT, which is asked for here once more. */
+  /** Whether an error of the client is the refusal of its own SELECT, which this class sends once more. */
   isOwnBusiness(error: unknown): boolean {
     return (error as { command?: { name?: unknown } }).command?.name === 'select';
   }
@@ -75,11 +76,12 @@ export class SelectedDatabase {
     try {
       reply = await within(this.timeout, () => client.select(wanted));
     } catch (error) {
-      // ERR: out of range, or a cluster, which has no other than 0. What passes, such as BUSY, is asked again.
+      // ERR: out of range, or a cluster, which has only database 0. After a refusal that passes, such as BUSY, the server is
+      // asked again.
       if (isPermanent(error) || replyCode(error) === 'ERR') throw new WrongDatabase(wanted, error);
       throw new NotConnected(`database ${String(wanted)} is not confirmed`, error);
     }
-    // QUEUED, where the application has opened a transaction, is no answer.
+    // QUEUED is no answer: the application has opened a transaction.
     if (reply !== 'OK' || generation !== this.generation) {
       throw new NotConnected(`database ${String(wanted)} is not confirmed`, undefined);
     }

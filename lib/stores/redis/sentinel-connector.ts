@@ -4,13 +4,13 @@ type Connector = NonNullable<RedisOptions['Connector']>;
 type Emit = Parameters<SentinelConnector['connect']>[0];
 type Open = (endpoint: { host?: string; port?: number }, options?: unknown) => Redis;
 
-/** What ioredis says of a connection that has been refused, in place of the reason. */
+/** What ioredis says of a refused connection instead of the reason. */
 const CLOSED = /Connection is closed\.$/;
 
 /**
- * The connector of ioredis, which hears what its own connections to sentinels have to say. ioredis listens to no errors
- * of those that it watches for a failover, so that each dead sentinel writes a stack to stderr with every connection; and
- * of a sentinel that cannot be reached it tells only that the connection is closed.
+ * The connector of ioredis, with listeners for the errors of its own connections to sentinels. ioredis has no such listener
+ * on the connections that watch for a failover, so each dead sentinel writes a stack to stderr with every connection. Of a
+ * sentinel that cannot be reached, ioredis tells only that the connection is closed.
  */
 function listeningConnector(Base: typeof SentinelConnector): Connector {
   class Listening extends Base {
@@ -19,7 +19,7 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
     constructor(options: RedisOptions) {
       super(options);
       const open: unknown = Reflect.get(this, 'connectToSentinel');
-      // An inside of ioredis: where a version has it under another name, things are as before.
+      // An internal method of ioredis. If a version has it under another name, the connector works as without this class.
       if (typeof open !== 'function') return;
       Reflect.set(this, 'connectToSentinel', (...details: Parameters<Open>) => {
         const client = (open as Open).apply(this, details);
@@ -44,10 +44,10 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
   return Listening as Connector;
 }
 
-/** What a client of ours is to be given that asks sentinels; nothing for others, or where it has been given one. */
+/** The options for a client of ours that asks sentinels; none for other clients, or if a connector has been given. */
 export function sentinelOptions({ sentinels, Connector }: RedisOptions, like?: Redis): RedisOptions {
   if (sentinels == null || Connector !== undefined) return {};
-  // A client that is made after one of the application's has the classes of the application's ioredis.
+  // A client that is made from one of the application's has the classes of the application's ioredis.
   const present = like && (Reflect.get(like, 'connector') as SentinelConnector | undefined);
   const Base = (present?.constructor ?? SentinelConnector) as typeof SentinelConnector;
   return { Connector: listeningConnector(Base) };

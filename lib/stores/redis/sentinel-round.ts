@@ -1,12 +1,12 @@
 import { NotAdmitted } from './redis-errors.js';
 
-/** How ioredis tells that a sentinel is well, and does not watch such a master. */
+/** How ioredis reports that a sentinel is well, and does not watch such a master. */
 const UNKNOWN_MASTER = /invalid reply: null|No such master with that name/;
 
-/** How it tells that a sentinel does not let this client in. */
+/** How ioredis reports that a sentinel does not let this client in. */
 const REFUSED = /\bbecause (?:NOAUTH|NOPERM|WRONGPASS)\b/;
 
-/** What sentinels have said since the last connection. The error after a round of all of them does not say why. */
+/** The answers of sentinels since the last connection. The error after a round of all does not say why it failed. */
 export class SentinelRound {
   private answers: Error[] = [];
 
@@ -19,7 +19,7 @@ export class SentinelRound {
     this.answers = [];
   }
 
-  /** Why no sentinel could name the master; undefined where none has said anything. */
+  /** Why no sentinel could name the master; undefined if none has answered. */
   failed(): Error | undefined {
     const { answers } = this;
     this.answers = [];
@@ -28,7 +28,7 @@ export class SentinelRound {
     if (UNKNOWN_MASTER.test(last.message)) {
       return new Error('no sentinel knows a master of this name', { cause: last });
     }
-    // One that is only away may know the master when it is back.
+    // A sentinel that is only away may know the master when it is back.
     return answers.every(({ message }) => REFUSED.test(message)) ? new NotAdmitted(last) : last;
   }
 }

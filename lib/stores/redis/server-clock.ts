@@ -1,15 +1,15 @@
 /**
- * Tells when something happened that the server has dated, on this process's monotonic clock: never later than it was,
- * so that a lease which counts from there is on the safe side, however long the message took.
+ * Tells when something happened that the server has dated, on this process's monotonic clock. The result is never later than
+ * the event, so a lease that counts from there is on the safe side, even if the message took long.
  */
 export class ServerClock {
-  /** An upper bound of server time less ours: a reply's date, less the moment before its command left. */
+  /** An upper bound of the server's time minus our time: a reply's date, minus the moment before its command left. */
   private offset = Infinity;
   private measuredAt = -Infinity;
 
   /**
-   * Learns from a reply. The tightest bound counts, for a minute: clocks drift. One that no reply can have, because the date
-   * is further ahead of the moment in which it came, is not true any more: the server's clock has been set forward.
+   * Learns from a reply. The tightest bound counts, for a minute, because clocks drift. A bound is not true any more if the
+   * date of a reply is further ahead of the moment in which the reply came: the server's clock has been set forward.
    */
   learn(serverTime: number, sentAt: number, receivedAt: number): void {
     const offset = serverTime + 1 - sentAt;
@@ -20,8 +20,8 @@ export class ServerClock {
   }
 
   /**
-   * The moment of a date; -Infinity when it is not known. A date in the future means that the server's clock has been
-   * set since it was last read, so that nothing tells how long the message took.
+   * The moment of a date; -Infinity when it is not known. A date in the future means that the server's clock has been set
+   * since it was last read. Then nothing tells how long the message took.
    */
   momentOf(serverTime: number, receivedAt: number): number {
     const moment = serverTime - this.offset;
@@ -31,7 +31,7 @@ export class ServerClock {
   }
 }
 
-/** One for each server that has dated anything: those of a cluster differ. One that is not known yet dates nothing. */
+/** One clock for each server that has dated anything: those of a cluster differ. An unknown clock dates nothing. */
 export class ServerClocks {
   private readonly clocks = new Map<string, ServerClock>();
 

@@ -3,18 +3,18 @@ import type { ServerConnection } from './connection.js';
 import { isWithheld } from './redis-errors.js';
 import { infoReply } from './replies.js';
 
-/** What a server says of itself. What it does not tell, or may not, is undefined. */
+/** What a server says of itself. A value that it does not tell, or may not tell, is undefined. */
 export interface ServerInfo extends Pick<
   NodeHealth,
   'runId' | 'version' | 'role' | 'replicas' | 'evictionPolicy' | 'persistence' | 'uptime'
 > {
-  /** Why it takes no writes at all. */
+  /** Why the server takes no writes at all. */
   readonly refusesWrites: string | undefined;
-  /** Its memory is full and it evicts nothing: what needs room is refused. */
+  /** Its memory is full and it evicts nothing: commands that need room are refused. */
   readonly full: boolean;
 }
 
-/** @throws what the connection throws; a server that refuses INFO is one that tells nothing */
+/** @throws what the connection throws; a server that refuses INFO counts as one that tells nothing */
 export async function serverInfo(connection: ServerConnection): Promise<ServerInfo> {
   try {
     // Without a section, because Redis 6 takes one at most.
@@ -48,7 +48,7 @@ type Fields = ReadonlyMap<string, string>;
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined || text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
 
-/** Any other word is none of ours: KeyDB has replicas that take writes, under another name. */
+/** Any other word is no role here: KeyDB has replicas that take writes, under another name. */
 const ROLES = new Map([
   ['master', 'master'],
   ['slave', 'replica'],
@@ -57,7 +57,7 @@ const ROLES = new Map([
 function refusalOf(fields: Fields, role: ServerInfo['role']): string | undefined {
   if (role === 'replica' && fields.get('slave_read_only') !== '0')
     return 'it is a replica, and takes no locks';
-  // Told only where min-replicas-to-write asks for some.
+  // The field exists only if min-replicas-to-write asks for some.
   if (fields.get('min_slaves_good_slaves') === '0')
     return 'it misses the replicas without which it takes no writes';
   return undefined;
@@ -94,7 +94,7 @@ function persistenceOf(fields: Fields): Persistence | undefined {
   };
 }
 
-/** As the server itself reckons: what replication and the append-only file buffer does not count. */
+/** Calculated as in the server itself: the buffers of replication and of the append-only file do not count. */
 function isFull(fields: Fields): boolean {
   const limit = numberOf(fields.get('maxmemory')) ?? 0;
   const used = numberOf(fields.get('used_memory')) ?? 0;

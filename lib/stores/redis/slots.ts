@@ -1,14 +1,14 @@
-/** How many parts a Redis Cluster divides all keys into; each master has some of them. */
+/** The number of parts into which a Redis Cluster divides all keys; each master has some of them. */
 const SLOTS = 16_384;
 
-/** CRC-16/XMODEM of each byte, as the cluster specification has it. */
+/** CRC-16/XMODEM of each byte, as in the cluster specification. */
 const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8;
   for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
   return crc;
 });
 
-/** What Redis hashes of a key: the text between its first brace and the next closing one, unless that is nothing. */
+/** What Redis hashes of a key: the text between its first brace and the next closing one, unless that text is empty. */
 export function hashTag(key: string): string | undefined {
   const open = key.indexOf('{');
   const close = open < 0 ? -1 : key.indexOf('}', open);
@@ -22,9 +22,9 @@ export const slotOf = (key: string): number => slotOfTag(hashTag(key) ?? key);
 export const slotOfTag = (tag: string): number => crcOf(tag) % SLOTS;
 
 /**
- * A key that begins with `text` and lies in `slot`. A text with a hash tag is that key already: the tag has decided.
- * Otherwise digits that lead to the slot are put behind it: as a tag, as the end of the tag that an open brace has
- * begun, or, behind an empty tag, as the end of a key that is hashed as a whole.
+ * A key that begins with `text` and lies in `slot`. A text with a hash tag is that key already, because the tag has decided.
+ * Otherwise digits that lead to the slot are appended: as a tag, as the end of the tag that an open brace has begun, or,
+ * after an empty tag, as the end of a key that is hashed as a whole.
  */
 export function keyInSlot(text: string, slot: number): string {
   const open = text.indexOf('{');
@@ -36,15 +36,15 @@ export function keyInSlot(text: string, slot: number): string {
 
 /** Six octal digits are the fewest that lead to every slot. */
 const DIGITS = 6;
-/** Every three of them, which is quicker to look up than to write. */
+/** All groups of three digits, which are quicker to look up than to write. */
 const THREE = Array.from({ length: 512 }, (_, number) => number.toString(8).padStart(3, '0'));
-/** By slot: the digits that lead there from the start. Counted out once, when the first lock needs them. */
+/** By slot: the digits that lead there from the start. Computed once, when the first lock needs them. */
 let numbers: Uint32Array | undefined;
 
-/** Digits that lead to the slot behind what has that CRC. */
+/** Digits that lead to the slot after a text with that CRC. */
 function digitsTo(slot: number, crc: number): string {
   numbers ??= countOut();
-  // A CRC is linear: what came before and what follows are the sum of what each would be beside zeros.
+  // A CRC is linear: the CRC of the whole is the sum of the CRCs of its parts, each beside zeros.
   let before = crc;
   if (crc !== 0) for (let n = 0; n < DIGITS; n++) before = step(before, 0);
   const number = numbers[(slot ^ before) % SLOTS] ?? 0;
@@ -64,7 +64,7 @@ function countOut(): Uint32Array {
   return bySlot;
 }
 
-/** Of the text's bytes in UTF-8. */
+/** The CRC of the text's bytes in UTF-8. */
 function crcOf(text: string): number {
   let crc = 0;
   for (let n = 0; n < text.length; n++) {

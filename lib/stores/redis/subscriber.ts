@@ -6,31 +6,31 @@ import { isWithheld, replyCode } from './redis-errors.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;
-/** How often an idle connection is asked whether it is still one; a dead one would never deliver a message. */
+/** How often an idle connection is tested; a dead one would never deliver a message. */
 export const HEARTBEAT = 5_000;
 
 interface Channel {
   readonly name: string;
   readonly listeners: Set<Listener>;
-  /** The server has confirmed the subscription, and the connection it came over still stands. */
+  /** The server has confirmed the subscription, and its connection still exists. */
   active: boolean;
   confirmation: Promise<void> | undefined;
   linger: NodeJS.Timeout | undefined;
 }
 
 /**
- * Channel subscriptions of one process, over a connection of their own. Each channel is subscribed once, however
- * many listen. When the connection drops or comes back, everybody is woken: messages may have been missed.
+ * Channel subscriptions of one process, over a connection of their own. Each channel is subscribed once for all its
+ * listeners. When the connection drops or comes back, all listeners are woken: messages may have been missed.
  */
 export class Subscriber implements Subscriptions {
   private readonly channels = new Map<string, Channel>();
   private heartbeat: NodeJS.Timeout | undefined;
-  /** The user may not hear messages: the last subscription was refused for good. */
+  /** The user may not subscribe: the last subscription was refused for good. */
   private refused = false;
 
   constructor(
     private readonly connection: ServerConnection,
-    /** Hears what goes only to the node that has the channel's slot. */
+    /** Subscribes to messages that go only to the node that has the channel's slot. */
     private readonly sharded = false,
   ) {
     const { client } = connection;
@@ -42,7 +42,7 @@ export class Subscriber implements Subscriptions {
     });
     client.on('ready', () => {
       for (const channel of this.channels.values()) {
-        // Who is about to subscribe for the first time tries again anyway.
+        // A caller that is about to subscribe for the first time tries again anyway.
         if (channel.confirmation === undefined) this.restore(channel);
       }
     });
@@ -79,7 +79,7 @@ export class Subscriber implements Subscriptions {
     return !this.refused;
   }
 
-  /** Gives up the channels for which this is not the place any more; who listens there subscribes elsewhere. */
+  /** Gives up the channels that do not belong to this node any more. Their listeners subscribe at another node. */
   keep(belongs: (channel: string) => boolean): void {
     for (const channel of [...this.channels.values()]) {
       if (belongs(channel.name)) continue;
@@ -109,7 +109,7 @@ export class Subscriber implements Subscriptions {
     return channel;
   }
 
-  /** Subscribes, once for all who ask meanwhile. */
+  /** Subscribes, once for all callers that ask meanwhile. */
   private confirm(channel: Channel): Promise<void> {
     channel.confirmation ??= this.connection
       .send((client: Redis) =>
@@ -117,8 +117,8 @@ export class Subscriber implements Subscriptions {
       )
       .then(() => {
         this.refused = false;
-        // The connection may have dropped since the reply; its `close` has been heard by then. And the channel may have
-        // been given up since the request: nobody hears of it any more.
+        // The connection may have dropped since the reply; its `close` event has come by then. And the channel may have been
+        // given up since the request: nothing reports on it any more.
         const kept = this.channels.get(channel.name) === channel;
         channel.active = kept && this.connection.client.status === 'ready';
       })
@@ -137,7 +137,7 @@ export class Subscriber implements Subscriptions {
       () => {
         this.wake(channel);
       },
-      () => undefined, // who listens polls until the next connection
+      () => undefined, // the listeners poll until the next connection
     );
   }
 
@@ -154,7 +154,7 @@ export class Subscriber implements Subscriptions {
   private leave(channel: Channel): void {
     clearTimeout(channel.linger);
     channel.linger = setTimeout(() => {
-      // Dropped meanwhile, and perhaps opened anew by somebody else.
+      // The channel was dropped meanwhile, and perhaps opened again by another caller.
       if (this.channels.get(channel.name) !== channel) return;
       this.channels.delete(channel.name);
       if (this.channels.size === 0) {

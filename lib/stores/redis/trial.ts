@@ -7,10 +7,10 @@ import { reasonOf, replyCode, UnexpectedReply } from './redis-errors.js';
 import type { Replication } from './replication.js';
 import * as scripts from './script.js';
 
-/** ms: the lock of a trial is gone when its script ends, so this matters to no one else. */
+/** ms: the lock of a trial is gone when its script ends, so this matters to no other process. */
 const LEASE = 1_000;
 
-/** How many names are tried until one falls to a master: enough for one that has a thousandth of all slots. */
+/** How many names are tried until one belongs to a master: enough for a master with a thousandth of all slots. */
 const MOST_NAMES = 20_000;
 
 /** What a server can do for locks, and why it is not `up`. */
@@ -27,8 +27,8 @@ interface TrialContext {
 }
 
 /**
- * Finds out whether a lock can be taken and kept now by taking one: a user that may not run scripts, a command that the
- * provider has renamed, a disk that is full or replicas that are missing leave a server that answers PING and INFO as ever.
+ * Finds out whether a lock can be taken and kept now, by taking one. A user that may not run scripts, a command that the
+ * provider has renamed, a full disk or missing replicas leave a server that still answers PING and INFO.
  */
 export class Trial {
   private readonly names = new WeakMap<ServerConnection, string>();
@@ -58,7 +58,7 @@ export class Trial {
     }
   }
 
-  /** A lock that lives there, by a name that no caller can give. */
+  /** A lock that lives on that node, by a name that no caller can give. */
   private nameAt(node: ServerConnection): string | undefined {
     const { connection, keys } = this.context;
     const livesThere = (name: string) => connection.nodeOf(keys(name).lock) === node;
@@ -75,7 +75,7 @@ export class Trial {
 /** @param lacks commands, each followed by the error with which it is refused */
 function lacking(lacks: readonly string[]): Finding {
   const each = lacks.flatMap((command, at) => (at % 2 === 0 ? [`${command}: ${lacks[at + 1] ?? ''}`] : []));
-  // Of the two kinds of channels mostly for one and the same reason.
+  // The two kinds of channels are mostly refused for the same reason.
   const told = [...new Set(each)].join('; ');
   const mute = lacks.some((command) => /^S?PUBLISH$/.test(command));
   const error = mute
@@ -86,7 +86,7 @@ function lacking(lacks: readonly string[]): Finding {
 
 const UP: Finding = { status: 'up', error: undefined };
 
-/** What is held goes on: a renewal or a release needs no room. */
+/** A hold goes on: a renewal or a release needs no room. */
 export const FULL: Finding = {
   status: 'degraded',
   error: 'its memory is full: what is held is kept, but no new lock can be taken',

@@ -4,7 +4,7 @@ import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What a waiter in a queue is granted by a message, and how its place is given up. */
+/** What a waiter in a queue is granted by a message, and how its entry is given up. */
 export function describeClaims(stage: Stage): void {
   const { it } = words();
   const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
@@ -15,7 +15,7 @@ export function describeClaims(stage: Stage): void {
   it('grants a waiter its own lease when it has just arrived, else a claim, which asking again makes the lease', async () => {
     const client = await hearing('b');
     const left = async (name: string) => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
-    /** What a waiter is granted, and how long after it asked for its place. */
+    /** What a waiter is granted, and how long after it asked for its entry. */
     const handOver = async (owner: string, leaseTime: number, arrival?: number) => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -37,7 +37,7 @@ export function describeClaims(stage: Stage): void {
       return { ...grant, name, took, confirm, release };
     };
 
-    // Long before and, as after a step of the clock, in the future.
+    // An arrival long ago and, as after a step of the clock, one in the future.
     for (const [n, arrival] of [1, (Date.now() + 60_000) * 1_000].entries()) {
       const claim = await handOver(`b:1${String(n)}`, 4 * LEASE, arrival);
       assert.equal(claim.leaseTime, CLAIM);
@@ -54,7 +54,7 @@ export function describeClaims(stage: Stage): void {
 
     for (const leases of [2, 3]) {
       let grant = await handOver(`b:3${String(leases)}`, leases * LEASE);
-      // Again where this machine took too long.
+      // Repeats the hand-over where this machine took too long.
       for (let n = 0; grant.took > CLAIM && n < 10; n++) {
         await grant.release();
         grant = await handOver(`b:4${String(leases)}${String(n)}`, leases * LEASE);
@@ -120,7 +120,7 @@ export function describeClaims(stage: Stage): void {
     let reply = await stand('b:1', 9);
     await stage.store.release({ name, owner: 'a:1', queue: FAIR });
     const started = performance.now();
-    // Does what it is told, and nothing else.
+    // The waiter does what the store tells it, and nothing else.
     const told = () => client.heard.findLast(({ type }) => type === 'next');
     await until(() => told() !== undefined);
     for (let looks = 0; !reply.granted && looks < 10; looks++) {

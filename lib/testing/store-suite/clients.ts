@@ -3,7 +3,7 @@ import type { ConnectionChange, NodeHealth, StoreWarning } from '../../stores/lo
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 
-/** What a client of the place says of itself and of the servers, and how it ends. */
+/** What a client of the location reports about itself and about the servers, and how it ends. */
 export function describeClients(stage: Stage, queues: boolean): void {
   const { it } = words();
 
@@ -47,7 +47,7 @@ export function describeClients(stage: Stage, queues: boolean): void {
     tokenOf(await client.acquire(request));
     await client.release(request);
     await sleep(20);
-    // A copy: what is told of the end is no matter here.
+    // A copy, because the changes at the end do not matter here.
     const told = [...changes];
     await client.close();
     for (const { node, connected, first, error } of told) {
@@ -73,7 +73,7 @@ export function describeClients(stage: Stage, queues: boolean): void {
     assert.equal(await stage.other.release({ name: free, owner: 'b:1' }), 'released');
     await until(() => woken.has('theirs'));
     await sleep(20);
-    // One object for all is everybody's client, and hears for those who are left.
+    // Where all clients are one object, it stays in use, and gets the messages of the subscriptions that are left.
     if (client !== stage.other) assert.ok(!woken.has('own'), 'a client that is closed hears nothing');
     own.close();
     theirs.close();
@@ -89,7 +89,7 @@ const assertText = (value: unknown): void => {
   assert.ok(typeof value === 'string' && value.length > 0, `expected a text, found ${String(value)}`);
 };
 
-/** What a node does not tell is undefined; what it tells is of use. */
+/** A field that a node does not report is undefined. A field that it reports has a usable value. */
 function assertNode(node: NodeHealth): void {
   assertText(node.node);
   const count = (value: unknown) => Number.isFinite(value) && (value as number) >= 0;

@@ -8,7 +8,7 @@ export function describeGroups(stage: Stage): void {
 
   const owners = async (names: readonly string[]) =>
     await Promise.all(names.map(async (name) => (await stage.store.inspect(name))?.holders[0]?.owner));
-  /** Names of one place: where hash tags decide, these share one. */
+  /** Names of one location: where hash tags decide, these names share one. */
   const freshNames = (count: number) => {
     const tag = stage.freshName();
     return Array.from({ length: count }, (_, n) => `{${tag}}:${String(n)}`);
@@ -60,7 +60,7 @@ export function describeGroups(stage: Stage): void {
     const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE });
     assert.ok(reply.granted);
     for (const [n, name] of names.entries()) {
-      // Of several nodes one may have given a greater one that nobody has got.
+      // One of several nodes may have given a greater token that no owner has got.
       assert.ok(
         ((await stage.other.inspect(name))?.fencingToken ?? 0) >= (reply.fencingTokens[n] ?? Infinity),
       );
@@ -102,7 +102,7 @@ export function describeGroups(stage: Stage): void {
       leastToken: far,
     });
     assert.ok(reply.granted && (reply.fencingTokens[0] ?? 0) >= far);
-    // Further than the next token would lie by itself.
+    // Further than the next token would be by itself.
     const more = far + 60_000_000;
     assert.ok(
       tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, leastToken: more })) >= more,
@@ -111,7 +111,7 @@ export function describeGroups(stage: Stage): void {
     const last = tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE }));
     assert.ok(last > more);
     await stage.other.release({ name, owner: 'b:1' });
-    // The least may have been given already.
+    // The least token may have been given already.
     const next = { name, owner: 'a:2', leaseTime: LEASE, leastToken: last };
     assert.ok(tokenOf(await stage.store.acquire(next)) > last);
   });

@@ -4,14 +4,14 @@ import { hear } from './hearing.js';
 import { grantsOf, PlainLockStage } from './plain-stage.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What a store does that can give a plain lock up, and take a place in its queue, in one step. */
+/** What a store does that can give a plain lock up and add an entry to its queue in one step. */
 export function describeHandOver(stage: Stage): void {
   const { it } = words();
   it('answers at once where nobody else stands in the queue, and does so again when it is sent twice', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'alone');
     const token = await lock.take('a:1');
-    // Further than the clock gets meanwhile.
+    // Further than the clock gets in the meantime.
     const fencingToken = token + 60_000_000;
     const reply = await lock.handOver('a:1', 'alone:2', { fencingToken });
     if (reply === undefined) return;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { QueueMessage } from '../../stores/lock-store.js';
 import { assertMessage, type Stage, until } from './stage.js';
 
-/** Hears what the store tells the client. */
+/** Collects the messages of the store to the client. */
 export async function hear(stage: Stage, client: string) {
   const heard: QueueMessage[] = [];
   const faults: unknown[] = [];

@@ -6,7 +6,9 @@ import { hear } from './hearing.js';
 import { grantOf, grantsOf, PlainLockStage } from './plain-stage.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** The queue of a plain lock, in which each process has one place. A message may be late: each test has clients of its own. */
+/**
+ * The queue of a plain lock, in which each process has one entry. A message may be late: each test has clients of its own.
+ */
 export function describePlainQueue(stage: Stage): void {
   const { it } = words();
   const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
@@ -58,7 +60,7 @@ export function describePlainQueue(stage: Stage): void {
     await claim.lock.release('lease:1');
 
     let whole = await handOver('lease:2');
-    // Again where this machine took too long.
+    // Repeats the hand-over where this machine took too long.
     for (let n = 3; whole.took > CLAIM && n < 13; n++) {
       await whole.lock.release(whole.grant.owner);
       whole = await handOver(`lease:${String(n)}`);
@@ -142,10 +144,11 @@ export function describePlainQueue(stage: Stage): void {
     for (const arrival of ['known', 'unknown']) {
       const lock = new PlainLockStage(stage);
       const client = await hear(stage, arrival);
-      // It listens, so that a place which it has left behind would not be taken for that of a dead one.
+      // The client subscribes to the queue, so that an entry that it has left behind would not count as an entry of a dead
+      // client.
       const finding = await hear(stage, `finds-${arrival}`);
       const finder = `finds-${arrival}:1`;
-      // Long enough for three requests of a machine that is busy.
+      // Long enough for three requests on a busy machine.
       await lock.take('dead:1', 600);
       const own = (await lock.stands(finder, undefined, 2_000)).arrival;
       await lock.stands(`${arrival}:1`);
@@ -177,7 +180,7 @@ export function describePlainQueue(stage: Stage): void {
     const news = () => client.heard.find(({ type }) => type !== 'missed');
     await until(() => news() !== undefined);
     const first = news();
-    // A store that cannot tell who listens has let the other in, and says until when.
+    // A store that cannot know which clients subscribe has let the other owner in, and says until when.
     if (first?.type === 'next') {
       assert.ok(first.within <= CLAIM, String(first.within));
       await until(async () => (await lock.stand('alive:1')).granted);
@@ -239,7 +242,7 @@ export function describePlainQueue(stage: Stage): void {
       ],
     );
     for (const { since } of stored.queue) assert.ok(Math.abs(since - Date.now()) < 60_000, String(since));
-    // The second may be granted the lock by the first.
+    // The release of the first entry may grant the lock to the second.
     assert.equal(await lock.release('dead:2'), 'deleted');
     await lock.release('dead:3');
     assert.equal(await lock.inspect(), null);
@@ -291,7 +294,7 @@ export function describePlainQueue(stage: Stage): void {
     let woken = 0;
     const outsider = await stage.other.subscribeToReleases(name, () => woken++);
     const outcomes = { left: 0, handedOver: 0 };
-    // Some of the releases, by chance.
+    // Chance decides which releases leave the lock to the waiters outside of the queue.
     for (let n = 0; n < 100 && Math.min(outcomes.left, outcomes.handedOver) === 0; n++) {
       const lock = new PlainLockStage(stage, name);
       const [holder, waiter] = [`a:${String(n)}`, `shares:${String(n)}`];
@@ -311,7 +314,7 @@ export function describePlainQueue(stage: Stage): void {
         await lock.take('outsider:1');
         await lock.release('outsider:1');
         await lock.release(waiter);
-        // Its release may have been a hand-over.
+        // The release may have been a hand-over to the waiter.
         if ((await lock.holder()) !== undefined) await lock.release(waiter);
       } else if (message?.type === 'granted') {
         outcomes.handedOver++;

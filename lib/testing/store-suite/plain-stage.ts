@@ -3,7 +3,7 @@ import type { NextOwner, QueueMessage, ReleaseRequest } from '../../stores/lock-
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 
-/** What a plain lock is asked for as where the store has queues. */
+/** The terms of a request for a plain lock where the store has queues. */
 export const PLAIN = { kind: 'lock', mode: 'exclusive', capacity: 1 } as const;
 
 type Heard = Awaited<ReturnType<typeof hear>>;
@@ -20,7 +20,7 @@ export class PlainLockStage {
     this.name = name;
   }
 
-  /** Takes it where it is free, without a place. */
+  /** Takes the lock if it is free, and adds no entry. */
   ask(owner: string, leaseTime = LEASE) {
     const { name } = this;
     const queue = { ...PLAIN, entry: undefined, ownWriteHold: undefined };
@@ -31,7 +31,7 @@ export class PlainLockStage {
     return tokenOf(await this.ask(owner, leaseTime));
   }
 
-  /** Takes it, or a place in its queue. */
+  /** Takes the lock, or an entry in its queue. */
   stand(owner: string, arrival?: number, leaseTime = LEASE) {
     const { name } = this;
     const queue = { ...PLAIN, entry: { arrival }, ownWriteHold: undefined };
@@ -48,7 +48,7 @@ export class PlainLockStage {
     return this.stage.store.release({ name: this.name, owner, leaseTime: LEASE, queue: PLAIN, ...more });
   }
 
-  /** Gives it up, and takes a place for the next owner, in one step. */
+  /** Gives the lock up, and adds an entry for the next owner, in one step. */
   handOver(owner: string, next: string, more: Partial<ReleaseRequest & NextOwner> = {}) {
     const { store } = this.stage;
     const { leaseTime = LEASE, ...rest } = more;
@@ -64,7 +64,7 @@ export class PlainLockStage {
     return (await this.inspect())?.holders[0]?.owner;
   }
 
-  /** Until the hold has ended by itself. */
+  /** Waits until the hold has ended by itself. */
   isFree(): Promise<void> {
     return until(async () => (await this.holder()) === undefined);
   }
@@ -74,11 +74,11 @@ export class PlainLockStage {
   }
 }
 
-/** The owner's grants by a message so far. */
+/** The grants of the owner by a message so far. */
 export const grantsOf = ({ heard }: Pick<Heard, 'heard'>, owner: string): readonly Grant[] =>
   heard.flatMap((message) => (message.type === 'granted' && message.owner === owner ? message : []));
 
-/** The first grant by a message to the owner. */
+/** The first grant of the owner by a message. */
 export async function grantOf(client: Heard, owner: string): Promise<Grant> {
   await client.granted(owner);
   const [grant] = grantsOf(client, owner);

@@ -3,7 +3,7 @@ import type { AcquireReply, QueueMessage } from '../../stores/lock-store.js';
 import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 
-/** The plain lock, and what all kinds share. */
+/** The plain lock, and what all kinds have in common. */
 export function describePlain(stage: Stage): void {
   const { describe, it } = words();
 
@@ -253,7 +253,7 @@ export function describePlain(stage: Stage): void {
     it('grows beyond the last one that was handed on under a hold', async () => {
       const name = stage.freshName();
       const granted = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
-      // Further than the clock gets meanwhile.
+      // Further than the clock gets in the meantime.
       const handedOn = granted + 60_000_000;
       await stage.store.release({ name, owner: 'a:1', fencingToken: handedOn });
       assert.ok(tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })) > handedOn);
@@ -321,7 +321,7 @@ export function describePlain(stage: Stage): void {
     assert.equal(await stage.store.inspect(name), null);
     const token = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
     const stored = await stage.other.inspect(name);
-    // Of several nodes one may have given a greater one that nobody has got.
+    // One of several nodes may have given a greater token that no owner has got.
     assert.ok((stored?.fencingToken ?? 0) >= token);
     assert.ok(stored !== null);
     assert.equal(stored.holders.length, 1);

@@ -172,14 +172,14 @@ export function describeQueues(stage: Stage): void {
       return stage.other.acquire({ name, owner, leaseTime: LEASE, queue });
     };
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
-    // For longer than a claim.
+    // A lease that is longer than a claim.
     await stand('dead:1', 1);
     await stand('c:1');
     await stage.store.release({ name, owner: 'a:1', queue: FAIR });
     const news = () => client.heard.find(({ type }) => type !== 'missed');
     await until(() => news() !== undefined);
     const first = news();
-    // A store that cannot tell who listens has let the other in, and says until when.
+    // A store that cannot know which clients subscribe has let the other owner in, and says until when.
     if (first?.type === 'next') {
       assert.ok(first.within <= CLAIM, String(first.within));
       await sleep(first.within + 1);
@@ -216,7 +216,7 @@ export function describeQueues(stage: Stage): void {
     const client = await hearing('b');
     const stand = (owner: string, terms: QueueTerms) =>
       stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
-    // Long enough for three requests of a machine that is busy.
+    // Long enough for three requests on a busy machine.
     await stage.store.acquire({ name, owner: 'dead:1', leaseTime: 600, queue: { ...WRITE, ...ASK } });
     assert.ok(!(await stand('b:1', READ)).granted);
     assert.ok(!(await stand('b:2', READ)).granted);
@@ -420,7 +420,7 @@ export function describeQueues(stage: Stage): void {
   });
 
   it('lets another kind in where only the dead stand in the queue, in as many steps as there are', async () => {
-    // Of one place: where hash tags decide, these share one.
+    // Names of one location: where hash tags decide, these names share one.
     const tag = stage.freshName();
     const [name, second] = [`{${tag}}:1`, `{${tag}}:2`];
     for (const each of [name, second]) {

@@ -42,7 +42,7 @@ export function describeServices(stage: Stage, queues: boolean): void {
         );
         assert.ok(most <= allowed, `${String(most)} inside`);
         if (allowed > 1) assert.ok(most > 1, 'nobody shared it');
-        // Longer than the lease of 1 s: held by renewals.
+        // Longer than the lease of 1 s, so renewals keep the lock held.
         await lockOf(one, name).using(async (lease) => {
           await sleep(1_500);
           assert.equal(lease.held, true);

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import type { AcquireReply, LockStore, QueueMessage } from '../../stores/lock-store.js';
 
-/** A place where locks live, reached by any number of stores as by so many processes. */
+/** A location where locks live. Any number of stores reach it, like as many processes. */
 export interface StorePlace {
-  /** Another client of the place. The suite closes it. */
+  /** Another client of the location. The suite closes it. */
   open(): LockStore;
-  /** Ends the place itself. */
+  /** Ends the location itself. */
   close(): Promise<void>;
 }
 
-/** Two clients of one place, for all tests of a suite. */
+/** Two clients of one location, for all tests of a suite. */
 export class Stage {
   private place: StorePlace | undefined;
   private clients: readonly LockStore[] = [];
@@ -63,7 +63,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
-/** Whatever a client is told is of one of its own owners, and has what its type says. */
+/** Every message to a client is about one of its own owners, and has the fields of its type. */
 export function assertMessage(message: QueueMessage, client: string): void {
   const { type, owner } = message;
   assert.ok(['lost', 'granted', 'next', 'missed'].includes(type), type);

@@ -4,9 +4,9 @@
 -- KEYS[2i]    its fence
 -- ARGV[1..4]  as in acquire.lua
 --
--- Returns the fencing tokens in the order of the locks when the owner holds all of them now, { -i, ms, holder } when
--- another has the i-th, which is the first that is busy, { -i, -3 } when the i-th was last used as a kind with a queue, which
--- retire.lua has to look at first, or { -i } when that is no lock.
+-- Returns the fencing tokens in the order of the locks if the owner holds all of them now, { -i, ms, holder } if another
+-- owner has the i-th, which is the first that is busy, { -i, -3 } if the i-th was last used as a kind with a queue, which
+-- retire.lua has to look at first, or { -i } if the i-th is no lock.
 
 -- @include plain
 
@@ -26,7 +26,8 @@ for i = 1, locks do
   if holder then entered = lock end
 end
 
--- Before anything is written, which could not be undone. In pieces: Lua passes no more than 8,000 values to a call.
+-- This comes before any write, which could not be undone. It reads in pieces: Lua passes no more than 8,000 values to a
+-- call.
 for from = 1, locks, 1000 do
   for i, fence in ipairs(redis.call('MGET', unpack(fences, from, math.min(from + 999, locks)))) do
     local _, kind = read_fence(fence or '')

@@ -1,27 +1,27 @@
--- Takes a lock of any kind away from its holders, tells their processes, and lets in or wakes who waits.
+-- Takes a lock of any kind away from its holders, tells their processes, and lets in or wakes the waiters.
 --
 -- KEYS     as in queue.include.lua
 -- ARGV[1]  PUBLISH, or SPUBLISH
 -- ARGV[2]  channel of the release of a plain lock
--- ARGV[3]  x or s: from the exclusive holder or the shared ones of a read-write lock only; '' from all
+-- ARGV[3]  x or s: only from the exclusive holder or the shared holders of a read-write lock; '' from all
 -- ARGV[4]  how long the fence outlives the last holder, ms
 -- ARGV[5]  as in queue.include.lua
 --
--- Returns 1, or 0 when nobody held it. A key that is no lock is an error, and stays.
+-- Returns 1, or 0 if the lock had no holder. A key that is no lock is an error, and stays.
 
 -- @include plain
 
 local publishing, release_channel, stay = ARGV[1], ARGV[2], ARGV[4]
 local asker, outsiders
 
--- A hint, which a user may not be allowed to send: what has been done counts all the same.
+-- The message is a hint, which a user may not be allowed to send. What the script has done stays valid.
 local function tell_lost(owner)
   local client = string.match(owner, '^(.*):')
   if client then redis.pcall('PUBLISH', 'lock_queue__channel:' .. client, 'lost ' .. owner) end
 end
 
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
-  -- What it is in use as says its fence.
+  -- The fence says what the lock is in use as.
   local kind, capacity, member = '', 1, nil
 -- @include holders
 -- @include queue

@@ -1,7 +1,7 @@
--- What the scripts of the kinds with holders share: a lock with holders that have a deadline each, and a capacity. Expects
--- hash.include.lua, and in `member` the hold of the owner who asks, nil where none does; in `kind`, `capacity` what it
--- takes the lock for, and in `stay` how long the fence outlives the last holder, ms.
--- Leaves the server's time in `now`, and the number of those whose hold is not over in `holders`.
+-- The shared part of the scripts of the kinds with holders: a lock with holders that have one deadline each, and a capacity.
+-- Expects hash.include.lua. Expects in `member` the hold of the owner that asks, nil if no owner asks; in `kind` and
+-- `capacity` what that owner takes the lock for; in `stay` how long the fence outlives the last holder, ms.
+-- Leaves the server's time in `now`, and in `holders` the number of holds that are not over.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
 -- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>"
@@ -11,23 +11,23 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
--- Whose hold ends first, when, and who else holds it: mostly nobody does.
+-- The holder with the first end, that end, and another holder. Mostly there is no other holder.
 local first_holders = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
 local first, ends, second = unpack(first_holders)
--- What is refused is no answer: asked again, it ends the script, with the line at which that was.
+-- A refused command is no answer. The second call raises the error and ends the script, and the error names this line.
 if first_holders.err and not string.find(first_holders.err, 'WRONGTYPE', 1, true) then redis.call('ZRANGE', KEYS[1], 0, 1) end
--- An error where the key is somebody else's, which is left as it is; nil where it is a lock's.
+-- An error if the key holds no lock; the key stays as it is. nil if the key holds a lock.
 local foreign
--- Asked for only where there is a holder; kept, so that it is not asked for again.
+-- Read only if there is a holder. Kept, so that it is not read again.
 local fence
 local function is_lock()
-  -- Nobody else has written it.
+  -- Only the scripts of this library write the member of this owner.
   if first == member then return true end
   if may_be_holders(KEYS[1], first) then
     fence = redis.call('GET', KEYS[2])
     if names_kind(fence) then return true end
   end
-  -- A fence may have been evicted. Who holds the lock gets it all the same, and writes it anew.
+  -- The fence may have been evicted. An owner that holds the lock still gets it, and writes the fence again.
   return member and redis.call('ZSCORE', KEYS[1], member)
 end
 if first_holders.err or first and not is_lock() then
@@ -38,8 +38,8 @@ elseif first and tonumber(ends) <= now then
 end
 local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
 
--- The last token and whose it is, and what the lock is in use as. What it is in use as counts, not what the caller takes it
--- for.
+-- The last token and its owner, and the kind and capacity that the lock is in use as. These count, not the kind and capacity
+-- that the caller takes the lock for.
 local last, last_owner, used, places
 local function read_fence()
   if last then return end
@@ -47,10 +47,10 @@ local function read_fence()
   last, last_owner, used, places = tonumber(token or 0), owner, used_kind ~= '' and used_kind or nil, tonumber(count)
 end
 
--- Somebody holds it, or waits for it.
+-- The lock has a holder or a waiter.
 local function in_use() return holders > 0 or redis.call('EXISTS', KEYS[3]) == 1 end
 
--- Of a plain lock a process may have given out the tokens after the last that is known: see STRIDE in plain.include.lua.
+-- A process may have given out tokens of a plain lock after the last known one: see STRIDE in plain.include.lua.
 local function next_token()
   read_fence()
   return micros > last and micros or last + (used and 1 or 1000)
@@ -70,8 +70,8 @@ local function hold(holder, deadline)
   redis.call('PEXPIREAT', KEYS[1], deadline)
 end
 
--- Keeps the last token, with the lock's kind, so that one name is never two kinds at once. Called after `hold`: it
--- outlives the last holder, who need not be the one that has just entered.
+-- Keeps the last token together with the lock's kind, so that one name is never two kinds at once. Called after `hold`: the
+-- fence outlives the last holder, which is not always the holder that has just entered.
 local function write_fence(token, owner, as, many)
   last, last_owner = token, owner
   redis.call('SET', KEYS[2], string.format('%.0f %s %s %.0f', token, owner, as, many), 'PXAT', latest_end + stay)
@@ -79,7 +79,8 @@ end
 
 local function keep_fence() redis.call('PEXPIREAT', KEYS[2], latest_end + stay) end
 
--- Owner of the exclusive hold, '' without one. While a script runs, none comes to others, and none goes after this.
+-- The owner of the exclusive hold, '' without one. It is read once: while a script runs, no exclusive hold comes to other
+-- holders, and none goes after this.
 local exclusive
 local function exclusive_owner()
   if exclusive then return exclusive end
@@ -90,7 +91,7 @@ local function exclusive_owner()
   return exclusive
 end
 
--- Shared holders enter together, an exclusive one alone. A writer may read beside its own write hold.
+-- Shared holders enter together. An exclusive holder enters alone. A writer may read beside its own write hold.
 local function may_enter(mode, as, many, own_write_hold)
   if holders == 0 then return true end
   if mode == 'x' or holders >= many then return false end
@@ -104,7 +105,7 @@ local function admits(mode)
   return may_enter(mode, used or kind, places or capacity)
 end
 
--- When the hold that is in the way of `mode` ends by itself, and whose it is.
+-- When the hold that is in the way of `mode` ends by itself, and its owner.
 local function blocked_until(mode)
   local at = mode == 'x' and -1 or 0
   local holder, deadline = unpack(redis.call('ZRANGE', KEYS[1], at, at, 'WITHSCORES'))

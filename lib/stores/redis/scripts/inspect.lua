@@ -1,4 +1,4 @@
--- Looks at a lock of any kind.
+-- Reads the state of a lock of any kind.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
@@ -6,9 +6,9 @@
 -- ARGV[1]  NUMSUB, or SHARDNUMSUB
 -- ARGV[2]  channel of the plain lock
 --
--- Returns false when nobody holds it or waits in its queue, else
--- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 where it has holders }.
--- An owner of the kinds with holders has its mode before it: x or s.
+-- Returns false if the lock has no holder and no waiter in its queue, else
+-- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 for a kind with holders }.
+-- With the kinds with holders, the mode stands before the owner: x or s.
 
 -- @include hash
 

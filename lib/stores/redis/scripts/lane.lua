@@ -1,11 +1,11 @@
--- Runs scripts one after another, each as if it had been sent by itself. One that fails has its error as the answer, and
--- the others go on.
+-- Runs scripts one after another, each as if it had been sent by itself. If a script fails, its answer is the error, and the
+-- other scripts go on.
 --
--- KEYS     those of the first, then those of the second, ...
--- ARGV[1]  a list in JSON: of each its name, how many keys it has, and its arguments. An argument of a command costs client and
---          server more than the text of it.
+-- KEYS     the keys of the first script, then the keys of the second, ...
+-- ARGV[1]  a list in JSON: for each script its name, its number of keys, and its arguments. An argument of a command costs
+--          client and server more than its text does.
 --
--- Returns the answer of each.
+-- Returns the answer of each script.
 
 local scripts = {
   -- @script acquire
@@ -16,8 +16,8 @@ local scripts = {
   -- @script renew
 }
 
--- As a script that is sent by itself says it. Before Redis 7 the text of an error may begin with its line, and what is put
--- before that is looked for by reply-texts.ts.
+-- The error as a script that is sent by itself gives it. Before Redis 7 the text of an error may begin with its line, and
+-- reply-texts.ts looks for the text that is put before that.
 local function error_of(reason)
   local text = type(reason) == 'table' and reason.err or tostring(reason)
   return { err = string.find(text, '^%u+ ') and text or 'ERR Error running script (in lane.lua): ' .. text }
@@ -30,7 +30,7 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
   before = before + count
   local done, reply = pcall(scripts[name], keys, arguments)
   if not done then reply = error_of(reply) end
-  -- A list ends where something is nil.
+  -- A list ends at the first nil.
   replies[i] = reply or false
 end
 return replies

@@ -1,14 +1,15 @@
--- The lock goes to the next in the queue, or to those outside of it. Expects plain-queue.include.lua, in `publishing` and
--- `release_channel` how a release is told, and in `kept` whether the lock stays taken all the same.
+-- The lock goes to the next waiter in the queue, or to the waiters outside of the queue. Expects plain-queue.include.lua, in
+-- `publishing` and `release_channel` how a release is announced, and in `kept` whether the lock stays taken after it.
 
--- How long the head leaves the lock to those outside, ms.
+-- How long the head leaves the lock to the waiters outside of the queue, ms.
 local LEFT_TO_OUTSIDERS = 10
--- How many turns those outside have in a row, about: who releases it is quicker to take it again than a message to the head.
+-- About how many turns the waiters outside of the queue have in a row. The client that releases the lock takes it again
+-- sooner than a message reaches the head.
 local TURNS_IN_A_ROW = 2
 
--- Who waits outside of the queue listens for the release, as Redisson does: it does not know the queue, and would never get
--- its turn. So each of them gets about as many turns as each who stands in it: now and then the lock is freed, and the head
--- follows its releases from then on.
+-- A waiter outside of the queue subscribes to releases, as Redisson does. It does not know the queue, and would never get
+-- its turn. So each of these waiters gets about as many turns as each waiter in the queue. Now and then the lock is freed,
+-- and from then on the head follows the releases of the lock.
 local function is_left_to_outsiders()
   local counting = publishing == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
   local listening = redis.pcall('PUBSUB', counting, release_channel)[2]
@@ -18,14 +19,15 @@ local function is_left_to_outsiders()
   return admits() and micros % (TURNS_IN_A_ROW * rivals) < listening
 end
 
--- The user may not be allowed to send it, and what has been done counts all the same.
+-- The user may not be allowed to send the message. What the script has done stays valid.
 local function tell_release() redis.pcall(publishing, release_channel, '0') end
 
--- Returns for how long `asker` leaves the lock to those outside, if it is the head.
+-- Returns for how long `asker` leaves the lock to the waiters outside of the queue, if `asker` is the head.
 local function hand_over()
   if not is_left_to_outsiders() then
     advance(not kept)
-    -- Who waits outside looks at the end that it was told of. A lock that is kept has another, and a claim an earlier one.
+    -- A waiter outside of the queue polls at the end that it was told. A lock that is kept has another end, and a claim has
+    -- an earlier one.
     if free ~= false or kept or outsiders and blocked_until() - now <= CLAIM then tell_release() end
     return
   end
@@ -36,7 +38,7 @@ local function hand_over()
     if not owner then return end
     if owner == asker then return LEFT_TO_OUTSIDERS end
     local lives = tell(owner, 'next', owner, LEFT_TO_OUTSIDERS, 1)
-    -- It may be frozen, and those outside may want nothing: then it is as if it had a claim.
+    -- The process may be frozen, and the waiters outside may not want the lock. Then this is as if the process had a claim.
     if lives then tell_further(CLAIM, owner) end
     if not lives then redis.call('ZREM', KEYS[3], entry) end
   until lives

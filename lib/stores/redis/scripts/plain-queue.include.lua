@@ -1,6 +1,6 @@
--- How the queue goes on where the lock is plain. A place in it is a process's, whose callers stand in a line of their own.
--- Expects plain.include.lua, in `stay` how long the fence outlives the lock, ms, and in `last_token` one that has been given
--- out, if more than the fence tells is known.
+-- How the queue goes on if the lock is plain. An entry belongs to a process, which keeps its callers in a local queue.
+-- Expects plain.include.lua, in `stay` how long the fence outlives the lock, ms, and in `last_token` a token that has been
+-- given out, if the script knows more than the fence tells.
 --
 -- KEYS     as in queue.include.lua, with the mode p
 
@@ -38,9 +38,10 @@ end
 
 -- @include queue
 
--- What the owner is told who stands in the queue behind a hold that ends in `left` ms.
--- A hold that the fence does not know, and that is not kept after a release, is Redisson's: its release hands nothing over, and sends a message. The head listens
--- for it. The others look now and then, for the head may be dead.
+-- The answer to an owner that stands in the queue behind a hold that ends in `left` ms.
+-- A hold that the fence does not know, and that is not kept after a release, belongs to Redisson. The release by Redisson
+-- hands nothing over, and sends a message. The head subscribes to it. The other waiters poll now and then, because the head
+-- may be dead.
 local function place_of(entry, arrival, left, holder)
   local rank = redis.call('ZRANK', KEYS[3], entry)
   local kept = string.sub(holder or '', 1, 5) == 'kept:'

@@ -1,23 +1,24 @@
--- What the scripts that take plain locks share.
+-- The shared part of the scripts that take plain locks.
 
 -- @include hash
 
--- In place of a PTTL: a kind with a queue holds the lock, or did so last and may have waiters still. See retire.lua.
+-- In place of a PTTL: a kind with a queue holds the lock, or held it last and may still have waiters. See retire.lua.
 local QUEUED = -3
--- The same: there is a hash that is no lock.
+-- In place of a PTTL: the key is a hash that is no lock.
 local FOREIGN = -4
 
--- Whose hold is in the way: its PTTL and its owner; nil where `owner` may enter, and whether it is in already.
+-- Returns the PTTL and the owner of the hold that is in the way. Returns nil if `owner` may enter, and then whether it holds
+-- the lock already.
 local function in_the_way(lock, owner)
-  -- Mostly it is free: that is the first question.
+  -- Mostly the lock is free, so this command comes first.
   local fields = redis.pcall('HLEN', lock)
   if fields == 0 then return nil end
   if type(fields) == 'table' then
     if redis.call('TYPE', lock).ok == 'zset' then return QUEUED end
-    -- Refused, and no answer: asked again, it ends the script.
+    -- The command is refused, which is no answer. The second call raises the error and ends the script.
     redis.call('HLEN', lock)
   end
-  -- A key of any other type is an error here.
+  -- A key of any other type raises an error here.
   if redis.call('HEXISTS', lock, owner) == 1 then return nil, true end
   local holder, left = holder_of(lock, fields)
   if not holder then return FOREIGN end
@@ -30,24 +31,24 @@ local function read_fence(fence)
   return tonumber(token), kind ~= '' and kind ~= nil
 end
 
--- How far a token lies from the last where the clock is behind: a holder that has lost the lock without knowing yet
--- gives out the tokens after its own, one with each hand-off inside its process, and there are fewer of them.
+-- The distance of a token from the last one if the clock is behind. A holder that has lost the lock and does not know it yet
+-- gives out the tokens after its own, one with each hand-off inside its process. These are fewer than STRIDE.
 local STRIDE = 1000
 
--- Takes the lock in the layout of Redisson's RLock, a hash { owner = 1 } with a TTL, and returns its fencing token; nil
--- where the fence names a kind with a queue, and then nothing has changed.
--- The server's microseconds grow even where the counter was lost; the counter grows even where the clock steps back.
+-- Takes the lock in the layout of Redisson's RLock, a hash { owner = 1 } with a TTL, and returns its fencing token. Returns
+-- nil if the fence names a kind with a queue, and then nothing has changed.
+-- The server's microseconds grow even if the counter was lost. The counter grows even if the clock steps back.
 local function enter(lock, fence, owner, lease, least_token, stay)
   local time = redis.call('TIME')
   local token = math.max(time[1] * 1000000 + time[2], least_token)
   local function write_fence(text, life) return redis.call('SET', fence, text, 'PX', life, 'GET') end
   local function take() return write_fence(string.format('%.0f %s', token, owner), lease + stay) end
-  -- Written before the last one is known, which is mostly less: what is asked for apart costs a call more.
+  -- Written before the last token is known: that one is mostly less, and a separate read would cost one more call.
   local fenced = take()
   if fenced then
     local last, queued = read_fence(fenced)
     if queued then
-      -- Nobody holds the lock, so it had no longer to live than this.
+      -- The lock has no holder, so its fence had no longer to live than this.
       write_fence(fenced, stay)
       return nil
     end

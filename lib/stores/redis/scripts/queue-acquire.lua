@@ -1,5 +1,5 @@
--- Enters a lock with a queue, or stands in the queue. Run again by the same owner it changes nothing, except that a
--- lost place is taken again and a granted claim becomes the full lease.
+-- Enters a lock with a queue, or takes an entry in the queue. A second run by the same owner changes nothing, except that a
+-- lost entry is taken again and a granted claim becomes the full lease.
 --
 -- KEYS     as in holders.include.lua
 -- ARGV[1]  owner
@@ -7,14 +7,14 @@
 -- ARGV[3]  kind: fair, read-write or semaphore
 -- ARGV[4]  capacity
 -- ARGV[5]  lease, ms
--- ARGV[6]  1 to stand in the queue when it is busy
--- ARGV[7]  the arrival that the owner was told before, microseconds; 0 when it is new
--- ARGV[8]  the owner's own write hold, beside which it may read; '' when it has none
+-- ARGV[6]  1 to take an entry in the queue if the lock is busy
+-- ARGV[7]  the arrival that the owner was told before, microseconds; 0 for a new owner
+-- ARGV[8]  the owner's own write hold, beside which it may read; '' if it has none
 -- ARGV[9]  how long the fence outlives the last holder, ms
 -- ARGV[10] as in queue.include.lua
 --
--- Returns { 1, server ms, server, token } when it holds the lock now, { 0, server ms, server, ms until it should look
--- again, arrival, holder } when it does not, or { -1, kind, capacity } when the name is in use as another kind.
+-- Returns { 1, server ms, server, token } if the owner holds the lock now, { 0, server ms, server, ms until it polls again,
+-- arrival, holder } if it does not, or { -1, kind, capacity } if the name is in use as another kind.
 
 -- @include hash
 
@@ -24,7 +24,7 @@ local member, entry = mode .. owner, table.concat({ mode, owner, ARGV[5] }, ' ')
 
 -- @include holders
 
--- A message reaches the asker before the answer does, and says less.
+-- No `asker`: a message reaches the owner that asks before the answer does, and says less.
 local asker, outsiders
 
 -- @include queue
@@ -36,14 +36,14 @@ if foreign then
 end
 read_fence()
 if used and (used ~= kind or places ~= capacity) and in_use() then
-  -- Perhaps by the dead only.
+  -- Perhaps only dead processes use the lock.
   advance()
   if in_use() then return { -1, used, places } end
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
--- Nobody holds the lock, and some wait for it as a plain one. The first gets a claim of that kind, so that each dead one that
--- cannot be told from the living keeps this one out for as long.
+-- The lock has no holder, and some waiters wait for it as a plain lock. The first gets a claim of that kind. So each dead
+-- waiter that cannot be told from a living one keeps this owner out for the time of a claim.
 while head and not in_line(string.sub(head, 1, 1)) do
   local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')
   local token, span = next_token(), math.min(tonumber(wanted) or CLAIM, CLAIM)
@@ -58,13 +58,14 @@ while head and not in_line(string.sub(head, 1, 1)) do
   head = head_of_queue()
 end
 
--- After its first write a script is not refused any more because memory is full. One that has the lock already, or whose
--- turn it is, leaves the queue first, and gets what it has been promised. A new one begins with what needs room.
+-- After its first write a script is not refused any more because the memory is full. An owner that has the lock already, or
+-- is at its turn, leaves the queue first, and gets what it has been promised. A new owner begins with the write that needs
+-- room.
 local function enter(deadline, waited)
   if waited then redis.call('ZREM', KEYS[3], entry) end
   hold(member, math.max(deadline or 0, now + lease))
   if not waited then redis.call('ZREM', KEYS[3], entry) end
-  -- A claim has its token already, and it may be in use.
+  -- A claim has its token already, and the token may be in use.
   if deadline and last_owner == owner then
     keep_fence()
     return { 1, now, server(), last }
@@ -78,8 +79,8 @@ local function own_deadline() return redis.call('ZSCORE', KEYS[1], member) end
 local deadline = first == member and ends or second and own_deadline()
 if deadline then return enter(tonumber(deadline), true) end
 
--- Those ahead come first, if one of them may enter: nobody else may have noticed that a holder is over. One that may not,
--- and is all that keeps this one out, has to be alive.
+-- The waiters ahead come first, if one of them may enter: perhaps no other process has noticed that a hold is over. If a
+-- waiter ahead may not enter, and is all that keeps this owner out, it has to be alive.
 local function enters() return may_enter(mode, kind, capacity, own_write_hold) end
 if head and head ~= entry and (may_enter(string.sub(head, 1, 1), kind, capacity) or enters()) then
   advance()
@@ -88,10 +89,10 @@ if head and head ~= entry and (may_enter(string.sub(head, 1, 1), kind, capacity)
   head = head_of_queue()
 end
 
--- Whoever reads beside its own write hold passes those who wait: it is what they wait for.
+-- An owner that reads beside its own write hold passes the waiters: they wait for this owner.
 if (not head or head == entry or own_write_hold ~= '') and enters() then
   local reply = enter(nil, head == entry)
-  -- It has looked by itself, so nobody has told those behind it, some of whom may enter too.
+  -- The owner has polled, so the waiters behind it have got no message. Some of them may enter too.
   if head == entry then advance() end
   return reply
 end

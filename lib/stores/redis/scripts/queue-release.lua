@@ -1,16 +1,16 @@
--- Gives up a hold, or a place in the queue, and lets in who is next.
+-- Gives up a hold, or an entry in the queue, and lets in the next waiters.
 --
 -- KEYS     as in holders.include.lua
 -- ARGV[1]  owner
 -- ARGV[2]  mode: x or s
 -- ARGV[3]  kind
 -- ARGV[4]  capacity
--- ARGV[5]  how long the lock stays taken all the same, ms; 0 frees it
--- ARGV[6]  the lease that the owner has asked for, ms; 0 where it is not known, and the queue is searched for its place
+-- ARGV[5]  how long the lock stays taken after the release, ms; 0 frees it
+-- ARGV[6]  the lease that the owner has asked for, ms; 0 if it is not known, and the script searches the queue for the entry
 -- ARGV[7]  how long the fence outlives the last holder, ms
 -- ARGV[8]  as in queue.include.lua
 --
--- Returns 1, or when the owner did not hold it: -1 where it could not enter beside the present holders, else 0.
+-- Returns 1, or if the owner did not hold the lock: -1 if it could not enter beside the present holders, else 0.
 
 -- @include hash
 
@@ -24,14 +24,14 @@ local asker, outsiders
 -- @include queue
 
 if foreign then
-  -- The name has become something else. A place in the queue would outlive whoever waited there.
+  -- The name is in use for something else now. An entry in the queue would outlive its waiter.
   leave_queue(mode, owner, ARGV[6])
   return foreign
 end
--- Under another owner, whom a renewal that comes late does not know. First, so that the key stays: in a slot that is on
--- the move, one that is gone cannot be made anew.
+-- The hold stays under another owner, which a late renewal does not know. This comes first, so that the key stays: in a slot
+-- that is being moved, a key that is gone cannot be created again.
 if ARGV[5] ~= '0' and redis.call('ZSCORE', KEYS[1], member) then
-  -- Needs no room, and lets what follows be written where memory is full. The end is set anew below.
+  -- This command needs no room, and lets the following writes pass if the memory is full. The end is set again below.
   redis.call('PEXPIREAT', KEYS[1], now + ARGV[5])
   hold(mode .. 'kept:' .. owner, now + ARGV[5])
   keep_fence()
@@ -39,9 +39,9 @@ end
 local held = redis.call('ZREM', KEYS[1], member)
 if held == 0 then
   if not may_enter(mode, kind, capacity) then held = -1 end
-  -- Who holds it does not stand in the queue.
+  -- An owner that holds the lock has no entry in the queue.
   leave_queue(mode, owner, ARGV[6])
-  -- Those who wait for the plain lock are not for this one to let in. They would lose their place, and the name.
+  -- This script must not let in the waiters for the plain lock. They would lose their entry, and the name.
   local head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
   if head and not in_line(string.sub(head, 1, 1)) then return held end
 else

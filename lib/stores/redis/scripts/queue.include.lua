@@ -1,14 +1,14 @@
--- The queue of a lock of any kind: waiters in the order of their arrival, who are let in and told so. Expects KEYS, and
--- from the script that includes it:
+-- The queue of a lock of any kind: waiters in the order of their arrival. The script lets a waiter in and tells its process
+-- so. Expects KEYS, and from the script that includes it:
 --   in_line(mode)       whether it is a mode of this kind: one name is one kind
---   admits(mode)        whether one who wants the lock in this mode may enter now
---   blocked_until(mode) when the hold that is in the way ends by itself, ms, and whose it is
+--   admits(mode)        whether a waiter for the lock in this mode may enter now
+--   blocked_until(mode) when the hold that is in the way ends by itself, ms, and its owner
 --   next_token()        the token that the next holder gets
---   let_in(mode, owner, token, span)  makes it a holder for so many ms
+--   let_in(mode, owner, token, span)  makes the owner a holder for so many ms
 --   put_out(mode, owner)  undoes that
--- the server's time in `micros` and, as ms, in `now`, in `asker` the owner whose answer is the script's own and no message
--- (nil for none), and in `outsiders` whether some wait who do not stand in the queue.
--- A hand-over is as long as its script, so what is known already is not asked for again.
+-- Expects the server's time in `micros` and, as ms, in `now`, in `asker` the owner that gets the answer of the script itself
+-- and no message (nil for none), and in `outsiders` whether there are waiters outside of the queue.
+-- A hand-over takes as long as its script, so the script does not ask again for what it knows already.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
@@ -19,67 +19,71 @@ local in_cluster = ARGV[#ARGV] == 'cluster'
 local CLAIM = 1000
 local SPREAD = 10
 local WIDEST = 250
--- Followed by the client's id: each process hears of all its places and holds over one subscription.
+-- Followed by the client's id: each process gets the messages for all its entries and holds over one subscription.
 local CHANNEL = 'lock_queue__channel:'
 local PROCESS = '^(.*):'
 
--- Digit by digit, where Lua would round.
+-- Writes all digits, where Lua would round.
 local function digits(n) return string.format('%.0f', n) end
 
--- Whose clock it is.
+-- The server that the clock belongs to.
 local function server() return in_cluster and redis.call('CLUSTER', 'MYID') or '' end
 
--- Sends a message, and says how many have heard it; false where the user may not send any, and so cannot tell the living
--- from the dead. The living look by themselves, and stand at their old place again.
+-- Sends a message, and returns how many subscribers have received it. Returns false if the user may not send any: then the
+-- script cannot tell the living waiters from the dead ones. A living waiter polls, and takes its old position in the queue
+-- again.
 local function publish(channel, message)
   local heard = redis.pcall('PUBLISH', channel, message)
   return type(heard) == 'number' and heard
 end
 
--- Whether a waiter's process listens, as far as that is known. PUBLISH also counts subscribers of patterns, such as a
--- monitoring tool, to which the dead would look alive; its count has to do where the user may not ask for another.
+-- Whether a waiter's process is subscribed, as far as that is known. PUBLISH also counts subscribers of patterns, such as a
+-- monitoring tool, and with these a dead process would look alive. The count of PUBLISH must be enough if the user may not
+-- send PUBSUB.
 local function hears(owner)
   return in_cluster or redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. string.match(owner, PROCESS))[2] ~= 0
 end
 
--- False when nobody has heard it.
+-- Returns false if no process has received the message.
 local function send(owner, ...)
   local heard = publish(CHANNEL .. string.match(owner, PROCESS), table.concat({ ... }, ' '))
   return heard and (in_cluster or heard > 0)
 end
 
--- Tells one waiter's process. False when it does not listen.
+-- Sends a message to the process of one waiter. Returns false if that process is not subscribed.
 local function tell(owner, ...) return hears(owner) and send(owner, ...) end
 
--- What the store grants to a waiter by a message, ms: the whole lease where the waiter has arrived within CLAIM, else a
--- claim of CLAIM, which its process confirms before the caller's code runs. A process that stopped while it waited
--- therefore costs the others a claim, and one that stopped right after its arrival costs a lease, as a holder would. Most
--- hand-overs are quicker than CLAIM, and a confirmation is a command.
--- A message may be lost. The next in line notices the end of a claim, but of a whole lease only the waiter itself does
--- before it ends. So each waiter looks once when CLAIM since its arrival is over, and the lock is idle for CLAIM at most.
+-- The time that the store grants to a waiter by a message, ms. It is the whole lease if the waiter has arrived within CLAIM.
+-- Else it is a claim of CLAIM, which the process confirms before the caller's code runs. A process that stopped while it
+-- waited therefore costs the other waiters a claim. A process that stopped right after its arrival costs a lease, as a
+-- holder would. Most hand-overs are quicker than CLAIM, and a confirmation is a command.
+-- A message may be lost. The next waiter notices the end of a claim. Before a whole lease ends, only the waiter itself
+-- notices the lost message. So each waiter polls once when CLAIM since its arrival is over, and the lock is idle for CLAIM
+-- at most.
 -- An arrival in the future tells nothing: the clock has been set back.
 local function grant_of(arrival, lease)
   local age = micros - arrival
   return age >= 0 and age < CLAIM * 1000 and lease or math.min(lease, CLAIM)
 end
 
--- How long a waiter sleeps before it looks by itself, ms, when the hold in its way ends in `left` and `rank` waiters are
--- ahead. After a lease the head looks first. All who are ahead may be dead, so the others look after another claim, and not
--- all at once. A claim is not followed by another wait: each dead waiter in a row would cost two claims instead of one.
+-- How long a waiter sleeps before it polls, ms, when the hold in its way ends in `left` and `rank` waiters are ahead. After
+-- a lease the head polls first. All waiters ahead may be dead, so the others poll after another claim, and not all at once.
+-- After a claim there is no such second wait: each dead waiter in a row would cost two claims instead of one.
 local function look_after(left, rank)
   if rank == 0 then return left end
   if left <= CLAIM then return left + math.min(rank * SPREAD, WIDEST) end
   return left + CLAIM + rank * SPREAD
 end
 
--- A claim is in the way, and its owner may be dead. The head behind it may be dead too, and nobody would look when the claim
--- is over. Places die with their process, which may have many. So of the processes behind the head's, in the order of their
--- first waiters, the 1st, 2nd, 4th, 8th, ... and the last are told when to look. Where the first living one is the p-th, and
--- those behind it live, one is told among the first 2p, or it is the last. A look grants the next claim and tells anew, so d
--- dead waiters in a row cost d claims.
+-- A claim is in the way, and its owner may be dead. The head behind it may be dead too, and no waiter would poll when the
+-- claim is over. The entries of a process die with it, and a process may have many. So the script considers the processes
+-- behind the head's in the order of their first waiters. It tells the 1st, 2nd, 4th, 8th, ... and the last one when to poll.
+-- If the first living process is the p-th, and the processes behind it live, a living process among the first 2p gets the
+-- message, or the last one does. A poll grants the next claim and sends these messages again, so d dead waiters in a row
+-- cost d claims.
 local function tell_further(left, head)
   local seen, first_waiters = { [string.match(head, PROCESS)] = true }, {}
-  -- Those further back look by themselves.
+  -- The waiters behind these poll without a message.
   for rank, entry in ipairs(redis.call('ZRANGE', KEYS[3], 1, 256)) do
     local owner = string.match(entry, '^%S (%S+)')
     local whose = string.match(owner, PROCESS)
@@ -96,11 +100,11 @@ local function tell_further(left, head)
   end
 end
 
--- What `asker` has been granted, if its turn has come, and who else waits.
+-- What `asker` has been granted, if its turn has come, and its rivals.
 local asker_token, asker_rivals
 
--- Lets in those at the head of the queue who may enter now, and tells the new head until when to wait. Whose process
--- does not listen is gone, and does not hold up the others.
+-- Lets in the waiters at the head of the queue that may enter now, and tells the new head until when to wait. A waiter is
+-- gone if its process is not subscribed, and does not delay the others.
 -- @param sparing  leaves the head untold where it looks by itself in time: it does so after its own lease at the latest
 local function advance(sparing)
   repeat
@@ -109,19 +113,20 @@ local function advance(sparing)
       local entry = heads[i]
       local mode, owner, lease = string.match(entry, '^(%S) (%S+) ?(%d*)$')
       if not in_line(mode) then
-        -- It learns of the other kind when it asks.
+        -- The waiter learns of the other kind when it asks.
         redis.call('ZREM', KEYS[3], entry)
         tell(owner, 'next', owner, 0)
       elseif admits(mode) then
         redis.call('ZREM', KEYS[3], entry)
         local token, span = next_token(), grant_of(tonumber(heads[i + 1]), tonumber(lease) or CLAIM)
-        -- Who else waits: 2 also outside of the queue, 1 behind in it, 0 nobody.
+        -- The rivals: 2 also outside of the queue, 1 behind in it, 0 none.
         local rivals = outsiders and 2 or heads[i + 2] and 1 or 0
         if owner == asker then
           asker_token, asker_rivals = token, rivals
           let_in(mode, owner, token, span)
         elseif hears(owner) then
-          -- Before it is told, which cannot be undone: a slot that is on the move takes no new key, and a user may lose rights.
+          -- The write comes before the message, which cannot be undone: a slot that is being moved takes no new key, and a
+          -- user may lose rights.
           let_in(mode, owner, token, span)
           if not send(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
             put_out(mode, owner)
@@ -140,8 +145,8 @@ local function advance(sparing)
   until #heads < 4
 end
 
--- Stands in the queue: where it stands, at the arrival that it was told before, or (0) at the end. Returns the arrival.
--- The queue outlives whom it waits for.
+-- Takes an entry in the queue: the one that exists, one at the arrival that the owner was told before, or (0) one at the
+-- end. Returns the arrival. The queue outlives the hold that it waits for.
 local function stand(entry, arrival, life)
   local stands = redis.call('ZSCORE', KEYS[3], entry)
   arrival = tonumber(stands or arrival)
@@ -149,13 +154,13 @@ local function stand(entry, arrival, life)
     local latest = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
     arrival = math.max(micros, latest and latest + 1 or 0)
   end
-  -- One that stands there needs no room, and is not refused for lack of it.
+  -- An entry that exists needs no room, and is not refused for lack of it.
   if not stands then redis.call('ZADD', KEYS[3], digits(arrival), entry) end
   redis.call('PEXPIRE', KEYS[3], digits(life))
   return arrival
 end
 
--- Leaves its place. Without the lease that it has asked for (0) the queue is searched.
+-- Gives up the entry. Without the lease that the owner has asked for (0), the script searches the queue.
 local function leave_queue(mode, owner, lease)
   local place = mode .. ' ' .. owner .. ' '
   if lease ~= '0' then return redis.call('ZREM', KEYS[3], place .. lease) end

@@ -1,21 +1,22 @@
--- Gives up a plain lock, or a place in its queue, and hands the lock over to the next one. Where nobody stands in the queue
--- it tells who listens, as Redisson does: DEL and a message "0". In the same step another owner may take a place, at the end:
--- the next caller of the process that gives it up.
+-- Gives up a plain lock, or an entry in its queue, and hands the lock over to the next waiter. If the queue is empty, it
+-- tells the subscribers to releases, as Redisson does: DEL and a message "0". In the same step another owner may take an
+-- entry at the end of the queue: the next caller of the process that gives the lock up.
 --
 -- KEYS     as in acquire.lua
 -- ARGV[1]  owner
 -- ARGV[2]  PUBLISH, or SPUBLISH
 -- ARGV[3]  channel of the release
--- ARGV[4]  the last fencing token given out under this hold; 0 when it is the one that the fence has
+-- ARGV[4]  the last fencing token given out under this hold; 0 if it is the one that the fence has
 -- ARGV[5]  how long the fence outlives the lock, ms
--- ARGV[6]  how long the lock stays taken all the same, ms; 0 frees it
--- ARGV[7]  the lease that the owner has asked for where it may stand in the queue, ms; else ''
--- ARGV[8]  who takes a place; '' or left out for nobody
--- ARGV[9]  the lease that it asks for, ms
+-- ARGV[6]  how long the lock stays taken after the release, ms; 0 frees it
+-- ARGV[7]  the lease that the owner has asked for if it may have an entry in the queue, ms; else ''
+-- ARGV[8]  the owner that takes an entry; '' or left out for none
+-- ARGV[9]  the lease that this owner asks for, ms
 -- ARGV[10] as in queue.include.lua
 --
--- Returns 1, or when the owner did not hold it: 0 where nobody does, -1 where another does. Where an owner takes a place,
--- { that, and what acquire.lua answers to it }, or { that, its token, who else waits as in queue.include.lua }.
+-- Returns 1, or if the owner did not hold the lock: 0 if no owner holds it, -1 if another owner holds it. If an owner takes
+-- an entry, returns { that, and what acquire.lua answers to it }, or { that, its token, its rivals }, with the rivals as in
+-- queue.include.lua.
 -- A key that is no lock is an error, and stays.
 
 -- @include plain
@@ -23,15 +24,15 @@
 local owner, publishing, release_channel, kept = ARGV[1], ARGV[2], ARGV[3], ARGV[6] ~= '0'
 local stay = ARGV[5] + ARGV[6]
 local released
--- The lock comes first: after a first write, a server that is out of memory lets the others be written too.
+-- The write to the lock comes first: after a first write, a server that is out of memory lets the other writes pass too.
 if not kept then
-  -- The owner's is the only field, and the hash goes with it.
+  -- The owner's field is the only one, and the hash is deleted with it.
   released = redis.call('HDEL', KEYS[1], owner)
 else
   released = redis.call('HEXISTS', KEYS[1], owner)
   if released == 1 then
-    -- Under another owner, whom a renewal that comes late does not know. The key stays: in a slot that is on the move,
-    -- one that is gone cannot be made anew.
+    -- The hold stays under another owner, which a late renewal does not know. The key stays: in a slot that is being moved,
+    -- a key that is gone cannot be created again.
     redis.call('PEXPIRE', KEYS[1], ARGV[6])
     redis.call('HSET', KEYS[1], 'kept:' .. owner, 1)
     redis.call('HDEL', KEYS[1], owner)
@@ -39,7 +40,7 @@ else
     if left < stay then redis.call('PEXPIRE', KEYS[2], stay) end
   end
 end
--- Who holds it does not stand in the queue.
+-- An owner that holds the lock has no entry in the queue.
 local stood = released == 0 and ARGV[7] ~= '' and redis.call('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. ARGV[7]) == 1
 local last_token
 if released == 0 then
@@ -56,16 +57,18 @@ elseif ARGV[4] ~= '0' then
 end
 
 local asker = (ARGV[8] or '') ~= '' and ARGV[8]
--- Nothing has changed for those who wait. Where nobody holds it any more, they may not know that yet.
+-- Nothing has changed for the waiters. If the lock has no holder any more, the script goes on, because the waiters may not
+-- know that yet.
 if released == -1 and not stood and not asker then return released end
 if not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
-  -- Also where the lock stays: who waits has been told of a later end. The user may not be allowed to send it, and what has
-  -- been done counts all the same.
+  -- The message is also sent if the lock stays taken: the waiters have been told of a later end. The user may not be allowed
+  -- to send the message. What the script has done stays valid.
   if released == 1 then redis.pcall(publishing, release_channel, '0') end
   return released
 end
 
--- Nobody holds it, and the first in the queue waits for a lock of another kind: it is not for this one to let in, nor to pass by.
+-- The lock has no holder, and the first in the queue waits for a lock of another kind. This script may neither let it in nor
+-- pass it.
 if released == 0 then
   local head = KEYS[3] and redis.call('ZRANGE', KEYS[3], 0, 0)[1]
   if head and string.sub(head, 1, 1) ~= 'p' then
@@ -84,7 +87,7 @@ if not asker then
   return released
 end
 if redis.call('HEXISTS', KEYS[1], asker) == 1 then
-  -- This has been sent twice.
+  -- This command has been sent twice.
   return { released, (read_fence(redis.call('GET', KEYS[2]))), 0 }
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]

@@ -1,4 +1,5 @@
--- Makes holds last longer, never shorter: a batch, each hold for itself. A lease of 0 only asks, and writes nothing.
+-- Makes holds last longer, never shorter: a batch, in which each hold counts for itself. A lease of 0 only asks, and writes
+-- nothing.
 --
 -- KEYS[2i-1]   the lock
 -- KEYS[2i]     its fence, which outlives it
@@ -6,15 +7,17 @@
 -- ARGV[2i]     the lock's owner
 -- ARGV[2i+1]   lease, ms
 --
--- Returns per lock, in order: 1 held, 0 nobody holds it, -1 somebody else does, -2 it is no lock.
--- The lock is Redisson's hash, or the queue's sorted set. pcall, so that a key which has become something else costs its own hold only.
+-- Returns per lock, in order: 1 held, 0 no owner holds it, -1 another owner holds it, -2 it is no lock.
+-- The lock is Redisson's hash, or the sorted set of a kind with a queue. The script uses pcall, so that a key which has
+-- become something else costs only its own hold.
 
 -- @include hash
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- A hold of the queue kinds, which has a deadline of its own. One that is over stays over: another may have entered.
+-- A hold of the kinds with a queue, which has a deadline of its own. A hold that is over stays over: another owner may have
+-- entered.
 local function renew_queued(key, owner, lease)
   for _, mode in ipairs({ 'x', 's' }) do
     local deadline = tonumber(redis.call('ZSCORE', key, mode .. owner) or 0)
@@ -23,8 +26,8 @@ local function renew_queued(key, owner, lease)
       local longer = math.max(deadline, now + lease)
       -- As a number: the text of a score may have an exponent.
       local latest = tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
-      -- The key's own end comes first, which needs no room: after a first write, a server that is out of memory lets the
-      -- hold's be written too.
+      -- The expiry of the key comes first, which needs no room: after a first write, a server that is out of memory lets the
+      -- write of the hold pass too.
       redis.call('PEXPIREAT', key, math.max(latest, longer))
       redis.call('ZADD', key, string.format('%.0f', longer), mode .. owner)
       return 1
@@ -32,7 +35,7 @@ local function renew_queued(key, owner, lease)
   end
   local first = redis.call('ZRANGE', key, 0, 0)[1]
   if first and not may_be_holders(key, first) then return -2 end
-  -- An exclusive holder is certainly another; a shared one may have been there before.
+  -- An exclusive holder is certainly another owner. A shared holder may have been there before.
   for _, member in ipairs(redis.call('ZRANGE', key, now + 1, '+inf', 'BYSCORE')) do
     if string.sub(member, 1, 1) == 'x' then return -1 end
   end
@@ -45,7 +48,7 @@ for i = 1, #KEYS / 2 do
   local mine = redis.pcall('HEXISTS', key, owner)
   if mine == 1 then
     held[i] = 1
-    -- Written even where nothing changes, so that a WAIT which follows waits for something.
+    -- Written even if nothing changes, so that a WAIT which follows has a write to wait for.
     local left = lease > 0 and redis.call('PTTL', key)
     if left then redis.call('PEXPIRE', key, string.format('%.0f', math.max(left, lease))) end
   elseif mine == 0 then
@@ -53,7 +56,7 @@ for i = 1, #KEYS / 2 do
     held[i] = holder and -1 or holder == false and -2 or 0
   else
     local kind = redis.call('TYPE', key).ok
-    -- Refused, and no answer: asked again, it ends the script.
+    -- The command is refused, which is no answer. The second call raises the error and ends the script.
     if kind == 'hash' or kind == 'none' then redis.call('HEXISTS', key, owner) end
     held[i] = kind == 'zset' and renew_queued(key, owner, lease) or -2
   end

@@ -1,5 +1,5 @@
--- Tries what locks of all kinds need, in one step that leaves nothing behind: what would refuse to acquire, renew or release
--- one refuses this.
+-- Tries what locks of all kinds need, in one step that leaves nothing behind. A server that would refuse to acquire, renew
+-- or release a lock refuses this script.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
@@ -8,19 +8,19 @@
 -- ARGV[2]  lease, ms
 -- ARGV[3]  PUBLISH, or SPUBLISH
 -- ARGV[4]  channel of the lock
--- ARGV[5]  1 to let replicas have it, for a WAIT that follows
+-- ARGV[5]  1 to send the writes to replicas, for a WAIT that follows
 -- ARGV[6]  channel of a waiting process
 -- ARGV[7]  'cluster' on a cluster
 --
--- Returns the commands that are refused and that most locks do without, each followed by its error.
+-- Returns the commands that are refused and that most locks do not need, each followed by its error.
 
 -- @include plain
 
--- What is gone again when the script ends is nothing for replicas and for the append-only file.
+-- All that the script writes is gone when it ends, so replicas and the append-only file do not need it.
 if ARGV[5] ~= '1' and redis.set_repl then pcall(redis.set_repl, redis.REPL_NONE) end
 
--- Each at a key that is not there, where it does nothing: who may not send it is refused all the same. What needs room comes
--- first: after a first write, a server that is out of memory refuses nothing more.
+-- Each command is sent for a key that does not exist, where it does nothing. A user that may not send the command is still
+-- refused. A command that needs room comes first: after a first write, a server that is out of memory refuses nothing more.
 local lock, fence, queue, owner = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 redis.call('ZADD', queue, 'XX', 1, owner)
 redis.call('PEXPIREAT', queue, 1)
@@ -50,7 +50,7 @@ end
 if not in_the_way(lock, owner) then
   enter(lock, fence, owner, ARGV[2], 0, 0)
   redis.call('HDEL', lock, owner)
-  -- Where the user may not, it ends with the lease.
+  -- If the user may not send DEL, the fence ends with the lease.
   note('DEL', redis.pcall('DEL', fence))
 end
 note(ARGV[3], redis.pcall(ARGV[3], ARGV[4], ''))
