@@ -13,9 +13,9 @@ import { assertClientOptions, isClient } from './stores/redis/client-options.js'
 import { clusterNodes } from './stores/redis/cluster-nodes.js';
 import { urlOptions } from './stores/redis/connection-url.js';
 
-const PLACES = ['connection', 'nodes', 'store'] as const;
+const LOCATIONS = ['connection', 'nodes', 'store'] as const;
 const KNOWN: readonly string[] = [
-  ...PLACES,
+  ...LOCATIONS,
   'name',
   'isGlobal',
   'keyPrefix',
@@ -46,7 +46,7 @@ const MOST_HANDOFFS = 999;
 export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
   // A misspelt maxHoldTime must not count as "no maximum".
   assertKnownOptions(options, KNOWN, 'LockModule');
-  assertPlace(options);
+  assertLocation(options);
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
   const { keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
@@ -153,8 +153,8 @@ function assertReplication({ replication, connection }: LockModuleOptions): void
   if (timeout !== undefined) assertTime('replication.timeout', timeout, { least: 1 });
 }
 
-function assertPlace(options: LockModuleOptions): void {
-  const given = PLACES.filter((place) => options[place] !== undefined);
+function assertLocation(options: LockModuleOptions): void {
+  const given = LOCATIONS.filter((location) => options[location] !== undefined);
   if (given.length !== 1) {
     throw new LockConfigError(
       'connection / nodes / store',

@@ -61,7 +61,7 @@ export interface AcquisitionContext extends WaitingContext {
 interface Attempt {
   readonly askedAt: number;
   /** The request takes an entry in the store queue where the lock is busy. */
-  readonly takesPlace: boolean;
+  readonly takesEntry: boolean;
   /** The subscription to releases was already active when the request was sent, so no later release can be missed. */
   readonly hearing: boolean;
 }
@@ -241,10 +241,10 @@ export class Acquisition {
     }
     // An owner with an entry keeps it. An entry that is forgotten in the queue would be granted the lock without a caller.
     const isPatient = this.callers.wait || this.stands;
-    const takesPlace = isSent || (queue !== undefined && isPatient && this.context.queueMessages.listening);
-    this.stands ||= takesPlace;
+    const takesEntry = isSent || (queue !== undefined && isPatient && this.context.queueMessages.listening);
+    this.stands ||= takesEntry;
     this.lookAt = Infinity;
-    return { askedAt: now(), takesPlace, hearing: this.callers.hearing };
+    return { askedAt: now(), takesEntry, hearing: this.callers.hearing };
   }
 
   /**
@@ -263,12 +263,12 @@ export class Acquisition {
     return true;
   }
 
-  private request({ takesPlace }: Attempt): AcquireRequest {
+  private request({ takesEntry }: Attempt): AcquireRequest {
     const { name, queue, ownWriteHold } = this.terms;
     const { owner, lease: leaseTime } = this;
     if (queue === undefined) return { name, owner, leaseTime };
     const { kind, mode, capacity } = queue;
-    const entry = takesPlace ? { arrival: this.arrival } : undefined;
+    const entry = takesEntry ? { arrival: this.arrival } : undefined;
     return { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
   }
 
@@ -324,7 +324,7 @@ export class Acquisition {
     this.callers.refused(attempt.askedAt, holder);
     if (this.isOver) return 0;
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);
-    if (!attempt.takesPlace) {
+    if (!attempt.takesEntry) {
       if (!this.callers.wait || (await queueMessages.listen())) return 0;
       return now() + Math.min(retryAfter, POLL);
     }
@@ -372,10 +372,10 @@ export class Acquisition {
 
   private giveUp(): void {
     const until = now() + this.lease;
-    const placeUntil = this.stands
+    const entryUntil = this.stands
       ? Math.max(until, this.blockedUntil) + this.lease + QUEUE_ENTRY_LIFE
       : until;
-    void this.context.releaser.release(this.releaseRequest, until, { insist: this.doubtful, placeUntil });
+    void this.context.releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
   }
 
   private end(): void {

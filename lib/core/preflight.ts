@@ -2,7 +2,7 @@ import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../store
 import { idleTimerAt, now } from './deadline.js';
 
 /** ms: longer than a store needs that gives up on its nodes by itself. */
-const PATIENCE = 5_000;
+const ANSWER_TIME = 5_000;
 
 /**
  * Asks the store for its health, and reports each warning once. It asks at boot, in the background, so that a boot is
@@ -44,8 +44,8 @@ export class Preflight {
 
   private ask(depth: HealthDepth): Promise<StoreHealth> {
     return new Promise((resolve) => {
-      const timer = idleTimerAt(now() + PATIENCE, () => {
-        resolve(down(`it has not answered for ${String(PATIENCE)} ms`));
+      const timer = idleTimerAt(now() + ANSWER_TIME, () => {
+        resolve(down(`it has not answered for ${String(ANSWER_TIME)} ms`));
       });
       const answered = (health: StoreHealth) => {
         clearTimeout(timer);

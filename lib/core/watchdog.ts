@@ -132,9 +132,9 @@ export class Watchdog {
         continue;
       }
       const node = this.store.nodeOf?.(tenure.name) ?? '';
-      const ownWriteHold = due.get(node);
-      if (ownWriteHold === undefined) due.set(node, [tenure]);
-      else ownWriteHold.push(tenure);
+      const onOneNode = due.get(node);
+      if (onOneNode === undefined) due.set(node, [tenure]);
+      else onOneNode.push(tenure);
     }
     for (const [node, tenures] of due) this.laneOf(node).add(tenures);
     this.wakeAt(next);

@@ -24,7 +24,7 @@ export class QueueLock extends StoreLock {
 
   protected acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
     const { name, queue } = this;
-    return this.client.acquireQueued({ name, queue, ownWriteHold: this.besideIn?.(scope) }, request);
+    return this.client.acquireQueued({ name, queue, ownWriteHold: this.ownWriteHoldIn?.(scope) }, request);
   }
 
   protected override async holds(): Promise<StoredHold[]> {
@@ -32,5 +32,5 @@ export class QueueLock extends StoreLock {
   }
 
   /** The owner of an exclusive hold of this scope that this lock may be held beside. */
-  protected besideIn?(scope: Scope | undefined): string | undefined;
+  protected ownWriteHoldIn?(scope: Scope | undefined): string | undefined;
 }

@@ -37,7 +37,7 @@ class ReadLock extends Side {
   }
 
   /** A scope that writes may read as well, and goes on reading when it has stopped writing. */
-  protected override besideIn(scope: Scope | undefined): string | undefined {
+  protected override ownWriteHoldIn(scope: Scope | undefined): string | undefined {
     const hold = this.write?.findHold(scope);
     return hold?.held === true ? hold.tenure.owner : undefined;
   }
@@ -51,7 +51,7 @@ class WriteLock extends Side {
   }
 
   /** Two readers that both wait to write would wait for each other for ever. */
-  protected override besideIn(scope: Scope | undefined): undefined {
+  protected override ownWriteHoldIn(scope: Scope | undefined): undefined {
     if (this.read?.findHold(scope)?.held !== true) return;
     throw new LockConfigError(
       'write',

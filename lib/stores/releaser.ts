@@ -27,7 +27,7 @@ export interface ReleaseOptions {
    * When the owner's entry in a store queue has ended by itself, on the monotonic clock. That is long after the end of a
    * lease, so the release is repeated until then as long as it has no answer.
    */
-  readonly placeUntil?: number;
+  readonly entryUntil?: number;
   /** Sends the release the first time, together with another request. */
   readonly send?: ((request: ReleaseRequest) => Promise<ReleaseReply>) | undefined;
 }
@@ -91,7 +91,7 @@ export class Releaser {
     request: ReleaseRequest,
     until: number,
     doubled: number,
-    { onFailure, insist = false, placeUntil = until, send: sendFirst }: ReleaseOptions,
+    { onFailure, insist = false, entryUntil = until, send: sendFirst }: ReleaseOptions,
     first = now(),
   ): Promise<ReleaseReply | undefined> {
     let answer: ReleaseReply | undefined;
@@ -106,7 +106,7 @@ export class Releaser {
       onFailure?.(error as LockError);
     }
     const arrived = answer !== undefined && !insist;
-    const unansweredUntil = insist ? Infinity : Math.max(until, placeUntil);
+    const unansweredUntil = insist ? Infinity : Math.max(until, entryUntil);
     const end = answer === undefined ? unansweredUntil : until;
     // The store may be repaired, or the acquisition may arrive, late in the lease. The lock must not stay until the end
     // then.
@@ -120,7 +120,7 @@ export class Releaser {
       clearTimeout(timer);
       this.retries.delete(request);
       const again = Math.min(doubled * 2, LONGEST_PAUSE);
-      void this.track(this.send(request, until, again, { insist, placeUntil }, first));
+      void this.track(this.send(request, until, again, { insist, entryUntil }, first));
     };
     const timer = setTimeout(send, pause);
     this.retries.set(request, { timer, send });

@@ -205,21 +205,21 @@ describe('What is in the store', () => {
 
   it('the fence outlives a long lease beside which a short one was waited for', async () => {
     const service = stage.service();
-    const lock = service.getSemaphore('ownWriteHold', 2);
+    const lock = service.getSemaphore('beside', 2);
     const long = await lock.acquire({ leaseTime: 5 * HOUR });
     const holder = await lock.acquire();
     const waiting = lock.acquire({ leaseTime: 2_000 });
-    await queued(service, 'ownWriteHold', 1);
+    await queued(service, 'beside', 1);
     await holder.release();
     const short = await waiting;
-    expect(await stage.redis.pttl(fenceOf('lock:beside'))).toBeGreaterThan(await stage.ttl('ownWriteHold'));
+    expect(await stage.redis.pttl(fenceOf('lock:beside'))).toBeGreaterThan(await stage.ttl('beside'));
     // As a waiter does that has heard nothing of its grant.
     const { kind, mode, capacity } = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
     const queue = { kind, mode, capacity, entry: undefined, ownWriteHold: undefined };
     const store = createStore({ connection: stage.server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
-    await store.acquire({ name: 'ownWriteHold', owner: short.owner, leaseTime: 2_000, queue });
+    await store.acquire({ name: 'beside', owner: short.owner, leaseTime: 2_000, queue });
     await store.close();
-    expect(await stage.redis.pttl(fenceOf('lock:beside'))).toBeGreaterThan(await stage.ttl('ownWriteHold'));
+    expect(await stage.redis.pttl(fenceOf('lock:beside'))).toBeGreaterThan(await stage.ttl('beside'));
     await short.release();
     await long.release();
   });

@@ -79,10 +79,10 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
       await expectMismatch(key, lock.isLocked());
       await expectMismatch(key, lock.remainingTime());
       await expectMismatch(key, lock.forceRelease());
-      await expectMismatch(key, locks.getMultiLock([lock, locks.getLock('ownWriteHold')]).acquire());
+      await expectMismatch(key, locks.getMultiLock([lock, locks.getLock('beside')]).acquire());
     }
     await expectUntouched(key, hash);
-    expect(await locks.inspect('ownWriteHold')).toBeNull();
+    expect(await locks.inspect('beside')).toBeNull();
   });
 
   it('in the place of a hold is no lock to the store', async () => {
@@ -166,7 +166,7 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
       await put('theirs', { [owner]: '2' });
       for (const client of place.clients) await client.pexpire('theirs', 60_000);
       expect(await locks.tryAcquire('theirs')).toBeNull();
-      expect(await locks.tryAcquire(['theirs', 'ownWriteHold'])).toBeNull();
+      expect(await locks.tryAcquire(['theirs', 'beside'])).toBeNull();
       expect(await locks.inspect('theirs')).toMatchObject({ holders: [{ owner }] });
       expect(await locks.forceRelease('theirs')).toBe(true);
       await (await locks.acquire('theirs')).release();

@@ -97,7 +97,7 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
       await attempt(lock.isLocked());
       await attempt(lock.remainingTime());
       await attempt(lock.forceRelease());
-      await attempt(locks.getMultiLock([lock, locks.getLock('ownWriteHold')]).acquire());
+      await attempt(locks.getMultiLock([lock, locks.getLock('beside')]).acquire());
     }
     const hold = { name: key, owner: 'client:1' };
     await attempt(store.release(hold));
@@ -113,7 +113,7 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
       else expect(await renewal.catch(() => ['lost'])).not.toEqual(['held']);
     }
     expect(await kept(key)).toEqual(before);
-    expect(await locks.inspect('ownWriteHold')).toBeNull();
+    expect(await locks.inspect('beside')).toBeNull();
   });
 
   it('in the place of a lease is its loss, at once, and outlives it', async () => {

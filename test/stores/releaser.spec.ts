@@ -40,7 +40,7 @@ it('a hold is given up until its lease is over, a place until it has gone by its
 
   sent = 0;
   const from = performance.now();
-  await releaser.release(REQUEST, from + 900, { placeUntil: from + HOUR });
+  await releaser.release(REQUEST, from + 900, { entryUntil: from + HOUR });
   await jest.advanceTimersByTimeAsync(MINUTE);
   expect(sent).toBeGreaterThan(5);
   await jest.advanceTimersByTimeAsync(HOUR);
@@ -66,14 +66,14 @@ it('what only somebody can mend is tried again as well: it may be mended before 
 
 it('an answer ends it, and for one that may be overtaken the end of the lease does', async () => {
   const placeUntil = performance.now() + HOUR;
-  await releaser.release(REQUEST, performance.now() + 2_000, { placeUntil, insist: true });
+  await releaser.release(REQUEST, performance.now() + 2_000, { entryUntil: placeUntil, insist: true });
   expect(sent).toBe(1);
   reachable = true;
   await jest.advanceTimersByTimeAsync(HOUR);
   expect(sent).toBe(6);
 
   reachable = false;
-  await releaser.release(REQUEST, performance.now() + 2_000, { placeUntil: performance.now() + HOUR });
+  await releaser.release(REQUEST, performance.now() + 2_000, { entryUntil: performance.now() + HOUR });
   reachable = true;
   await jest.advanceTimersByTimeAsync(250);
   expect(sent).toBe(8);
@@ -84,7 +84,7 @@ it('an answer ends it, and for one that may be overtaken the end of the lease do
 it('what waits to be repeated is sent at once when the store is there again', async () => {
   const placeUntil = performance.now() + HOUR;
   await Promise.all(
-    [1, 2].map((n) => releaser.release({ ...REQUEST, owner: `b:${String(n)}` }, 0, { placeUntil })),
+    [1, 2].map((n) => releaser.release({ ...REQUEST, owner: `b:${String(n)}` }, 0, { entryUntil: placeUntil })),
   );
   await jest.advanceTimersByTimeAsync(10 * MINUTE);
   sent = 0;

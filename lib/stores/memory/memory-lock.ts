@@ -30,7 +30,7 @@ interface MemoryHold {
   readonly fencingToken: number;
 }
 
-interface Place {
+interface QueueEntry {
   readonly owner: string;
   readonly mode: Mode;
   /** Microseconds since the epoch. */
@@ -60,7 +60,7 @@ export interface LockSurroundings {
 export class MemoryLock {
   readonly holders = new Map<string, MemoryHold>();
   /** In the order of arrival. */
-  waiting: Place[] = [];
+  waiting: QueueEntry[] = [];
   /** The last token given out. */
   fencingToken: number | undefined;
 
@@ -226,7 +226,7 @@ export class MemoryLock {
   }
 
   private stand(owner: string, mode: Mode, leaseTime: number, before: number | undefined): number {
-    const standing = this.waiting.find((place) => place.owner === owner);
+    const standing = this.waiting.find((entry) => entry.owner === owner);
     if (standing !== undefined) return standing.arrival;
     const last = this.waiting.at(-1)?.arrival ?? 0;
     const arrival = before ?? Math.max(last + 1, this.around.microseconds());
@@ -294,7 +294,7 @@ export class MemoryLock {
   }
 
   private leaveQueue(owner: string): void {
-    this.waiting = this.waiting.filter((place) => place.owner !== owner);
+    this.waiting = this.waiting.filter((entry) => entry.owner !== owner);
   }
 
   private dropExpired(): void {

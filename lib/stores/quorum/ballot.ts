@@ -18,12 +18,12 @@ export interface AnswerRule<A, D> {
  * waited for.
  * @param answers in the order of the members
  * @param decision has to decide once all members have answered
- * @param patience without it `decide` waits for every answer that could change the decision
+ * @param rule without it `decide` waits for every answer that could change the decision
  */
 export function decide<A, D>(
   answers: readonly Promise<A>[],
   decision: (cast: readonly (NodeAnswer<A> | undefined)[]) => D | undefined,
-  patience?: AnswerRule<A, D>,
+  rule?: AnswerRule<A, D>,
 ): Promise<D> {
   const cast: (NodeAnswer<A> | undefined)[] = answers.map(() => undefined);
   return new Promise((resolve) => {
@@ -42,7 +42,7 @@ export function decide<A, D>(
     };
     const consider = () => {
       if (done) return;
-      const decided = decision(cast) ?? (patience && giveUp(patience));
+      const decided = decision(cast) ?? (rule && giveUp(rule));
       if (decided === undefined) return;
       done = true;
       for (const stop of watched.values()) stop();

@@ -101,7 +101,7 @@ export class Presence {
           of.silent = true;
           callback();
         });
-      }, patienceWith(of));
+      }, answerTimeOf(of));
     };
     wait();
     return () => {
@@ -129,5 +129,5 @@ function heard(of: Attendance, sentAt: number): void {
   of.roundTrip = usual + (now - sentAt - usual) * WEIGHT;
 }
 
-const patienceWith = (of: Attendance | undefined): number =>
+const answerTimeOf = (of: Attendance | undefined): number =>
   Math.min(Math.max(ROUND_TRIPS * (of?.roundTrip ?? 0), SOONEST), LATEST);

@@ -281,14 +281,14 @@ export class RestartQuarantine {
   }
 
   /** Looks at all members, until all have answered, or until `patience` ms after a majority has answered. */
-  private hearing(patience: number): Promise<void> {
+  private hearing(time: number): Promise<void> {
     return new Promise((resolve) => {
       let answered = 0;
       let timer: NodeJS.Timeout | undefined;
       const looks = this.members.map(async (_, index) => {
         if (this.current(index) === undefined) await this.look(index);
         if (this.current(index) !== undefined && ++answered === quorumOf(this.members.length)) {
-          timer = setTimeout(resolve, patience);
+          timer = setTimeout(resolve, time);
         }
       });
       void Promise.all(looks).then(() => {

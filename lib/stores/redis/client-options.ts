@@ -23,7 +23,7 @@ const time = whole(' of ms', 0, MOST);
 const port = whole('', 1, 65_535);
 
 /** These values are repeated in logs, events and health reports, where a URL would show its password. */
-const place =
+const address =
   (address: RegExp): Check =>
   (option, value) => {
     if (value === null || (typeof value === 'string' && !address.test(value))) return;
@@ -31,7 +31,7 @@ const place =
     throw new LockConfigError(option, rule, { value });
   };
 
-const host = place(/:\/\/|@/);
+const host = address(/:\/\/|@/);
 
 const CHECKS = new Map<string, Check>([
   ['db', whole('', 0, MOST)],
@@ -39,7 +39,7 @@ const CHECKS = new Map<string, Check>([
   ['host', host],
   ['name', host],
   // The socket of a user's own service lies in /run/user@1000.service or a similar directory.
-  ['path', place(/:\/\/|^(?!\/[^/]).*@/)],
+  ['path', address(/:\/\/|^(?!\/[^/]).*@/)],
   ['tls', tls],
   ['sentinelTLS', tls],
   ['monitor', noMonitor],

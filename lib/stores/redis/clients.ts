@@ -11,7 +11,7 @@ const CALM = 1_500;
  * ms between attempts to connect: short at first, then twice a second, for ever. ioredis counts the attempts from the last
  * connection that was ready, and a ready connection may be lost at once, again and again.
  */
-function patience(): (attempt: number) => number {
+function retryDelays(): (attempt: number) => number {
   let attempts = 0;
   let lastAt = -Infinity;
   return (attempt) => {
@@ -31,7 +31,7 @@ const bounded = (silence: number) =>
   ({
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: patience(),
+    retryStrategy: retryDelays(),
     socketTimeout: silence,
     // ioredis waits this long for a socket to close, also for a socket that has closed: at shutdown that is idle time.
     disconnectTimeout: 200,
@@ -83,7 +83,7 @@ export function clusterClient(
   return new Cluster(given, {
     ...options,
     redisOptions: { ...shared, ...options.redisOptions, ...ours },
-    clusterRetryStrategy: patience(),
+    clusterRetryStrategy: retryDelays(),
     // A lost node is found again, or replaced, by a look at the slots.
     clusterNodeRetryStrategy: null,
     // CLUSTER INFO does not matter for locks: a cluster that is down says so to each command.

@@ -41,12 +41,12 @@ export class LockKeys {
   // No command needs all of them, so each is made when it is asked for.
 
   get fence(): string {
-    return this.beside('fence');
+    return this.derived('fence');
   }
 
   /** The waiters. */
   get queue(): string {
-    return this.beside('queue');
+    return this.derived('queue');
   }
 
   /** The keys of the scripts with a queue. */
@@ -67,7 +67,7 @@ export class LockKeys {
     return keyInSlot(CHANNEL + stored, slotOf(stored));
   }
 
-  private beside(role: 'fence' | 'queue'): string {
+  private derived(role: 'fence' | 'queue'): string {
     const key = keyInSlot(this.stored + RESERVED + role, (this.slot ??= slotOf(this.stored)));
     return key.slice(this.clientPrefix.length);
   }

@@ -130,8 +130,8 @@ export class RedisLockStore implements LockStore {
       );
       if ('notALock' in reply) throw notALock(names[reply.notALock] ?? '');
       if (reply.granted) return reply;
-      const { place, ...refusal } = reply;
-      return { ...refusal, name: names[place] ?? '' };
+      const { index, ...refusal } = reply;
+      return { ...refusal, name: names[index] ?? '' };
     });
   }
 

@@ -70,7 +70,7 @@ export function plainReply(reply: unknown, told: Told): AcquireReply | Queued {
     integer(ttl, reply, QUEUED, QUEUED);
     return { queued: 0 };
   }
-  if (reply.length === 6) return placeReply(reply, reply, told);
+  if (reply.length === 6) return entryReply(reply, reply, told);
   return {
     granted: false,
     retryAfter: waitOf(time(ttl, reply, -1)),
@@ -81,8 +81,8 @@ export function plainReply(reply: unknown, told: Told): AcquireReply | Queued {
 type Told = (date: number, node: string) => void;
 
 /** The answer to an owner in the queue of a plain lock: what place_of in plain-queue.include.lua returns. */
-function placeReply(place: readonly unknown[], reply: unknown, told: Told): AcquireReply {
-  const [look, holder, arrival, date, node, listen] = place;
+function entryReply(entry: readonly unknown[], reply: unknown, told: Told): AcquireReply {
+  const [look, holder, arrival, date, node, listen] = entry;
   told(integer(date, reply, 1), text(node, reply));
   return {
     granted: false,
@@ -101,7 +101,7 @@ export function handOverReply(reply: unknown, told: Told): HandOverReply {
     released: releaseReply(released),
     next:
       next.length === 6
-        ? placeReply(next, reply, told)
+        ? entryReply(next, reply, told)
         : {
             granted: true,
             fencingToken: integer(token, reply, 1),
@@ -115,7 +115,7 @@ export type PlainGroupReply =
   | { readonly granted: true; readonly fencingTokens: readonly number[] }
   | {
       readonly granted: false;
-      readonly place: number;
+      readonly index: number;
       readonly retryAfter: number;
       readonly holder: string | undefined;
     }
@@ -129,16 +129,16 @@ export function plainGroupReply(reply: unknown, names: number): PlainGroupReply 
     const tokens = list(reply, reply, names).map((token) => integer(token, reply, 1));
     return { granted: true, fencingTokens: tokens };
   }
-  const place = -integer(first, reply, -names, -1) - 1;
+  const index = -integer(first, reply, -names, -1) - 1;
   const { length } = list(reply, reply, 1, 2, 3);
-  if (length === 1) return { notALock: place };
+  if (length === 1) return { notALock: index };
   if (length === 2) {
     integer(ttl, reply, QUEUED, QUEUED);
-    return { queued: place };
+    return { queued: index };
   }
   return {
     granted: false,
-    place,
+    index,
     retryAfter: waitOf(time(ttl, reply, -1)),
     // An owner that has only reserved the lock is no holder.
     holder: textOrNull(holder, reply) ?? undefined,

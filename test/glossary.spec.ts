@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from '@jest/globals';
+import ts from 'typescript';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const glossary = readFileSync(`${root}docs/design/glossary.md`, 'utf8');
+const files = readdirSync(`${root}lib`, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.ts') && !name.includes('.generated') && !name.startsWith('testing/'),
+);
+
+/** Words that the glossary has another one for, as parts of names. */
+const RETIRED = [
+  ...['place', 'places', 'ear', 'inbox', 'departure', 'departures', 'electorate', 'epoch'],
+  ...['troupe', 'obtain', 'beside', 'patience'],
+];
+
+/** `acquireAllRequest` is acquire, all, request. */
+const partsOf = (name: string) =>
+  name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/);
+
+const retiredIn = (name: string) => partsOf(name).filter((part) => RETIRED.includes(part));
+
+/** The names of what a file declares for others: exports, and the members of these. */
+function declaredNames(file: string): string[] {
+  const source = ts.createSourceFile(
+    file,
+    readFileSync(`${root}lib/${file}`, 'utf8'),
+    ts.ScriptTarget.ES2022,
+  );
+  const names: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const { name } = node as { name?: ts.Node };
+    if (name !== undefined && ts.isIdentifier(name) && !ts.isParameter(node)) names.push(name.text);
+    if (!ts.isBlock(node)) ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return names;
+}
+
+it.each(files)('%s has no retired word in its name or in what it declares', (file) => {
+  const found = [file, ...declaredNames(file)].filter((name) => retiredIn(name).length > 0);
+  expect(found).toEqual([]);
+});
+
+it('has a file for each word that says where it stands', () => {
+  const named = [...glossary.matchAll(/`((?:core|locks|stores|nest)\/[\w/.-]+\.ts)`/g)].map(
+    ([, file = '']) => file,
+  );
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((file) => !files.includes(file))).toEqual([]);
+});
