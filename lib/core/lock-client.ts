@@ -243,10 +243,10 @@ export class LockClient {
    */
   async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
     if (!tenure.held) return tenure.loss;
-    const { name, owner } = tenure;
+    const { name, owner, user } = tenure;
     const reason = (await this.tenures.get(tenure)?.release(tenure, keepFor)) ?? 'released';
     if (reason === 'released') return undefined;
-    this.events.next({ type: 'lost', name, owner, reason });
+    if (user !== undefined) this.events.next({ type: 'lost', name, owner, reason });
     return new LockLostError(name, { reason, owner });
   }
 
@@ -276,10 +276,12 @@ export class LockClient {
     this.closed = true;
     this.sendAway();
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
-      const { user: holder } = tenure;
+      const { user, name, owner } = tenure;
       const released = keeper.release(tenure);
-      this.events.next({ type: 'lost', name: tenure.name, owner: tenure.owner, reason: 'released' });
-      holder?.onLost(releasedError(tenure, new LockClosedError(tenure.name)));
+      if (user !== undefined) {
+        this.events.next({ type: 'lost', name, owner, reason: 'released' });
+        user.onLost(releasedError(tenure, new LockClosedError(name)));
+      }
       await released;
     });
     await Promise.all(left);

@@ -1,4 +1,3 @@
-import { now } from '../core/deadline.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
@@ -17,7 +16,6 @@ type Options = AcquireOptions & { waitTime: number };
  * has got.
  */
 export class GroupAttempt {
-  private readonly askedAt = now();
   private readonly tenures = new Map<PlainLock, Tenure>();
 
   constructor(
@@ -105,7 +103,7 @@ export class GroupAttempt {
     for (const [{ name }, { held }] of this.tenures) if (!held) throw endedMeanwhile(name);
     return this.locks.flatMap((lock) => {
       const tenure = this.tenures.get(lock);
-      return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.askedAt)];
+      return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.limits.askedAt)];
     });
   }
 

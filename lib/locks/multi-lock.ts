@@ -55,13 +55,14 @@ export class MultiLock extends ScopedLock {
     options: AcquireOptions & { waitTime: number },
   ): Promise<OwnLease | Busy> {
     this.assertAcquirable(inside, options);
-    const until = now() + options.waitTime;
+    const askedAt = now();
     // The members belong to one owner, also where no scope is to hold them: a writer may read as well.
     const shared = into ?? Scope.within(inside);
     const rounds = new Rounds(this.members, this.units, this.mostHold(options));
+    const until = askedAt + options.waitTime;
     let round = rounds.current;
     for (;;) {
-      const { leases, refusal } = await enterInOrder(round, shared, options, until);
+      const { leases, refusal } = await enterInOrder(round, shared, options, askedAt);
       const group = new LeaseGroup(this.name, leases);
       if (refusal === undefined && (await isWhole(group, round, options))) return group;
       await group.release();
@@ -148,10 +149,10 @@ async function enterInOrder(
   { units, hold, first }: Round,
   scope: Scope,
   options: AcquireOptions & { waitTime: number },
-  until: number,
+  askedAt: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
   const leases: OwnLease[] = [];
-  const limits = new WaitLimits(until, hold, first);
+  const limits = new WaitLimits(askedAt + options.waitTime, hold, first, askedAt);
   const refused = (by: Unit, answer: Busy | Error) => ({
     leases,
     refusal: { by, answer, waited: limits.waited },

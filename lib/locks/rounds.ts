@@ -75,7 +75,8 @@ export class Rounds {
     const { units, hold } = this.round;
     // An error does not say which owner holds which member.
     if (!(answer instanceof Error)) {
-      this.refusals = hold > 0 ? 0 : this.refusals + 1;
+      // What has held in vain is worth fewer rounds without holding.
+      this.refusals = hold > 0 ? MOST_REFUSALS / 2 : this.refusals + 1;
       if (hold > 0) this.givenUp++;
       else this.longestWait = Math.max(this.longestWait, waited);
     }

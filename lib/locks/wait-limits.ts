@@ -1,5 +1,8 @@
 import { now } from '../core/deadline.js';
 
+/** For how long a store that does not answer may keep the locks that are held already from others, ms. */
+const SILENCE = 250;
+
 /** For how long one attempt at several locks waits. */
 export class WaitLimits {
   private readonly began = now();
@@ -14,6 +17,8 @@ export class WaitLimits {
     private readonly hold: number,
     /** The lock of a group that is waited for before the others are asked for. */
     readonly first?: string,
+    /** When the caller asked, on the monotonic clock. */
+    readonly askedAt = now(),
   ) {}
 
   /** Whether locks are held while others are waited for. */
@@ -33,7 +38,7 @@ export class WaitLimits {
 
   /** ms for which an answer of the store may be waited for now. */
   get forStore(): number {
-    return msUntil(this.until);
+    return msUntil(Math.min(this.until, (this.grantedAt ?? Infinity) + Math.max(this.hold, SILENCE)));
   }
 
   /** Something is held from now on. */

@@ -164,6 +164,41 @@ describe('a multi-lock', () => {
     await (await waiting).release();
   });
 
+  it('says for how long the caller has waited, and not only for the last member', async () => {
+    const [b, c] = [await others.acquire('b'), await others.acquire('c')];
+    const waiting = locks.acquire(['a', 'b', 'c'], { waitTime: 5_000 });
+    await sleep(100);
+    await b.release();
+    await sleep(100);
+    await c.release();
+    await (await waiting).release();
+    const waits = events.flatMap((event) => (event.type === 'acquired' ? [event.waited] : []));
+    expect(waits).toHaveLength(3);
+    expect(Math.min(...waits)).toBeGreaterThan(190);
+  });
+
+  it('keeps what it holds from others only for a moment where another store does not answer', async () => {
+    const silent = new ScriptedStore();
+    silent.beforeAcquire = () => new Promise(() => undefined);
+    const far = new LockService({ store: silent });
+    const gone = new AbortController();
+    const lock = locks.getMultiLock([locks.getLock('a'), far.getLock('x'), far.getLock('y')]);
+    const waiting = lock.acquire({ waitTime: Infinity, signal: gone.signal });
+    waiting.catch(() => undefined);
+    await sleep(50);
+    const waits: number[] = [];
+    for (let n = 0; n < 20; n++) {
+      const asked = performance.now();
+      await (await others.acquire('a', { waitTime: 5_000 })).release();
+      waits.push(performance.now() - asked);
+      await sleep(20);
+    }
+    expect(Math.max(...waits)).toBeLessThan(3_000);
+    gone.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await far.onApplicationShutdown();
+  });
+
   it('gives everything back when it leaves before the rest is there', async () => {
     const a = await others.acquire('a');
     const gone = new AbortController();

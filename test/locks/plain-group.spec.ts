@@ -66,6 +66,22 @@ describe('a group of plain locks that may hold some while it waits', () => {
     expect((await owned()).owners).toBe(0);
   });
 
+  it.each<[string, () => Promise<unknown>]>([
+    ['when it is given back', () => others.forceRelease('a')],
+    ['at a shutdown', () => locks.onApplicationShutdown()],
+  ])('tells of no loss of it %s', async (_, end) => {
+    const d = await others.acquire('d');
+    const told: string[] = [];
+    locks.events$.subscribe(({ type }) => told.push(type));
+    const entering = enter(200).catch((error: unknown) => error);
+    await sleep(50);
+    await end();
+    await entering;
+    await d.release();
+    expect(told).toEqual([]);
+    expect((await owned()).owners).toBe(0);
+  });
+
   it('gives everything back when it has held some for too long', async () => {
     const d = await others.acquire('d');
     const began = performance.now();
