@@ -84,7 +84,9 @@ it('an answer ends it, and for one that may be overtaken the end of the lease do
 it('what waits to be repeated is sent at once when the store is there again', async () => {
   const placeUntil = performance.now() + HOUR;
   await Promise.all(
-    [1, 2].map((n) => releaser.release({ ...REQUEST, owner: `b:${String(n)}` }, 0, { entryUntil: placeUntil })),
+    [1, 2].map((n) =>
+      releaser.release({ ...REQUEST, owner: `b:${String(n)}` }, 0, { entryUntil: placeUntil }),
+    ),
   );
   await jest.advanceTimersByTimeAsync(10 * MINUTE);
   sent = 0;
