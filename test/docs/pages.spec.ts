@@ -6,13 +6,14 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type AcquisitionState, mayFollow } from '../../lib/core/acquisition-state.js';
 import type { Drive } from './drives.js';
 import type * as Preamble from './preamble.js';
 import { readPage } from './markdown.js';
 import { typeErrors, writePrograms, type Program } from './program.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const pages = ['', 'docs/']
+const pages = ['', 'docs/', 'docs/design/']
   .flatMap((folder) => readdirSync(join(root, folder)).map((name) => folder + name))
   .filter((name) => name.endsWith('.md'))
   .map((name) => readPage(join(root, name)));
@@ -123,9 +124,21 @@ describe('What the pages say in other languages', () => {
 
   it('JSON can be parsed, and no language goes unchecked', () => {
     for (const { code } of inLanguage('json')) JSON.parse(code);
-    const known = ['ts', 'sh', 'json', 'text'];
+    const known = ['ts', 'sh', 'json', 'text', 'mermaid'];
     expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
   });
+});
+
+it('The table of states in the design record is that of the code', () => {
+  const drawn = inLanguage('mermaid').flatMap(({ code }) => [...code.matchAll(/(\w+) --> (\w+)/g)]);
+  const states: AcquisitionState[] = ['idle', 'asking', 'standing', 'granted', 'leaving'];
+  const follows = states.flatMap((from) =>
+    states.filter((to) => mayFollow(from, to)).map((to) => [from, to]),
+  );
+  const pairs = drawn
+    .map(([, from, to]) => [from, to])
+    .filter(([from]) => states.includes(from as AcquisitionState));
+  expect(new Set(pairs.map(String))).toEqual(new Set(follows.map(String)));
 });
 
 describe('Links of the pages', () => {
