@@ -18,7 +18,7 @@ export class MultiLock extends ScopedLock {
   readonly name: string;
   readonly identity: string;
   readonly location: string;
-  private readonly members: readonly ScopedLock[];
+  readonly members: readonly ScopedLock[];
   private readonly units: readonly Unit[];
 
   constructor(

@@ -4,19 +4,17 @@ import { inQuotes } from '../lock.text.js';
 import { LeaseGroup } from '../locks/lease-group.js';
 import type { Lease, Lock } from '../locks/lock.js';
 import type { OwnLease } from '../locks/scoped-lock.js';
-import { Semaphore } from '../locks/semaphore.js';
 
 /**
- * Another owner takes the lock, of a semaphore all permits, and keeps it until the lease is released: a test sees what the
+ * Another owner takes the lock, of a semaphore all permits (also of one in a multi-lock), and keeps it until the lease is released: a test sees what the
  * code does when the lock is busy. No scope gets the lock, so the code that calls this finds it busy too, also inside of
  * `runInScope`. With `await using busy = await makeLockBusy(lock)` the lock is free again also after a failed assertion.
  * @throws LockConfigError when the lock is not free, or when the current scope holds it
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
   const leases: OwnLease[] = [];
-  const needed = lock instanceof Semaphore ? lock.permits : 1;
-  while (leases.length < needed) {
-    const lease = lock.isHeld() ? null : await runOutsideScopes(() => lock.tryAcquire());
+  for (const next of [lock, ...furtherPermits(lock)]) {
+    const lease = next.isHeld() ? null : await runOutsideScopes(() => next.tryAcquire());
     if (lease === null) {
       await Promise.all(leases.map((taken) => taken.release()));
       throw new LockConfigError('makeLockBusy', `"${inQuotes(lock.name)}" is held already`);
@@ -25,6 +23,18 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
   }
   const [only] = leases;
   return only !== undefined && leases.length === 1 ? only : new LeaseGroup(lock.name, leases);
+}
+
+/**
+ * Each semaphore of a multi-lock, or the semaphore that the lock is, once for each permit beyond the first. Found by shape:
+ * the lock may be of another copy of this package.
+ */
+function furtherPermits(lock: Lock): Lock[] {
+  const { members = [lock] } = lock as { readonly members?: readonly Lock[] };
+  return members.flatMap((member) => {
+    const { permits = 1 } = member as { readonly permits?: number };
+    return Array<Lock>(permits - 1).fill(member);
+  });
 }
 
 /**

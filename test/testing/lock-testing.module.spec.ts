@@ -118,6 +118,24 @@ describe('makeLockBusy', () => {
     await (await makeLockBusy(semaphore)).release();
     expect(await locks.inspect('a')).toBeNull();
   });
+
+  it('takes all permits of the semaphores in a multi-lock', async () => {
+    const locks = (await boot()).get(LockService);
+    const semaphore = locks.getSemaphore('a', 3);
+    const multiLock = locks.getMultiLock([semaphore, locks.getSemaphore('b', 2)]);
+    const busy = await makeLockBusy(multiLock);
+    expect([await multiLock.tryAcquire(), await semaphore.tryAcquire()]).toEqual([null, null]);
+    await busy.release();
+    expect([await locks.inspect('a'), await locks.inspect('b')]).toEqual([null, null]);
+  });
+
+  it('takes all permits of a semaphore of another copy of the package', async () => {
+    const semaphore = (await boot()).get(LockService).getSemaphore('a', 2);
+    const other = new Proxy(semaphore, { getPrototypeOf: () => Object.prototype });
+    const busy = await makeLockBusy(other);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    await busy.release();
+  });
 });
 
 describe('loseLock', () => {
