@@ -26,8 +26,9 @@ export function lateResult(value: unknown): LateResult | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
   // What the response already has in memory cannot be told from what it still receives.
-  if (isResponse(value)) return value.body ? 'a Response' : undefined;
-  if (isUnfinished(value)) return 'a response';
+  if (isResponse(value)) return value.body && value.bodyUsed !== true ? 'a Response' : undefined;
+  // Without a stream, it has been given back so that the caller goes on with it: `res.status(201)`.
+  if (isPipedInto(value)) return 'a response';
   if (isStream(value)) return isComplete(value) ? undefined : 'a stream';
   // `in` and not a read of the property: the deep mocks of test libraries give a function for every name.
   if (Symbol.asyncIterator in value) return 'an async iterator';
@@ -36,7 +37,8 @@ export function lateResult(value: unknown): LateResult | undefined {
 }
 
 /** Whether Nest sends this after the handler's call has ended. Nest waits for a Promise, and sends its value. */
-export const isSentLater = (value: unknown): boolean => lateResult(value) !== undefined && !isThenable(value);
+export const isSentLater = (value: unknown): boolean =>
+  isUnfinished(value) || (lateResult(value) !== undefined && !isThenable(value));
 
 /** When the work of a Promise is over. A thenable that is not a native Promise may begin its work only when it is asked. */
 export async function settled(value: unknown): Promise<void> {
@@ -50,14 +52,26 @@ export async function settled(value: unknown): Promise<void> {
 export function assertNotLate(value: unknown, title: string, cure: string): void {
   const late = lateResult(value);
   if (late === undefined) return;
+  if (late === 'a response') assertFinished(value as object, title);
   if (late === 'a Promise') void settled(value);
   else discard(value as object);
   throw new LockConfigError(
     title,
-    late === 'a response'
-      ? `has left its response unfinished, whose rest is sent when the call has ended and its lock is gone. ${RESPONSE_CURE}`
-      : `has given ${late}, which is read when the call has ended and its lock is gone. ` +
-          (late === 'a Promise' ? PROMISE_CURE : cure),
+    `has given ${late}, which is read when the call has ended and its lock is gone. ` +
+      (late === 'a Promise' ? PROMISE_CURE : cure),
+  );
+}
+
+/**
+ * Refuses a call that has left its response unfinished.
+ * @throws LockConfigError, and cuts the response off
+ */
+export function assertFinished(unfinished: object | undefined, title: string): void {
+  if (unfinished === undefined) return;
+  discard(unfinished);
+  throw new LockConfigError(
+    title,
+    `has left its response unfinished, whose rest is sent when the call has ended and its lock is gone. ${RESPONSE_CURE}`,
   );
 }
 
@@ -80,7 +94,7 @@ const PROMISE_CURE =
   'Use mergeMap or concatMap in place of map, so that the Observable gives what the Promise does';
 
 const RESPONSE_CURE =
-  'Use LockInterceptor, which holds the lock until the response has been sent, or wait for its end in the method';
+  'Use LockInterceptor, which holds the lock until the response has been sent, or wait for its end in the call';
 
 export const METHOD_CURE =
   'Read it to its end in the method, or return an Observable. Where it is the answer of an HTTP handler, ' +
@@ -118,7 +132,7 @@ const isThenable = (value: unknown): boolean =>
 const isStream = (value: object): boolean => ('pipe' in value && 'read' in value) || 'getReader' in value;
 
 /** The web's Response, such as `fetch` returns. */
-const isResponse = (value: object): value is { body?: object | null } =>
+const isResponse = (value: object): value is { body?: object | null; bodyUsed?: boolean } =>
   Object.prototype.toString.call(value) === '[object Response]';
 
 const isStreamableFile = (value: object): value is { getStream(): Readable | undefined } =>

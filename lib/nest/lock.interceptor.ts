@@ -84,6 +84,8 @@ function responseOver(context: ExecutionContext, lost: AbortSignal | undefined):
   // Fastify's reply has Node's response inside.
   const reply = context.switchToHttp().getResponse<ServerResponse & { raw?: ServerResponse }>();
   const response = reply.raw ?? reply;
+  // A test of the application may have a plain object in its place.
+  if (!('on' in response)) return undefined;
   return new Promise((resolve) => {
     const ignoreLoss = lost && onAbort(lost, () => response.destroy());
     finished(response, () => {

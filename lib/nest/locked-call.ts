@@ -11,7 +11,7 @@ import {
 import { isDraining, type LockService } from '../lock.service.js';
 import type { Lease, Lock } from '../locks/lock.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
-import { assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from '../core/late-result.js';
+import { assertFinished, assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from '../core/late-result.js';
 import { locksPassThrough } from './pass-through.js';
 
 /** One call that is to run under a lock. */
@@ -24,7 +24,7 @@ export interface LockedCall {
   /** A client waits for the answer, and may ask another instance where this one shuts down. */
   readonly isRequest?: true;
   /** The response that the call has been given to answer on, and has not finished. */
-  readonly unfinished?: () => unknown;
+  readonly unfinished?: () => object | undefined;
 }
 
 /** Runs a call that gives a Promise. Errors of the call itself pass through untouched. */
@@ -35,7 +35,7 @@ export async function lockPromise(makeCall: () => LockedCall, run: () => unknown
     const result = await run();
     if (isObservable(result)) throw unexpectedObservable(call.title);
     assertNotLate(result, call.title, METHOD_CURE);
-    assertNotLate(call.unfinished?.(), call.title, METHOD_CURE);
+    assertFinished(call.unfinished?.(), call.title);
     return result;
   });
 }
@@ -102,7 +102,7 @@ export function lockObservable(
           await settled(inspected);
           throw error;
         }
-        assertNotLate(call.unfinished?.(), call.title, METHOD_CURE);
+        assertFinished(call.unfinished?.(), call.title);
         if (lost?.aborted !== true) sent ??= answer?.answering(lost);
         streamed = true;
         if (sent === undefined) return;

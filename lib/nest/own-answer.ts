@@ -1,49 +1,96 @@
 import 'reflect-metadata';
-import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import {
+  REDIRECT_METADATA,
+  RENDER_METADATA,
+  RESPONSE_PASSTHROUGH_METADATA,
+  ROUTE_ARGS_METADATA,
+  SSE_METADATA,
+} from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { Type } from '@nestjs/common';
 import { isPipedInto, isUnfinished } from '../core/late-result.js';
 
-/** The parameters that a handler takes in order to answer by itself, as Nest sees it; empty where Nest answers. */
-function ownAnswer(type: Type, property: string | symbol): RouteParamtypes[] {
+/** Nest's record of a handler's parameters, whose keys are `<kind>:<index>`. */
+type Parameters = Record<string, { readonly index: number }>;
+
+const OWN: readonly number[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
+
+/**
+ * The parameters that a handler takes in order to answer by itself, as Nest sees it, and where they stand among its
+ * arguments. Empty where Nest answers.
+ */
+function ownAnswer(type: Type, property: string | symbol): Map<number, number> {
   // For a method that a mixin has copied, the metadata is on the class where the method was declared.
   const hosts = [type, (type.prototype as object).constructor];
   for (const host of hosts) {
-    const parameters: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, host, property);
-    const kinds = Object.keys(parameters ?? {}).map((key) => Number(key.split(':')[0]));
-    const own = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT].filter((kind) => kinds.includes(kind));
+    const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, host, property) ?? {}) as Parameters;
+    const own = Object.entries(parameters)
+      .map(([key, { index }]): [number, number] => [Number(key.split(':')[0]), index])
+      .filter(([kind]) => OWN.includes(kind));
     if (own.length > 0 && Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, host, property) !== true)
-      return own;
+      return new Map(own);
   }
-  return [];
+  return new Map();
 }
 
-/** Whether Nest leaves the answer to the handler, which injects the response or `next` without `passthrough`. */
-export function answersByItself(type: Type, handler: object): boolean {
+/** The name of a handler that Nest calls, among the methods of its class. */
+function nameOf(type: Type, handler: { readonly name: string }): string | undefined {
   for (let prototype = type.prototype as object | null; prototype !== null;) {
     const own = Object.entries(Object.getOwnPropertyDescriptors(prototype));
     const property = own.find(([, { value }]) => value === handler)?.[0];
-    if (property !== undefined) return ownAnswer(type, property).length > 0;
+    if (property !== undefined) return property;
     prototype = Object.getPrototypeOf(prototype) as object | null;
   }
-  return false;
+  // Instrumentation, such as OpenTelemetry's, gives Nest a wrapper that has the name of the method.
+  return handler.name in (type.prototype as object) ? handler.name : undefined;
 }
 
-/** The response that a handler which answers by itself has been given, and has not finished. */
-export function unfinishedResponse(
+/**
+ * Whether Nest leaves the answer to the handler, which injects the response or `next` without `passthrough`. True for a
+ * handler that is not found in its class: a response that Nest sends is finished too.
+ */
+export function answersByItself(type: Type, handler: { readonly name: string }): boolean {
+  const property = nameOf(type, handler);
+  return property === undefined || ownAnswer(type, property).size > 0;
+}
+
+/** Nest answers with these, also where the handler injects the response. */
+const ANSWERS_OF_NEST = [SSE_METADATA, REDIRECT_METADATA, RENDER_METADATA];
+
+function isAnsweredByNest(type: Type, property: string | symbol): boolean {
+  const handler = (type.prototype as Record<string | symbol, unknown>)[property];
+  return typeof handler === 'function' && ANSWERS_OF_NEST.some((key) => Reflect.hasMetadata(key, handler));
+}
+
+/**
+ * Begins a call of a handler. `next` among its arguments is replaced by a function that notes its call.
+ * @returns what gives, when the call has ended, the response that a handler which answers by itself has not finished
+ */
+export function watchAnswer(
   type: Type,
   property: string | symbol,
-  args: readonly unknown[],
-): object | undefined {
+  args: unknown[],
+): () => object | undefined {
   const own = ownAnswer(type, property);
-  if (!own.includes(RouteParamtypes.RESPONSE)) return undefined;
-  // `next` hands the request on to another handler, which answers when this one has ended.
-  const isLate = own.includes(RouteParamtypes.NEXT) ? isPipedInto : isUnfinished;
-  for (const argument of args) {
-    if (isLate(argument)) return argument;
-    // Fastify's reply has Node's response inside. Its hooks may delay what it has been given to send.
-    const raw = (argument as { raw?: unknown } | null | undefined)?.raw;
-    if (isPipedInto(raw)) return raw;
+  if (!own.has(RouteParamtypes.RESPONSE) || isAnsweredByNest(type, property)) return () => undefined;
+  let isHandedOn = false;
+  const index = own.get(RouteParamtypes.NEXT) ?? -1;
+  const next = args[index] as ((...given: unknown[]) => unknown) | undefined;
+  if (typeof next === 'function') {
+    args[index] = (...given: unknown[]) => {
+      isHandedOn = true;
+      return next(...given);
+    };
   }
-  return undefined;
+  return () => {
+    // `next` hands the request on to another handler, which answers when this one has ended.
+    const isLate = isHandedOn ? isPipedInto : isUnfinished;
+    for (const argument of args) {
+      if (isLate(argument)) return argument;
+      // Fastify's reply has Node's response inside. Its hooks may delay what it has been given to send.
+      const raw = (argument as { raw?: unknown } | null | undefined)?.raw;
+      if (isPipedInto(raw)) return raw;
+    }
+    return undefined;
+  };
 }

@@ -150,6 +150,8 @@ describe('a method that gives what is read when its lock is gone', () => {
   });
 
   const mock: object = new Proxy({}, { get: (_, name) => (typeof name === 'symbol' ? () => 1 : undefined) });
+  const read = new Response('rows');
+  void read.text();
   class Bag {
     *[Symbol.iterator]() {
       yield 1;
@@ -168,6 +170,7 @@ describe('a method that gives what is read when its lock is gone', () => {
     ['a StreamableFile of bytes', new StreamableFile(Buffer.from('rows'))],
     ['a stream that has ended', source().destroy()],
     ['a Response without a body', new Response(null)],
+    ['a Response that has been read', read],
     ['a Blob', new Blob(['rows'])],
     ['a mock that has a function for every symbol', mock],
     ['null', null],

@@ -12,7 +12,10 @@ import {
   Get,
   type INestApplication,
   Next,
+  Redirect,
+  Render,
   Res,
+  Sse,
   UseInterceptors,
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -124,6 +127,23 @@ class Refused {
     rows().pipe(res);
     return of(1);
   }
+  @DistributedLock('rows')
+  @Get('next')
+  async next(@Res() res: Response, @Next() next: NextFunction): Promise<void> {
+    await Promise.resolve();
+    res.sendFile(file, (error: unknown) => {
+      if (error) next(error);
+    });
+  }
+  @DistributedLock('rows')
+  @Get('status')
+  async status(@Res() res: Response) {
+    return Promise.resolve(res.status(201));
+  }
+  @Get('using')
+  async using(@Res() res: Response) {
+    await app.get(LockService).using('rows', () => rows().pipe(res));
+  }
 }
 
 @Controller('answered')
@@ -157,6 +177,39 @@ class Answered {
   async passthrough(@Res({ passthrough: true }) res: Response) {
     res.setHeader('x-lock', 'rows');
     return Promise.resolve({ sent: true });
+  }
+  @DistributedLock('rows')
+  @Render('rows')
+  @Get('render')
+  async render(@Res() res: Response) {
+    res.render = ((_: string, data: object) => res.json(data)) as Response['render'];
+    return Promise.resolve({ sent: true });
+  }
+  @Get('chained')
+  async chained(@Res() res: Response) {
+    const given = await app.get(LockService).using('rows', () => res.status(201));
+    (await this.prepare(given)).json({ sent: true });
+  }
+  @Get('cookie')
+  async cookie(@Res({ passthrough: true }) res: Response) {
+    await app.get(LockService).using('rows', () => Promise.resolve(res.cookie('a', 'b')));
+    return { sent: true };
+  }
+  @DistributedLock('rows')
+  async prepare(res: Response) {
+    return Promise.resolve(res.status(202));
+  }
+  @DistributedLock('rows')
+  @Redirect('/answered/json')
+  @Get('redirect')
+  async redirect(@Res() res: Response): Promise<void> {
+    await Promise.resolve(res.cookie('a', 'b'));
+  }
+  @Sse('events')
+  @DistributedLock('rows')
+  events(@Res() res: Response): Observable<{ data: string }> {
+    res.setHeader('x-lock', 'rows');
+    return of({ data: 'sent' });
   }
 }
 
@@ -257,15 +310,41 @@ describe('LockInterceptor, on a handler that answers by itself', () => {
     await until(async () => !(await isLocked()));
   });
 
-  it("waits for the response inside of Fastify's reply", async () => {
-    const raw = new Readable({ read: () => undefined });
-    const context = {
+  const contextOf = (handler: object, answer: object) =>
+    ({
       getType: () => 'http',
       getArgs: () => [],
       getClass: () => Held,
-      getHandler: () => Held.prototype.begun,
-      switchToHttp: () => ({ getRequest: () => ({}), getResponse: () => ({ raw }) }),
-    } as unknown as ExecutionContext;
+      getHandler: () => handler,
+      switchToHttp: () => ({ getRequest: () => ({}), getResponse: () => answer }),
+    }) as unknown as ExecutionContext;
+  const instrumented = (name: string) => Object.defineProperty(() => undefined, 'name', { value: name });
+
+  it.each(['begun', 'patched', ''])(
+    'holds it where instrumentation has wrapped the handler: "%s"',
+    async (name) => {
+      const answer = new Readable({ read: () => undefined });
+      const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+      const context = contextOf(instrumented(name), answer);
+      await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
+      await sleep(10);
+      expect(await isLocked()).toBe(true);
+      answer.destroy();
+      await until(async () => !(await isLocked()));
+    },
+  );
+
+  it('does not wait for the answer of Nest where instrumentation has wrapped the handler', async () => {
+    const answer = new Readable({ read: () => undefined });
+    const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+    const context = contextOf(instrumented('passthrough'), answer);
+    await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
+    await until(async () => !(await isLocked()));
+  });
+
+  it("waits for the response inside of Fastify's reply", async () => {
+    const raw = new Readable({ read: () => undefined });
+    const context = contextOf(Held.prototype.begun, { raw });
     const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
     await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
     await sleep(10);
@@ -276,7 +355,7 @@ describe('LockInterceptor, on a handler that answers by itself', () => {
 });
 
 describe('@DistributedLock, on a handler that answers by itself', () => {
-  it.each(['returned', 'begun', 'file', 'stream'])(
+  it.each(['returned', 'begun', 'file', 'stream', 'next', 'status', 'using'])(
     'refuses what is sent later, and cuts it off: %s',
     async (path) => {
       const answer = fetch(`${url}/refused/${path}`).then((received) => received.text());
@@ -286,7 +365,7 @@ describe('@DistributedLock, on a handler that answers by itself', () => {
     },
   );
 
-  it.each(['json', 'late', 'next', 'passthrough'])(
+  it.each(['json', 'late', 'next', 'passthrough', 'render', 'redirect', 'chained', 'cookie'])(
     'takes an answer that has been given: %s',
     async (path) => {
       expect(await (await fetch(`${url}/answered/${path}`)).json()).toEqual({ sent: true });
@@ -294,4 +373,11 @@ describe('@DistributedLock, on a handler that answers by itself', () => {
       expect(await isLocked()).toBe(false);
     },
   );
+
+  it('leaves events to Nest', async () => {
+    const answer = await fetch(`${url}/answered/events`);
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('data: sent')]);
+    expect(logged).not.toHaveBeenCalled();
+    await until(async () => !(await isLocked()));
+  });
 });
