@@ -112,9 +112,9 @@ const isOpenResponse = (value: unknown): value is ServerResponse => {
   return writableEnded === false && destroyed !== true;
 };
 
-/** A stream that pipes into a response listens for its `unpipe` event. */
+/** A stream that pipes into a response listens for its `unpipe` event. The responses of test libraries may be no emitters. */
 export const isPipedInto = (value: unknown): value is ServerResponse =>
-  isOpenResponse(value) && value.listenerCount('unpipe') > 0;
+  isOpenResponse(value) && 'listenerCount' in value && value.listenerCount('unpipe') > 0;
 
 /**
  * No answer has been sent, or a stream answers. Middleware that compresses, or saves a session, ends a response only some

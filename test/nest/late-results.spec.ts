@@ -171,6 +171,7 @@ describe('a method that gives what is read when its lock is gone', () => {
     ['a stream that has ended', source().destroy()],
     ['a Response without a body', new Response(null)],
     ['a Response that has been read', read],
+    ['a response of a test library', { setHeader: () => undefined, writableEnded: false }],
     ['a Blob', new Blob(['rows'])],
     ['a mock that has a function for every symbol', mock],
     ['null', null],
