@@ -51,7 +51,8 @@ export interface LockModuleOptions {
   /**
    * How many times a plain lock may pass from one waiter of this process to the next without asking the store, before other
    * processes get their turn. Passing also ends a second after the store has granted the lock, or 10 ms after the grant
-   * where another process waited then. 0 turns it off, 999 is the most.
+   * where another process waited then. Beside waiters of another library it passes once at most. 0 turns it off, 999 is the
+   * most.
    * @default 16
    */
   localHandoff?: number;

@@ -48,7 +48,7 @@ export interface LockSurroundings {
   microseconds(): number;
   /** False when the owner's client does not subscribe to the queue. */
   tell(owner: string, message: QueueMessage): boolean;
-  /** How many waiters subscribe to the releases of a plain lock, and have no entry in its queue. */
+  /** How many subscribe to the releases of a plain lock: waiters without an entry, and the first of the queue where it does. */
   outsiders(): number;
   tellOutsiders(): void;
 }

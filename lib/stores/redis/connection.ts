@@ -33,15 +33,15 @@ const SETTLED = new Set(['ready', 'end']);
 const REVIVAL = 50;
 
 /**
- * Runs commands over one ioredis client, each with a bounded time. The client is used as it is: no command is defined on it,
- * and no option of it is changed. What the application sends over it is looked at. Commands leave in the order of the calls.
- * This allows a release to follow an acquisition of unknown outcome.
+ * Runs commands over one ioredis client, each with a bounded time. No command is defined on the client. A client of the
+ * application keeps its options; its `sendCommand` is wrapped while it is used, so that a change of its database is noticed.
+ * Commands leave in the order of the calls. This allows a release to follow an acquisition of unknown outcome.
  */
 export class ServerConnection implements Deployment {
   readonly isCluster = false;
   readonly sharded = false;
   private leftReplicaAt = -Infinity;
-  /** Grows with every lost connection. A command that is under way meanwhile may have been sent twice by the client. */
+  /** Grows with every lost connection, and when the application changes the database. A command that is under way meanwhile may have been sent twice by the client. */
   private generation = ++epochs;
   private revival: NodeJS.Timeout | undefined;
   private readonly database: SelectedDatabase;

@@ -140,7 +140,6 @@ export function plainGroupReply(reply: unknown, names: number): PlainGroupReply 
     granted: false,
     index,
     retryAfter: waitOf(time(ttl, reply, -1)),
-    // An owner that has only reserved the lock is no holder.
     holder: textOrNull(holder, reply) ?? undefined,
   };
 }
