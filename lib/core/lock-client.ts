@@ -167,7 +167,7 @@ export class LockClient {
 
   /** The users of the tenures of this process. */
   *holders(): Generator<TenureUser> {
-    for (const { user: holder } of this.tenures.keys()) if (holder !== undefined) yield holder;
+    for (const { user } of this.tenures.keys()) if (user !== undefined) yield user;
   }
 
   /** The last token of a lock that this process holds. Hand-offs have raised it without telling the store. */

@@ -84,7 +84,7 @@ export class Rounds {
       this.round = { units: unitsOf(this.members, { inOrder: true }), hold: this.holdTime() };
     } else {
       // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
-      const isFirst = ({ location: place }: Unit) => Number(place === by.location);
+      const isFirst = ({ location }: Unit) => Number(location === by.location);
       const first = answer instanceof Error ? undefined : answer.name;
       this.round = { units: units.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0, first };
     }

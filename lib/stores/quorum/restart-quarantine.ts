@@ -280,7 +280,7 @@ export class RestartQuarantine {
     }
   }
 
-  /** Looks at all members, until all have answered, or until `patience` ms after a majority has answered. */
+  /** Looks at all members, until all have answered, or until `time` ms after a majority has answered. */
   private hearing(time: number): Promise<void> {
     return new Promise((resolve) => {
       let answered = 0;
