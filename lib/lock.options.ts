@@ -50,7 +50,7 @@ export interface LockModuleOptions {
   maxHoldTime?: number;
   /**
    * How many times a plain lock may pass from one waiter of this process to the next without asking the store, before other
-   * processes get their turn. Passing also ends a second after the store has granted the lock, or 10 ms after the grant
+   * processes get their turn. Passing also ends a second after the store has granted the lock, or 3 ms after the grant
    * where another process waited then. Beside waiters of another library it passes once at most. 0 turns it off, 999 is the
    * most.
    * @default 16

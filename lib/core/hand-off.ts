@@ -12,10 +12,11 @@ import type { Tenure, LeaseTerms } from './tenure.js';
 export const HANDOFF_TIME = 1_000;
 
 /**
- * The same limit where other processes wait in the queue, ms. A round of 16 processes then takes a fifth of a second. Two
+ * The same limit where other processes wait in the queue, ms. Short holds pass through a whole row of callers in this time.
+ * Longer holds go to the next process after one or two, so that callers wait about as long as in a queue of callers. Two
  * commands for each hold that is longer than this are a small cost beside the hold.
  */
-const TURN_TIME = 10;
+const TURN_TIME = 3;
 
 /** The limits on how long a process may keep a lock while others wait. `most` is the option `localHandoff`. */
 const LIMITS: Readonly<
