@@ -1,0 +1,132 @@
+// Usage: node scripts/check-release.mjs [--tag v1.2.3] [--root <folder of the package>]
+//
+// Says what the package lacks before it may be published, one line each, and fails if there is any. It reads what is
+// built. docs/releasing.md says how a release is made.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({ options: { tag: { type: 'string' }, root: { type: 'string' } } });
+const root = values.root ?? fileURLToPath(new URL('..', import.meta.url));
+const read = (path) => readFileSync(posix.join(root, path), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+
+const findings = [
+  ...addressesOf(manifest),
+  ...versionOf(manifest, read('CHANGELOG.md'), values.tag),
+  ...contentsOf(manifest, packedFiles()),
+];
+for (const finding of findings) console.log(`- ${finding}`);
+if (findings.length > 0) process.exitCode = 1;
+else console.log(`${manifest.name} ${manifest.version} can be released.`);
+
+/** Where the project lives: the registry's page leads readers there, and resolves the README's links from it. */
+function addressesOf({ repository, homepage, bugs }) {
+  const missing = [];
+  const address = (name, value, form) => {
+    if (value === undefined) missing.push(`package.json has no \`${name}\`.`);
+    else if (webAddress(value) === undefined)
+      missing.push(`\`${name}\` of package.json is no ${form}: ${value}`);
+  };
+  address('repository', repository?.url ?? repository, 'address of a git repository (git+https://…)');
+  address('homepage', homepage, 'https address');
+  address('bugs', bugs?.url ?? bugs, 'https address');
+  const home = webAddress(repository?.url ?? repository);
+  if (home !== undefined) missing.push(...linksFrom(home));
+  return missing;
+}
+
+/** The https address that is meant; undefined for other texts and for hosts that exist on one machine only. */
+function webAddress(value) {
+  if (typeof value !== 'string') return undefined;
+  const url = parse(value.replace(/^git\+/, '').replace(/\.git$/, ''));
+  if (url?.protocol !== 'https:' || !url.hostname.includes('.')) return undefined;
+  return /(^|\.)example(\.\w+)?$/.test(url.hostname) ? undefined : url;
+}
+
+/** `URL.parse` came with Node 22. */
+function parse(text, base) {
+  return URL.canParse(text, base) ? new URL(text, base) : null;
+}
+
+/** A relative link of the README has to stay in the repository, an absolute one into it has to name a file of it. */
+function linksFrom(home) {
+  const base = `${home.href.replace(/\/$/, '')}/blob/HEAD/`;
+  return linksOf('README.md').flatMap((link) => {
+    const target = parse(link, base);
+    if (target === null) return [`README.md has a link that is no address: ${link}`];
+    const path = /^\/(?:blob|raw|tree)\/[^/]+\/(.*)$/.exec(
+      target.href.startsWith(home.href) ? target.pathname.slice(home.pathname.length) : '',
+    )?.[1];
+    const isRelative = parse(link) === null;
+    if (path === undefined) return isRelative ? [`README.md has a link out of the repository: ${link}`] : [];
+    return existsSync(posix.join(root, path)) ? [] : [`README.md has a link to nothing: ${link}`];
+  });
+}
+
+function versionOf({ version }, changelog, tag) {
+  const [unreleased, newest] = changelog
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => [section.split('\n', 1)[0], section.replace(/^.*\n/, '').trim()]);
+  const wrong = [];
+  if (unreleased?.[0] !== 'Unreleased') wrong.push('CHANGELOG.md does not begin with `## Unreleased`.');
+  else if (unreleased[1] !== '') wrong.push('CHANGELOG.md has lines under `## Unreleased`.');
+  const [, named, day] = /^(\S+)(?: \((\d{4}-\d{2}-\d{2})\))?$/.exec(newest?.[0] ?? '') ?? [];
+  if (named !== version) wrong.push(`CHANGELOG.md has no section for ${version} after \`## Unreleased\`.`);
+  else if (day === undefined)
+    wrong.push(`The heading of ${version} in CHANGELOG.md has no day: (YYYY-MM-DD).`);
+  if (tag !== undefined && tag !== `v${version}`) wrong.push(`The tag ${tag} is not v${version}.`);
+  return wrong;
+}
+
+function contentsOf({ exports, main, types }, packed) {
+  const pages = readdirSync(posix.join(root, 'docs'), { recursive: true })
+    .map((name) => `docs/${name.replaceAll('\\', '/')}`)
+    .filter((path) => path.endsWith('.md') && !path.startsWith('docs/api/'));
+  const needed = new Set(['README.md', 'LICENSE', 'CHANGELOG.md', ...pages]);
+  for (const path of [main, types, ...targetsOf(exports)]) needed.add(posix.normalize(path));
+  const lacks = [...needed].filter((path) => !packed.has(path)).map((path) => `The tarball lacks ${path}.`);
+  const foreign = [...packed].filter((path) =>
+    /^(test|lib|sample-app|scripts|docs\/api)\/|\.(spec|test)\./.test(path),
+  );
+  const broken = [...packed]
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((page) => relativeLinksOf(page).map((link) => [page, link]))
+    .filter(([page, link]) => !isIn(packed, posix.join(posix.dirname(page), link)))
+    .map(([page, link]) => `${page} has a link to what the tarball lacks: ${link}`);
+  return [...lacks, ...foreign.map((path) => `The tarball should not have ${path}.`), ...broken];
+}
+
+function targetsOf(entry) {
+  return typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(targetsOf);
+}
+
+function isIn(packed, path) {
+  return packed.has(path) || [...packed].some((file) => file.startsWith(`${path.replace(/\/$/, '')}/`));
+}
+
+function packedFiles() {
+  const options = { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
+  const [{ files }] = JSON.parse(
+    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], options),
+  );
+  return new Set(files.map(({ path }) => path));
+}
+
+/** Targets of links and pictures, code left out. */
+function linksOf(page) {
+  const prose = read(page)
+    .replace(/^ *```[^]*?^ *```$/gm, '')
+    .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]]/g, ''));
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target);
+}
+
+function relativeLinksOf(page) {
+  return linksOf(page)
+    .filter((link) => parse(link) === null)
+    .map((link) => link.replace(/#.*/, ''))
+    .filter((path) => path !== '');
+}

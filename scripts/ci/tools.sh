@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Usage: scripts/ci/tools.sh <tool>…
+#
+# Installs what the tests use and the machine lacks, on Debian or Ubuntu: `server`, `openssl`, `compiler`, `docker`, `jvm`.
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo --preserve-env=DEBIAN_FRONTEND "$@"; fi
+}
+
+install() {
+  as_root apt-get update -qq
+  as_root apt-get install -qq --yes --no-install-recommends "$@"
+}
+
+for tool in "$@"; do
+  case $tool in
+    server) command -v redis-server >/dev/null || install redis-server ;;
+    openssl) command -v openssl >/dev/null || install openssl ;;
+    # Some faults of the chaos run need a C compiler, and are left out where there is none.
+    compiler) command -v cc >/dev/null || install gcc libc6-dev ;;
+    # Newer Debians have the client in a package of its own.
+    docker) command -v dockerd >/dev/null || install docker.io $(apt-cache pkgnames docker-cli | grep -x docker-cli) ;;
+    jvm) { command -v mvn && command -v javac; } >/dev/null || install default-jdk-headless maven ;;
+    *) echo "No such tool: $tool" >&2 && exit 64 ;;
+  esac
+done
