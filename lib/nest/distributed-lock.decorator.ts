@@ -7,7 +7,7 @@ import { assertDistributedLockOptions, type DistributedLockOptions } from './dis
 import { compileKey, type LockKey } from './lock-key.js';
 import type { FittingMethod, Refusal, RefusedDescriptor } from './lockable-method.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
-import { watchAnswer } from './own-answer.js';
+import { isLeftToCall, watchAnswer } from './own-answer.js';
 import { injectService, serviceOf } from './service-property.js';
 import { assertSupported } from './supported-kind.js';
 
@@ -148,6 +148,7 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
         keys: makeKeys({ roots, args: args as unknown as Args }),
         options,
         title,
+        isSoleAnswer: isLeftToCall(self.constructor as Type, property, args),
         unfinished: watchAnswer(self.constructor as Type, property, args),
       };
     };

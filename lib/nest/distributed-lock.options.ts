@@ -20,7 +20,8 @@ export interface DistributedLockOptions extends UsingOptions {
    * Observable that completes), or the result of your function. Nest answers 500 to an Observable without a value. So a
    * handler that returns one needs the function, or {@link LockInterceptor}, which answers without content. While the
    * application shuts down, `'skip'` skips as well: a consumer that has taken a message and may not lose it needs
-   * `'throw'`. {@link LockInterceptor} throws LockClosedError then.
+   * `'throw'`. {@link LockInterceptor} throws LockClosedError then. A handler that injects the response or `next` without
+   * `passthrough` has nothing sent in its place, so it always fails: with the error of your function, or that of the lock.
    * @default 'throw'
    */
   onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown);

@@ -17,7 +17,7 @@ import { isSentLater } from '../core/late-result.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
-import { answersByItself } from './own-answer.js';
+import { answersByItself, isLeftToHandler } from './own-answer.js';
 import { assertSupported } from './supported-kind.js';
 
 /** Parts that express and fastify provide only through their prototypes. A key may use them too. */
@@ -59,7 +59,9 @@ export function LockInterceptor(
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
           const keys = makeKeys({ roots, args: [context] });
-          return { service, keys, options, title: `${className}.${method}`, isRequest: true };
+          const isSoleAnswer =
+            context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());
+          return { service, keys, options, title: `${className}.${method}`, isRequest: true, isSoleAnswer };
         },
         () => next.handle(),
         {

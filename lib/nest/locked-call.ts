@@ -23,6 +23,8 @@ export interface LockedCall {
   readonly title: string;
   /** A client waits for the answer, and may ask another instance where this one shuts down. */
   readonly isRequest?: true;
+  /** The call alone answers its client: nothing can take its place. */
+  readonly isSoleAnswer?: boolean;
   /** The response that the call has been given to answer on, and has not finished. */
   readonly unfinished?: () => object | undefined;
 }
@@ -137,7 +139,7 @@ const streamOf = (given: unknown): Observable<unknown> =>
 
 /** Holds the lock for the call, and follows the options when that fails. */
 async function holdFor(
-  { service, keys, options, title, isRequest }: LockedCall,
+  { service, keys, options, title, isRequest, isSoleAnswer }: LockedCall,
   signal: AbortSignal | undefined,
   run: (lease: Lease) => unknown,
 ): Promise<unknown> {
@@ -167,9 +169,13 @@ async function holdFor(
     // Only for the lock of this call: the call itself handles a lock that it waited for.
     if (lease !== undefined || onBusy === 'throw') throw error;
     // A job that is not started any more needs no log line.
-    if (onBusy === 'skip' && !isRequest && isLockClosedError(error) && isDraining(service)) return undefined;
+    const isJob = !isRequest && !isSoleAnswer;
+    if (onBusy === 'skip' && isJob && isLockClosedError(error) && isDraining(service)) return undefined;
     if (!isLockTimeoutError(error)) throw error;
-    return onBusy === 'skip' ? undefined : onBusy({ keys, error });
+    const instead = onBusy === 'skip' ? undefined : await onBusy({ keys, error });
+    // Nest would not send it, and the client would wait for ever.
+    if (isSoleAnswer) throw error;
+    return instead;
   }
   if (onLost === 'throw' && lease !== undefined) assertKept(lease, title, result);
   return result;

@@ -13,7 +13,8 @@ import { isPipedInto, isUnfinished } from '../core/late-result.js';
 /** Nest's record of a handler's parameters, whose keys are `<kind>:<index>`. */
 type Parameters = Record<string, { readonly index: number }>;
 
-const OWN: readonly number[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
+const NEXT: number = RouteParamtypes.NEXT;
+const OWN: readonly number[] = [RouteParamtypes.RESPONSE, NEXT];
 
 /**
  * The parameters that a handler takes in order to answer by itself, as Nest sees it, and where they stand among its
@@ -62,6 +63,24 @@ function isAnsweredByNest(type: Type, property: string | symbol): boolean {
   return typeof handler === 'function' && ANSWERS_OF_NEST.some((key) => Reflect.hasMetadata(key, handler));
 }
 
+/** Whether Nest sends nothing for a handler, neither its result nor what is given in place of a call. */
+export function isLeftToHandler(type: Type, handler: { readonly name: string }): boolean {
+  const property = nameOf(type, handler);
+  return property !== undefined && ownAnswer(type, property).size > 0 && !isAnsweredByNest(type, property);
+}
+
+/** The same for a call with these arguments: the parameters of a GraphQL resolver are recorded under the same numbers. */
+export function isLeftToCall(type: Type, property: string | symbol, args: readonly unknown[]): boolean {
+  if (isAnsweredByNest(type, property)) return false;
+  return [...ownAnswer(type, property)].some(([kind, index]) => {
+    const argument = args[index];
+    if (kind === NEXT) return typeof argument === 'function';
+    return (
+      typeof argument === 'object' && argument !== null && ('setHeader' in argument || 'raw' in argument)
+    );
+  });
+}
+
 /**
  * Begins a call of a handler. `next` among its arguments is replaced by a function that notes its call.
  * @returns what gives, when the call has ended, the response that a handler which answers by itself has not finished
@@ -74,7 +93,7 @@ export function watchAnswer(
   const own = ownAnswer(type, property);
   if (!own.has(RouteParamtypes.RESPONSE) || isAnsweredByNest(type, property)) return () => undefined;
   let isHandedOn = false;
-  const index = own.get(RouteParamtypes.NEXT) ?? -1;
+  const index = own.get(NEXT) ?? -1;
   const next = args[index] as ((...given: unknown[]) => unknown) | undefined;
   if (typeof next === 'function') {
     args[index] = (...given: unknown[]) => {

@@ -10,6 +10,7 @@ import {
   Controller,
   type ExecutionContext,
   Get,
+  HttpException,
   type INestApplication,
   Next,
   Redirect,
@@ -213,6 +214,65 @@ class Answered {
   }
 }
 
+const teapot = () => {
+  throw new HttpException('somebody else is at it', 418);
+};
+
+@Controller('busy')
+class Busy {
+  @UseInterceptors(LockInterceptor('rows', { waitTime: 0, onBusy: 'skip' }))
+  @Get('skipped')
+  skipped(@Res() res: Response) {
+    res.json({ sent: true });
+  }
+  @UseInterceptors(LockInterceptor('rows', { waitTime: 0, onBusy: () => 'instead' }))
+  @Get('replaced')
+  replaced(@Next() next: NextFunction) {
+    next();
+  }
+  @UseInterceptors(LockInterceptor('rows', { waitTime: 0, onBusy: teapot }))
+  @Get('thrown')
+  thrown(@Res() res: Response) {
+    res.json({ sent: true });
+  }
+  @UseInterceptors(LockInterceptor('rows', { waitTime: 0, onBusy: () => 'instead' }))
+  @Get('passthrough')
+  passthrough(@Res({ passthrough: true }) res: Response) {
+    return `sent by Nest after ${String(res.statusCode)}`;
+  }
+  @UseInterceptors(LockInterceptor('rows', { waitTime: 0, onBusy: 'skip' }))
+  @Redirect('/answered/json')
+  @Get('redirect')
+  redirect(@Res() res: Response): void {
+    res.cookie('a', 'b');
+  }
+  @DistributedLock('rows', { waitTime: 0, onBusy: 'skip' })
+  @Get('method/skipped')
+  async skippedMethod(@Res() res: Response) {
+    await Promise.resolve(res.json({ sent: true }));
+  }
+  @DistributedLock('rows', { waitTime: 0, onBusy: () => 'instead' })
+  @Get('method/replaced')
+  async replacedMethod(@Next() next: NextFunction) {
+    await Promise.resolve();
+    next();
+  }
+  @DistributedLock('rows', { waitTime: 0, onBusy: teapot })
+  @Get('method/thrown')
+  async thrownMethod(@Res() res: Response) {
+    await Promise.resolve(res.json({ sent: true }));
+  }
+  @DistributedLock('rows', { waitTime: 0, onBusy: () => 'instead' })
+  @Get('method/passthrough')
+  async passthroughMethod(@Res({ passthrough: true }) res: Response) {
+    return Promise.resolve(`sent by Nest after ${String(res.statusCode)}`);
+  }
+  @DistributedLock('rows', { waitTime: 0, onBusy: () => 'instead' })
+  async resolved(@Res() context: unknown) {
+    return Promise.resolve(context);
+  }
+}
+
 /** What `next` leads to. */
 @Controller()
 class Behind {
@@ -233,7 +293,7 @@ beforeEach(async () => {
   logged.mockClear();
   const module = await Test.createTestingModule({
     imports: [LockModule.forRoot({ store: 'memory' })],
-    controllers: [Held, Refused, Answered, Behind],
+    controllers: [Held, Refused, Answered, Busy, Behind],
   }).compile();
   app = module.createNestApplication();
   app.useLogger({ log: () => undefined, warn: () => undefined, error: logged });
@@ -379,5 +439,48 @@ describe('@DistributedLock, on a handler that answers by itself', () => {
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('data: sent')]);
     expect(logged).not.toHaveBeenCalled();
     await until(async () => !(await isLocked()));
+  });
+});
+
+describe('A handler that answers by itself, while its lock is busy', () => {
+  const status = async (path: string) => {
+    const lease = await app.get(LockService).acquire('rows');
+    try {
+      const answer = await fetch(`${url}/busy/${path}`, {
+        redirect: 'manual',
+        signal: AbortSignal.timeout(2_000),
+      });
+      return [answer.status, await answer.text()];
+    } finally {
+      await lease.release();
+    }
+  };
+
+  it.each(['skipped', 'replaced', 'method/skipped', 'method/replaced'])(
+    'is not left open where Nest sends nothing in its place: %s',
+    async (path) => {
+      expect(await status(path)).toEqual([409, expect.stringContaining('The resource is busy')]);
+    },
+  );
+
+  it.each(['thrown', 'method/thrown'])("has the error of its onBusy's: %s", async (path) => {
+    expect(await status(path)).toEqual([418, expect.stringContaining('somebody else is at it')]);
+  });
+
+  it.each(['passthrough', 'method/passthrough'])(
+    'has what onBusy gives, where Nest sends it: %s',
+    async (path) => {
+      expect(await status(path)).toEqual([200, 'instead']);
+    },
+  );
+
+  it('has the redirection of Nest', async () => {
+    expect((await status('redirect'))[0]).toBe(302);
+  });
+
+  it('is not a resolver, whose context has the number of a response', async () => {
+    const lease = await app.get(LockService).acquire('rows');
+    expect(await app.get(Busy).resolved({ user: 'bob' })).toBe('instead');
+    await lease.release();
   });
 });
