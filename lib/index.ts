@@ -53,7 +53,7 @@ export type {
   StoredHold,
   StoredLock,
   Subscription,
-} from './stores/lock-store.js';
+} from './port/lock-store.js';
 export {
   isLockAbortedError,
   isLockClosedError,

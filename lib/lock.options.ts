@@ -1,6 +1,6 @@
 import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import type { LockStore } from './stores/lock-store.js';
+import type { LockStore } from './port/lock-store.js';
 
 /**
  * A Redis deployment.

@@ -7,8 +7,8 @@ import {
   type LockOptionsFactory,
   type ResolvedLockOptions,
 } from './lock.options.js';
-import type { LockStore } from './stores/lock-store.js';
-import { assertPrefix } from './stores/prefix.js';
+import type { LockStore } from './port/lock-store.js';
+import { assertPrefix } from './port/prefix.js';
 import { assertClientOptions, isClient } from './stores/redis/client-options.js';
 import { clusterNodes } from './stores/redis/cluster-nodes.js';
 import { urlOptions } from './stores/redis/connection-url.js';

@@ -19,7 +19,7 @@ import { QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
 import { connect, createStore, isInProcess } from './stores/create-store.js';
-import type { LockStore } from './stores/lock-store.js';
+import type { LockStore } from './port/lock-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];

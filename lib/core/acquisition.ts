@@ -8,7 +8,7 @@ import {
   type QueueMessage,
   type QueueTerms,
   type ReleaseRequest,
-} from '../stores/lock-store.js';
+} from '../port/lock-store.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { QueueMessages } from './queue-subscription.js';
 import { mayFollow, type AcquisitionState } from './acquisition-state.js';

@@ -1,5 +1,5 @@
-import { CLAIM, type ReleaseRequest } from '../stores/lock-store.js';
-import type { Releaser } from '../stores/releaser.js';
+import { CLAIM, type ReleaseRequest } from '../port/lock-store.js';
+import type { Releaser } from '../port/releaser.js';
 import { now } from './deadline.js';
 import { Tombstones } from './tombstones.js';
 import type { Acquisition, AcquisitionMessage } from './acquisition.js';

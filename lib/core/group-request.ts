@@ -4,7 +4,7 @@ import type {
   LockStore,
   ReleaseRequest,
   Subscription,
-} from '../stores/lock-store.js';
+} from '../port/lock-store.js';
 import { LocalQueue, type LocalQueueContext } from './local-queue.js';
 import { Tenure, type TenureOrigin } from './tenure.js';
 import type { Busy, WaitRequest } from './waiting.js';

@@ -1,4 +1,4 @@
-import type { Rivals } from '../stores/lock-store.js';
+import type { Rivals } from '../port/lock-store.js';
 import { now } from './deadline.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 

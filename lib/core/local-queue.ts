@@ -7,7 +7,7 @@ import {
   type NextOwner,
   type QueueTerms,
   type ReleaseReply,
-} from '../stores/lock-store.js';
+} from '../port/lock-store.js';
 import { now } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';

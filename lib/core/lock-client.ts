@@ -9,14 +9,14 @@ import type {
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
-} from '../stores/lock-store.js';
+} from '../port/lock-store.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
 import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
 import { QueueSubscription } from './queue-subscription.js';
 import { Preflight } from './preflight.js';
-import { Releaser } from '../stores/releaser.js';
+import { Releaser } from '../port/releaser.js';
 import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
 import type { LockTerms } from './acquisition.js';
 import { Acquisitions } from './acquisitions.js';
@@ -24,7 +24,7 @@ import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTe
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
-export type { StoredHold } from '../stores/lock-store.js';
+export type { StoredHold } from '../port/lock-store.js';
 
 /** One client of a store, as the store sees it: an id, the locks that it holds, and the queues of its local waiters. */
 export class LockClient {

@@ -1,4 +1,4 @@
-import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../stores/lock-store.js';
+import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../port/lock-store.js';
 import { idleTimerAt, now } from './deadline.js';
 
 /** ms: longer than a store needs that gives up on its nodes by itself. */

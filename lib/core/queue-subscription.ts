@@ -1,4 +1,4 @@
-import type { LockStore, QueueMessage, Subscription } from '../stores/lock-store.js';
+import type { LockStore, QueueMessage, Subscription } from '../port/lock-store.js';
 
 /** The subscription to the messages of the store to this client. */
 export interface QueueMessages {

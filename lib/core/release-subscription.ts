@@ -1,4 +1,4 @@
-import type { LockStore, Subscription } from '../stores/lock-store.js';
+import type { LockStore, Subscription } from '../port/lock-store.js';
 
 export interface ReleaseListener {
   /** The lock may have been released, or messages may have been missed. */

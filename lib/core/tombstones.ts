@@ -1,4 +1,4 @@
-import type { ReleaseRequest } from '../stores/lock-store.js';
+import type { ReleaseRequest } from '../port/lock-store.js';
 
 /** How many are kept: the last owners, which may still be in the queue of a store that has gone back by a moment. */
 const REMEMBERED = 10_000;

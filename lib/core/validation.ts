@@ -1,7 +1,7 @@
 import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
 import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
-import { RESERVED } from '../stores/lock-store.js';
+import { RESERVED } from '../port/lock-store.js';
 import { driftOf } from './deadline.js';
 import { nearest } from './nearest.js';
 

@@ -1,8 +1,8 @@
 import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import { now, timerAt } from './deadline.js';
 import type { Scope } from './scope.js';
-import type { ReleaseReply } from '../stores/lock-store.js';
-import type { Releaser } from '../stores/releaser.js';
+import type { ReleaseReply } from '../port/lock-store.js';
+import type { Releaser } from '../port/releaser.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 
 // What waiting in a local queue and waiting in a store queue have in common.

@@ -1,5 +1,5 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../lock.errors.js';
-import type { HoldState, LockStore, RenewRequest } from '../stores/lock-store.js';
+import type { HoldState, LockStore, RenewRequest } from '../port/lock-store.js';
 import { leaseWithin, now, type timerAt } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';

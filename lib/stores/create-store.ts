@@ -1,9 +1,9 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
-import type { LockStore } from './lock-store.js';
+import type { LockStore } from '../port/lock-store.js';
 import { MemoryLockStore } from './memory/memory-lock-store.js';
-import { assertPrefix } from './prefix.js';
+import { assertPrefix } from '../port/prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/client-settings.js';
 import { isClient } from './redis/client-options.js';

@@ -28,7 +28,7 @@ const { values } = parseArgs({
 /** A mutant that makes the specs hang is noticed too, ms. */
 const TOO_LONG = 180_000;
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const FOLDERS = ['lib/core', 'lib/locks', 'lib/nest', 'lib/stores'];
+const FOLDERS = ['lib/core', 'lib/locks', 'lib/nest', 'lib/port', 'lib/stores'];
 
 const mutants = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true }).map((name) => `${folder}/${String(name)}`),

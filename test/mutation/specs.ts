@@ -35,7 +35,8 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       ['test/conformance/quorum', 'test/quorum/(restart-quarantine|outages|releases|renewals|fencing)'],
     ],
   ],
-  ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/quorum/(kinds|health)', 'test/cluster/connections']]],
+  ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/cluster/connections']]],
+  ['lib/port/', [['test/port'], MEMORY, REDIS, ['test/quorum/(kinds|health|releases)']]],
 ];
 
 export const stagesFor = (file: string): readonly (readonly string[])[] =>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { LockKindMismatchError, LockLostError, type LockService } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
-import type { LockStore, QueueTerms } from '../../lib/stores/lock-store.js';
+import type { LockStore, QueueTerms } from '../../lib/port/lock-store.js';
 import { lockOf } from '../queue/kinds.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis, type RedisOptions } from 'ioredis';
 import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../lib/index.js';
-import { sameServerWarnings } from '../../lib/stores/preflight.js';
+import { sameServerWarnings } from '../../lib/port/node-warnings.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { runProgram } from '../scenarios/program.js';
 import { until } from '../scenarios/until.js';

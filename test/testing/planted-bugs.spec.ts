@@ -111,7 +111,7 @@ describe('describeLockStore', () => {
 
 /** `Type.member` for everything that the port declares, nested objects included; the name alone for a choice of texts. */
 function membersOfThePort(): string[] {
-  const path = new URL('../../lib/stores/lock-store.ts', import.meta.url);
+  const path = new URL('../../lib/port/lock-store.ts', import.meta.url);
   const file = ts.createSourceFile('port', readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
   const found = new Set<string>();
   for (const statement of file.statements) {

@@ -1,4 +1,4 @@
-import { kindMismatch, PLAIN } from '../kind-mismatch.js';
+import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -16,7 +16,7 @@ import type {
   StoredLock,
   StoreHealth,
   Subscription,
-} from '../lock-store.js';
+} from '../../port/lock-store.js';
 import { MemoryLock } from './memory-lock.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';

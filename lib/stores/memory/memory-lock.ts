@@ -9,7 +9,7 @@ import {
   type QueueTerms,
   type ReleaseRequest,
   type Rivals,
-} from '../lock-store.js';
+} from '../../port/lock-store.js';
 import { now } from '../../lock.clock.js';
 
 /** How long the head of a plain lock's queue leaves the lock to the waiters outside of the queue, ms. */

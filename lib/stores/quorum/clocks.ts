@@ -1,10 +1,4 @@
-import { quorumOf } from './member.js';
-
-/** By how many ms a wall clock is ahead of this process's monotonic clock. A range, because the answer takes its time. */
-export interface ClockReading {
-  readonly least: number;
-  readonly most: number;
-}
+import { type ClockReading, quorumOf } from './member.js';
 
 /**
  * By how many ms a member's clock is ahead of the right time, which is also the most by which it may have been set forward

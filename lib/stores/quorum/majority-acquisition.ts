@@ -5,7 +5,7 @@ import {
   LockUnavailableError,
   type NodeOutcome,
 } from '../../lock.errors.js';
-import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../lock-store.js';
+import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../port/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
 import type { RestartQuarantine } from './restart-quarantine.js';

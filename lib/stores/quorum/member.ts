@@ -1,5 +1,4 @@
-import type { LockStore } from '../lock-store.js';
-import type { ClockReading } from './clocks.js';
+import type { LockStore } from '../../port/lock-store.js';
 
 /** One of the independent nodes of a quorum. */
 export interface Member {
@@ -22,6 +21,12 @@ export interface Member {
    * @returns whether the note was left
    */
   note(note: string, time: number): Promise<boolean>;
+}
+
+/** By how many ms a wall clock is ahead of this process's monotonic clock. A range, because the answer takes its time. */
+export interface ClockReading {
+  readonly least: number;
+  readonly most: number;
 }
 
 /** One run of a server, from its start to its end. */

@@ -1,6 +1,6 @@
-import type { StoreHealth } from '../lock-store.js';
-import { overallStatus } from '../overall-status.js';
-import { sameServerWarnings } from '../preflight.js';
+import type { StoreHealth } from '../../port/lock-store.js';
+import { overallStatus } from '../../port/overall-status.js';
+import { sameServerWarnings } from '../../port/node-warnings.js';
 import { quorumOf } from './member.js';
 
 /**

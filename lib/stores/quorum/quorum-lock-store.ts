@@ -16,8 +16,8 @@ import type {
   StoredLock,
   StoreHealth,
   Subscription,
-} from '../lock-store.js';
-import { Releaser } from '../releaser.js';
+} from '../../port/lock-store.js';
+import { Releaser } from '../../port/releaser.js';
 import {
   MajorityAcquisition,
   type MajorityAcquisitionContext,

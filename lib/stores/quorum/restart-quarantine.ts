@@ -1,6 +1,6 @@
 import { now } from '../../lock.clock.js';
-import { aheadOf, middleOf, type ClockReading } from './clocks.js';
-import { type Incarnation, type Member, quorumOf } from './member.js';
+import { aheadOf, middleOf } from './clocks.js';
+import { type ClockReading, type Incarnation, type Member, quorumOf } from './member.js';
 
 /** What is known of a member's server. */
 interface Standing {

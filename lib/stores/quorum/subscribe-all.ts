@@ -1,4 +1,4 @@
-import type { LockStore, Subscription } from '../lock-store.js';
+import type { LockStore, Subscription } from '../../port/lock-store.js';
 import { type NodeAnswer, decide, tally } from './ballot.js';
 import { type Member, quorumOf } from './member.js';
 

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from 'ioredis';
-import type { ConnectionChange } from '../lock-store.js';
+import type { ConnectionChange } from '../../port/lock-store.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import { ServerConnection } from './connection.js';
-import type { AcquisitionGuard, Argument, Command, Deployment } from './deployment.js';
+import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { Deployment } from './deployment.js';
 import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
 import { codeOf } from './replies.js';
 import type { Script } from './script.js';

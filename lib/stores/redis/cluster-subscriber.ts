@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Subscription } from '../lock-store.js';
+import type { Subscription } from '../../port/lock-store.js';
 import { listen } from './client-events.js';
 import { PAUSE, type ClusterConnection } from './cluster-connection.js';
 import type { ServerConnection } from './connection.js';

@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
-import type { ConnectionChange } from '../lock-store.js';
+import type { ConnectionChange } from '../../port/lock-store.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
-import type { AcquisitionGuard, Argument, Command, Deployment } from './deployment.js';
+import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { Deployment, Server } from './deployment.js';
 import { withCommand } from './command-refused.js';
 import { hearSwitches } from './database-switches.js';
 import { Evaluator } from './evaluator.js';
@@ -37,7 +38,7 @@ const REVIVAL = 50;
  * application keeps its options; its `sendCommand` is wrapped while it is used, so that a change of its database is noticed.
  * Commands leave in the order of the calls. This allows a release to follow an acquisition of unknown outcome.
  */
-export class ServerConnection implements Deployment {
+export class ServerConnection implements Deployment, Server {
   readonly isCluster = false;
   readonly sharded = false;
   private leftReplicaAt = -Infinity;

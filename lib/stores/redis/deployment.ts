@@ -1,17 +1,14 @@
-import type { ConnectionChange, Subscription } from '../lock-store.js';
-import type { ServerConnection } from './connection.js';
+import type { Redis } from 'ioredis';
+import type { ConnectionChange, Subscription } from '../../port/lock-store.js';
+import type { AcquisitionGuard, Argument, Command } from './command.js';
 import type { Script } from './script.js';
 
-export type Argument = string | number;
-
-export interface Command {
-  readonly keys: readonly string[];
-  readonly args: readonly Argument[];
-}
-
-/** An acquisition that is under way, which a later command may take back. */
-export interface AcquisitionGuard {
-  readonly unwanted: boolean;
+/** One server of a deployment. */
+export interface Server {
+  /** Host and port. */
+  readonly node: string;
+  /** Sends any command but a script, in a bounded time. */
+  send<T>(command: (client: Redis) => Promise<T>): Promise<T>;
 }
 
 /** Where a store's commands go: to one server, the master of a Sentinel deployment included, or to a cluster's masters. */
@@ -48,14 +45,14 @@ export interface Deployment {
   /** Keys of one group may be in one command. */
   groupOf(key: string): number;
 
-  /** The connection for a command on `key`; undefined while that is open. */
-  nodeOf(key: string): ServerConnection | undefined;
+  /** The server for a command on `key`; undefined while that is open. */
+  nodeOf(key: string): Server | undefined;
 
   /** Changes when a command on `key` that was under way may have been sent twice. */
   generationOf(key: string): number;
 
-  /** A connection to each server that has locks. Rejects if there is none. */
-  nodes(): Promise<readonly ServerConnection[]>;
+  /** Each server that has locks. Rejects if there is none. */
+  nodes(): Promise<readonly Server[]>;
 
   onChange(listener: (change: ConnectionChange) => void): void;
 

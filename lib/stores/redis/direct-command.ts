@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Argument } from './deployment.js';
+import type { Argument } from './command.js';
 
 type Send = (this: Redis, ...args: readonly Argument[]) => Promise<unknown>;
 

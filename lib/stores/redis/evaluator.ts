@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { within } from './bounded.js';
 import { withCommand } from './command-refused.js';
-import type { Argument } from './deployment.js';
+import type { Argument } from './command.js';
 import { directCommand } from './direct-command.js';
 import { type Call, Lane } from './lane.js';
 import { isWithheld, lacksEvalsha, replyCode, TakenBack, UnexpectedReply } from './redis-errors.js';

@@ -1,4 +1,4 @@
-import { RESERVED } from '../lock-store.js';
+import { RESERVED } from '../../port/lock-store.js';
 import { hashTag, keyInSlot, slotOf } from './slots.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { AcquisitionGuard, Argument } from './deployment.js';
+import type { AcquisitionGuard, Argument } from './command.js';
 import type { Script } from './script.js';
 import { atEndOfTurn } from '../../lock.turn.js';
 

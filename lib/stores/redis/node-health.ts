@@ -1,5 +1,5 @@
-import type { NodeHealth } from '../lock-store.js';
-import type { ServerConnection } from './connection.js';
+import type { NodeHealth } from '../../port/lock-store.js';
+import type { Server } from './deployment.js';
 import { isWithheld, reasonOf } from './redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
@@ -10,7 +10,7 @@ import { FULL, type Finding } from './trial.js';
  * @param attempt what taking a lock there has shown, if that is to be tried
  */
 export async function nodeHealth(
-  connection: ServerConnection,
+  connection: Server,
   subscriber: { alive(): Promise<boolean> } | undefined,
   attempt?: Promise<Finding>,
 ): Promise<NodeHealth> {
@@ -38,7 +38,7 @@ interface Answer {
   readonly error: string | undefined;
 }
 
-async function ping(connection: ServerConnection): Promise<Answer> {
+async function ping(connection: Server): Promise<Answer> {
   const asked = performance.now();
   try {
     await connection.send((client) => client.ping());
@@ -52,7 +52,7 @@ async function ping(connection: ServerConnection): Promise<Answer> {
 }
 
 /** Compares wall clock with wall clock, for people to read. No lock depends on either. */
-async function clockOffsetOf(connection: ServerConnection): Promise<number | undefined> {
+async function clockOffsetOf(connection: Server): Promise<number | undefined> {
   const sentAt = Date.now();
   try {
     const [seconds, microseconds] = await connection.send((client) => client.time());

@@ -1,4 +1,4 @@
-import type { QueueMessage, QueueTerms, Rivals, StoredLock } from '../lock-store.js';
+import type { QueueMessage, QueueTerms, Rivals, StoredLock } from '../../port/lock-store.js';
 import type { ServerClocks } from './server-clock.js';
 import { now } from '../../lock.clock.js';
 

@@ -20,20 +20,13 @@ import type {
   StoreHealth,
   StoreWarning,
   Subscription,
-} from '../lock-store.js';
+} from '../../port/lock-store.js';
 import { isLockKindMismatchError } from '../../lock.errors.js';
-import { kindMismatch, PLAIN } from '../kind-mismatch.js';
-import { nodeWarnings } from '../preflight.js';
-import { overallStatus } from '../overall-status.js';
-import type { ServerConnection } from './connection.js';
-import type {
-  AcquisitionGuard,
-  Argument,
-  Command,
-  Deployment,
-  Listener,
-  Subscriptions,
-} from './deployment.js';
+import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
+import { nodeWarnings } from '../../port/node-warnings.js';
+import { overallStatus } from '../../port/overall-status.js';
+import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { Deployment, Listener, Server, Subscriptions } from './deployment.js';
 import { FENCE_TTL, LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
@@ -449,7 +442,7 @@ export class RedisLockStore implements LockStore {
   }
 
   private async listenersEverywhere(channel: string): Promise<number> {
-    const count = async (node: ServerConnection) => {
+    const count = async (node: Server) => {
       return countOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', channel)));
     };
     const counts = await Promise.allSettled((await this.connection.nodes()).map(count));

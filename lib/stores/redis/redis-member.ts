@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { LockStore } from '../lock-store.js';
+import type { LockStore } from '../../port/lock-store.js';
 import type { Incarnation, Member } from '../quorum/member.js';
 import type { ServerConnection } from './connection.js';
 import { directCommand } from './direct-command.js';

@@ -1,5 +1,6 @@
-import type { HoldState, RenewRequest } from '../lock-store.js';
-import type { Command, Deployment } from './deployment.js';
+import type { HoldState, RenewRequest } from '../../port/lock-store.js';
+import type { Command } from './command.js';
+import type { Deployment } from './deployment.js';
 import { FENCE_TTL, type LockKeys } from './keys.js';
 import { isWithheld, notALock, replyCode, translate } from './redis-errors.js';
 import { renewReply } from './replies.js';

@@ -1,6 +1,6 @@
 import { LockConfigError } from '../../lock.errors.js';
 import type { ReplicationOptions } from '../../lock.options.js';
-import type { ServerConnection } from './connection.js';
+import type { Server } from './deployment.js';
 import { directCommand } from './direct-command.js';
 import { TooFewReplicas } from './redis-errors.js';
 import { codeOf } from './replies.js';
@@ -15,7 +15,7 @@ interface Line {
  * a time. Callers that ask meanwhile share the next one, and other commands get through between the two.
  */
 export class Replication {
-  private readonly lines = new WeakMap<ServerConnection, Line>();
+  private readonly lines = new WeakMap<Server, Line>();
 
   constructor(private readonly terms: Required<ReplicationOptions>) {}
 
@@ -23,7 +23,7 @@ export class Replication {
    * Resolves when the replicas have the connection's last write, and with it all earlier writes, of any client.
    * @throws TooFewReplicas, also if no replica is connected
    */
-  confirm(connection: ServerConnection): Promise<void> {
+  confirm(connection: Server): Promise<void> {
     const line = this.lines.get(connection) ?? { underway: Promise.resolve(), following: undefined };
     this.lines.set(connection, line);
     line.following ??= line.underway.then(() => {
@@ -35,7 +35,7 @@ export class Replication {
     return line.following;
   }
 
-  private async wait(connection: ServerConnection): Promise<void> {
+  private async wait(connection: Server): Promise<void> {
     const { replicas, timeout } = this.terms;
     const reply = await connection.send((client) => directCommand(client, 'wait')(replicas, timeout));
     const confirmed = codeOf(reply, 0, Infinity);

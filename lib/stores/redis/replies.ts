@@ -1,4 +1,10 @@
-import type { AcquireReply, HandOverReply, HoldState, ReleaseReply, StoredLock } from '../lock-store.js';
+import type {
+  AcquireReply,
+  HandOverReply,
+  HoldState,
+  ReleaseReply,
+  StoredLock,
+} from '../../port/lock-store.js';
 import { rivalsOf, storedLock } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
 

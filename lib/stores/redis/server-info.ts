@@ -1,5 +1,5 @@
-import type { NodeHealth, Persistence, ReplicaHealth } from '../lock-store.js';
-import type { ServerConnection } from './connection.js';
+import type { NodeHealth, Persistence, ReplicaHealth } from '../../port/lock-store.js';
+import type { Server } from './deployment.js';
 import { isWithheld } from './redis-errors.js';
 import { infoReply } from './replies.js';
 
@@ -15,7 +15,7 @@ export interface ServerInfo extends Pick<
 }
 
 /** @throws what the connection throws; a server that refuses INFO counts as one that tells nothing */
-export async function serverInfo(connection: ServerConnection): Promise<ServerInfo> {
+export async function serverInfo(connection: Server): Promise<ServerInfo> {
   try {
     // Without a section, because Redis 6 takes one at most.
     return parseInfo(infoReply(await connection.send((client) => client.info())));

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Subscription } from '../lock-store.js';
+import type { Subscription } from '../../port/lock-store.js';
 import type { ServerConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { isWithheld, replyCode } from './redis-errors.js';

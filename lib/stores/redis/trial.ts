@@ -1,6 +1,5 @@
-import { RESERVED, type HealthStatus } from '../lock-store.js';
-import type { ServerConnection } from './connection.js';
-import type { Deployment } from './deployment.js';
+import { RESERVED, type HealthStatus } from '../../port/lock-store.js';
+import type { Deployment, Server } from './deployment.js';
 import type { LockKeys } from './keys.js';
 import { QUEUE_CHANNEL } from './queue-protocol.js';
 import { reasonOf, replyCode, UnexpectedReply } from './redis-errors.js';
@@ -31,12 +30,12 @@ interface TrialContext {
  * provider has renamed, a full disk or missing replicas leave a server that still answers PING and INFO.
  */
 export class Trial {
-  private readonly names = new WeakMap<ServerConnection, string>();
+  private readonly names = new WeakMap<Server, string>();
 
   constructor(private readonly context: TrialContext) {}
 
   /** Never rejects, and takes as long as an acquisition at most. */
-  async at(node: ServerConnection): Promise<Finding> {
+  async at(node: Server): Promise<Finding> {
     const { connection, keys, publishing, replication } = this.context;
     try {
       await connection.learnSharding();
@@ -59,7 +58,7 @@ export class Trial {
   }
 
   /** A lock that lives on that node, by a name that no caller can give. */
-  private nameAt(node: ServerConnection): string | undefined {
+  private nameAt(node: Server): string | undefined {
     const { connection, keys } = this.context;
     const livesThere = (name: string) => connection.nodeOf(keys(name).lock) === node;
     let name = this.names.get(node);

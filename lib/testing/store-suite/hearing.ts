@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { QueueMessage } from '../../stores/lock-store.js';
+import type { QueueMessage } from '../../port/lock-store.js';
 import { assertMessage, type Stage, until } from './stage.js';
 
 /** Collects the messages of the store to the client. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { NextOwner, QueueMessage, ReleaseRequest } from '../../stores/lock-store.js';
+import type { NextOwner, QueueMessage, ReleaseRequest } from '../../port/lock-store.js';
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 

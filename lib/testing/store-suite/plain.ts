@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AcquireReply, QueueMessage } from '../../stores/lock-store.js';
+import type { AcquireReply, QueueMessage } from '../../port/lock-store.js';
 import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 

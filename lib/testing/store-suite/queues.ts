@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { isLockKindMismatchError } from '../../lock.errors.js';
-import { CLAIM, type QueueTerms } from '../../stores/lock-store.js';
+import { CLAIM, type QueueTerms } from '../../port/lock-store.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AcquireReply, LockStore, QueueMessage } from '../../stores/lock-store.js';
+import type { AcquireReply, LockStore, QueueMessage } from '../../port/lock-store.js';
 
 /** A location where locks live. Any number of stores reach it, like as many processes. */
 export interface StorePlace {

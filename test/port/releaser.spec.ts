@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../lib/index.js';
-import { Releaser } from '../../lib/stores/releaser.js';
-import type { ReleaseReply, ReleaseRequest } from '../../lib/stores/lock-store.js';
+import { Releaser } from '../../lib/port/releaser.js';
+import type { ReleaseReply, ReleaseRequest } from '../../lib/port/lock-store.js';
 
 const REQUEST = { name: 'a', owner: 'b:1' };
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { HealthStatus } from '../../lib/index.js';
-import { overallStatus } from '../../lib/stores/overall-status.js';
+import { overallStatus } from '../../lib/port/overall-status.js';
 
 const nodes = (...states: HealthStatus[]) =>
   states.map((status) => ({ node: 'any', status, latency: undefined, error: undefined }));
