@@ -77,6 +77,7 @@ interface Attempt {
 export class Acquisition {
   /** Changed only by `become`. */
   private state: AcquisitionState = 'idle';
+  readonly firstOwner: string;
   private currentOwner: string;
   /** A request of this owner has been sent. */
   private isUsed = false;
@@ -110,7 +111,7 @@ export class Acquisition {
     /** Called when the acquisition is granted or left. */
     private readonly onEnd: (place: Acquisition) => void,
   ) {
-    this.currentOwner = context.nextOwner();
+    this.firstOwner = this.currentOwner = context.nextOwner();
     this.lease = this.wantedLease ?? 0;
   }
 

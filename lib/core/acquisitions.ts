@@ -12,7 +12,6 @@ import type { Tenure } from './tenure.js';
 export class Acquisitions {
   /** By the first owner of each. On a store without queues an acquisition has other owners later, which get no messages. */
   private readonly acquisitions = new Map<string, Acquisition>();
-  private readonly owners = new Map<Acquisition, string>();
   private readonly tombstones = new Tombstones();
   /** By name. */
   private readonly exclusive = new Map<string, Tenure>();
@@ -20,17 +19,13 @@ export class Acquisitions {
   constructor(private readonly releaser: Pick<Releaser, 'release'>) {}
 
   add(place: Acquisition): void {
-    this.acquisitions.set(place.owner, place);
-    this.owners.set(place, place.owner);
+    this.acquisitions.set(place.firstOwner, place);
   }
 
   /** The acquisition is granted or left. */
   remove(place: Acquisition): void {
-    const owner = this.owners.get(place);
-    if (owner === undefined) return;
-    this.owners.delete(place);
-    this.acquisitions.delete(owner);
-    if (!place.isGranted) this.tombstones.add(place.releaseRequest);
+    if (this.acquisitions.delete(place.firstOwner) && !place.isGranted)
+      this.tombstones.add(place.releaseRequest);
   }
 
   hear(message: AcquisitionMessage): void {

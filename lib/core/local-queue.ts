@@ -118,21 +118,26 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
    * @param keepFor ms for which no owner gets the lock
    * @returns as Releaser.release
    */
-  async release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
+  release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
     // The release of a lease that the store had forgotten does not decide which caller is next.
-    if (this.tenure !== tenure) return await this.context.giveBack(tenure, keepFor);
-    if (keepFor === undefined && (this.handOff(tenure) || (await this.handOffSoon(tenure))))
-      return 'released';
+    if (this.tenure !== tenure) return this.context.giveBack(tenure, keepFor);
+    if (keepFor !== undefined) return this.giveUp(tenure, keepFor);
+    if (this.handOff(tenure)) return Promise.resolve('released');
+    if (!this.mayBeWantedSoon(tenure)) return this.giveUp(tenure);
+    return this.handOffSoon(tenure).then((isOver) => (isOver ? 'released' : this.giveUp(tenure)));
+  }
+
+  private giveUp(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
     const { passOn, queueMessages } = this.context;
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
     if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.listening) {
       const place = this.makeAcquisition();
       const { released, next } = passOn(tenure, keepFor, place);
       void place.start(next);
-      return await released;
+      return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
-    return await this.context.giveBack(tenure, keepFor);
+    return this.context.giveBack(tenure, keepFor);
   }
 
   /** The store has granted the lock. A hold from before, which the process still believes in, is gone. */
@@ -305,16 +310,22 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return true;
   }
 
-  /** A caller that comes back at once arrives only after the promises of its release have settled. */
+  private mayBeWantedSoon(tenure: Tenure): boolean {
+    return (
+      this.shared && this.head === undefined && mayHandOff(tenure, tenure.terms, this.context.localHandoff)
+    );
+  }
+
+  /**
+   * A caller that comes back at once arrives only after the promises of its release have settled.
+   * @returns whether nothing is left to give up
+   */
   private async handOffSoon(tenure: Tenure): Promise<boolean> {
-    if (!this.shared || this.head !== undefined) return false;
-    if (!mayHandOff(tenure, tenure.terms, this.context.localHandoff)) return false;
     tenure.user = undefined;
     await new Promise<void>((resolve) => {
       atEndOfTurn(resolve);
     });
     this.shared = this.length > 0;
-    // If the tenure was lost meanwhile, nothing is left to give up.
     return !tenure.held || this.handOff(tenure);
   }
 

@@ -312,7 +312,8 @@ export class LockClient {
 
   /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
   private begin(tenure: Tenure): Tenure {
-    if (tenure.terms.renewed) tenure.limit(now() + this.options.maxHoldTime);
+    const { maxHoldTime } = this.options;
+    if (tenure.terms.renewed && maxHoldTime < Infinity) tenure.limit(now() + maxHoldTime);
     return tenure;
   }
 

@@ -48,7 +48,9 @@ export class Releaser {
   private readonly retries = new Map<ReleaseRequest, Retry>();
   /** The retries that wait beyond the end of their lease, the oldest first. */
   private readonly overdue = new Set<ReleaseRequest>();
-  private readonly underway = new Set<Promise<unknown>>();
+  /** How many releases have been sent and not answered. */
+  private underway = 0;
+  private onIdle: (() => void) | undefined;
   private closed = false;
 
   constructor(private readonly store: Pick<LockStore, 'release'>) {}
@@ -63,16 +65,7 @@ export class Releaser {
     until: number,
     options: ReleaseOptions = {},
   ): Promise<ReleaseReply | undefined> {
-    return this.track(this.send(request, until, FIRST_RETRY, options));
-  }
-
-  private async track<T>(sending: Promise<T>): Promise<T> {
-    this.underway.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.underway.delete(sending);
-    }
+    return this.send(request, until, FIRST_RETRY, options);
   }
 
   /** Sends at once every release that waits to be repeated: the store can be reached again. */
@@ -84,7 +77,10 @@ export class Releaser {
   async close(): Promise<void> {
     this.closed = true;
     for (const request of [...this.retries.keys()]) this.forget(request);
-    await Promise.all(this.underway);
+    if (this.underway === 0) return;
+    await new Promise<void>((resolve) => {
+      this.onIdle = resolve;
+    });
   }
 
   private async send(
@@ -96,6 +92,7 @@ export class Releaser {
   ): Promise<ReleaseReply | undefined> {
     let answer: ReleaseReply | undefined;
     let futile = false;
+    this.underway++;
     try {
       answer = await (sendFirst?.(request) ?? this.store.release(asOf(request, first)));
     } catch (error) {
@@ -104,15 +101,21 @@ export class Releaser {
       // A permanent error is repeated too: a password, a right or the database may be restored before the lease has ended.
       futile = !isLockUnavailableError(error);
       onFailure?.(error as LockError);
+    } finally {
+      if (--this.underway === 0) this.onIdle?.();
     }
     const arrived = answer !== undefined && !insist;
+    if (arrived || futile) {
+      this.forget(request);
+      return answer;
+    }
     const unansweredUntil = insist ? Infinity : Math.max(until, entryUntil);
     const end = answer === undefined ? unansweredUntil : until;
     // The store may be repaired, or the acquisition may arrive, late in the lease. The lock must not stay until the end
     // then.
     const pause = Math.min(doubled, Math.max((end - now()) / 2, FIRST_RETRY));
     const next = now() + pause;
-    if (arrived || futile || this.closed || next >= end) {
+    if (this.closed || next >= end) {
       this.forget(request);
       return answer;
     }
@@ -120,7 +123,7 @@ export class Releaser {
       clearTimeout(timer);
       this.retries.delete(request);
       const again = Math.min(doubled * 2, LONGEST_PAUSE);
-      void this.track(this.send(request, until, again, { insist, entryUntil }, first));
+      void this.send(request, until, again, { insist, entryUntil }, first);
     };
     const timer = setTimeout(send, pause);
     this.retries.set(request, { timer, send });

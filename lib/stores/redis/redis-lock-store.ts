@@ -173,17 +173,16 @@ export class RedisLockStore implements LockStore {
     return this.renewals.renew(requests);
   }
 
-  async release(request: ReleaseRequest): Promise<ReleaseReply> {
+  release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { name, queue } = request;
     const released = this.releasing(request);
-    if (queue === undefined || queue.kind === 'lock') {
-      return released(await this.leave(request, undefined, releaseReply));
-    }
+    const read = (reply: unknown) => released(releaseReply(reply));
+    if (queue === undefined || queue.kind === 'lock') return this.leave(request, undefined, read);
     const { owner, keepFor = 0, leaseTime = 0 } = request;
     const { mode, kind, capacity } = queue;
     const args = [owner, LETTERS[mode], kind, capacity, keepFor, leaseTime, FENCE_TTL, this.clusterArgument];
     const { queued } = this.keys(name);
-    return released(await this.run(scripts.queueRelease, queued, args, name, releaseReply));
+    return this.run(scripts.queueRelease, queued, args, name, read);
   }
 
   private async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
@@ -358,9 +357,9 @@ export class RedisLockStore implements LockStore {
     } catch (error) {
       throw isLockKindMismatchError(error) ? error : translate(error, name);
     } finally {
-      const left = this.entering.get(owner)?.filter((other) => other !== acquisition) ?? [];
-      if (left.length === 0) this.entering.delete(owner);
-      else this.entering.set(owner, left);
+      const underway = this.entering.get(owner);
+      if (underway === undefined || underway.length === 1) this.entering.delete(owner);
+      else underway.splice(underway.indexOf(acquisition), 1);
     }
   }
 
