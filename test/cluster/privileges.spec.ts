@@ -8,7 +8,7 @@ import { RedisCluster } from '../support/redis-cluster.js';
 /** What ioredis asks for, and does without. */
 const IDLE = ['client|setname', 'readonly'];
 
-describe('The privileges that the README lists for Redis Cluster', () => {
+describe('The privileges that the guide lists for Redis Cluster', () => {
   const environment = new TestEnvironment();
   let cluster: RedisCluster;
 

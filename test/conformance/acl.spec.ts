@@ -21,7 +21,7 @@ describeLockStore('single Redis server, a user with the least privileges', async
   };
 });
 
-describe('The privileges that the README lists', () => {
+describe('The privileges that the guide lists', () => {
   const environment = new TestEnvironment();
   let server: RedisServer;
 

@@ -1,11 +1,11 @@
 // Usage: npm test -- test/conformance --json --outputFile=<file>.json && node test/conformance/publish.mjs <file>.json
-// Puts into README.md what has passed the conformance suite in that run.
+// Puts into docs/guide/topologies.md what has passed the conformance suite in that run.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 
-const readme = fileURLToPath(new URL('../../README.md', import.meta.url));
+const topologies = fileURLToPath(new URL('../../docs/guide/topologies.md', import.meta.url));
 const run = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 if (!run.success) throw new Error('Only a run in which everything has passed can be told of');
 
@@ -21,5 +21,5 @@ const versions = `Redis ${server}, Node ${process.versions.node}`;
 
 const PART = /(<!-- conformance -->\n)[^]*(<!-- \/conformance -->)/;
 const table = ['', `| passed by (${versions}) | tests |`, '| --- | --- |', ...rows, '', ''].join('\n');
-const page = readFileSync(readme, 'utf8').replace(PART, (_, start, end) => `${start}${table}${end}`);
-writeFileSync(readme, await format(page, { ...(await resolveConfig(readme)), parser: 'markdown' }));
+const page = readFileSync(topologies, 'utf8').replace(PART, (_, start, end) => `${start}${table}${end}`);
+writeFileSync(topologies, await format(page, { ...(await resolveConfig(topologies)), parser: 'markdown' }));

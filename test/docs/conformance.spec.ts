@@ -9,7 +9,8 @@ const suites = readdirSync(new URL('../conformance', import.meta.url)).flatMap((
 );
 
 describe('The table of what passes the conformance suite', () => {
-  const [, table = ''] = /<!-- conformance -->([^]*)<!-- \/conformance -->/.exec(read('README.md')) ?? [];
+  const [, table = ''] =
+    /<!-- conformance -->([^]*)<!-- \/conformance -->/.exec(read('docs/guide/topologies.md')) ?? [];
 
   it.each(suites)('names: %s', (title) => {
     expect(table).toContain(`| ${title}`);

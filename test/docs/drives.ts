@@ -28,7 +28,7 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
   Catalog: [
     drive(async (catalog: Methods) => {
       await locks.using('catalog', async () => {
-        expect(await catalog.refresh!()).toBe('somebody else is at it');
+        expect(await catalog.refresh!()).toBe('another refresh is running');
       });
       expect(await catalog.refresh!()).toBe('refreshed');
     }, 'catalog'),

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** Code between fences. */
 export interface Block {
-  /** `README.md:12`, the line of its first code. */
+  /** `docs/guide/service.md:12`, the line of its first code. */
   readonly title: string;
   readonly line: number;
   readonly language: string;
@@ -11,7 +11,8 @@ export interface Block {
 }
 
 export interface Page {
-  readonly file: string;
+  /** From the root of the project, as `docs/guide/service.md`. */
+  readonly path: string;
   readonly blocks: readonly Block[];
   /** What its headings are linked by, as GitHub makes it. */
   readonly anchors: readonly string[];
@@ -21,15 +22,24 @@ export interface Page {
 
 const FENCE = /^ *```(\w*)\n([^]*?)^ *```$/gm;
 
-export function readPage(file: string): Page {
-  const source = readFileSync(file, 'utf8');
+/** All pages: README and its neighbours, and docs/ without the API reference that TypeDoc writes there. */
+export function pagePaths(root: string): string[] {
+  const beside = readdirSync(root);
+  const below = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .map((name) => join('docs', name))
+    .filter((name) => !name.startsWith('docs/api/'));
+  return [...beside, ...below].filter((name) => name.endsWith('.md'));
+}
+
+export function readPage(root: string, path: string): Page {
+  const source = readFileSync(join(root, path), 'utf8');
   const prose = source.replace(FENCE, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]]/g, ''));
   const headings = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
   return {
-    file,
+    path,
     blocks: [...source.matchAll(FENCE)].map(({ index, 1: language = '', 2: code = '' }) => {
       const line = source.slice(0, index).split('\n').length + 1;
-      return { title: `${basename(file)}:${String(line)}`, line, language, code };
+      return { title: `${path}:${String(line)}`, line, language, code };
     }),
     anchors: headings.map((heading) =>
       heading

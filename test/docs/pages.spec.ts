@@ -3,20 +3,17 @@ import type { DynamicModule, INestApplication, InjectionToken, Type } from '@nes
 import { Test } from '@nestjs/testing';
 import { LockModule, LockService } from 'nestjs-distributed-lock';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AcquisitionState, mayFollow } from '../../lib/core/acquisition-state.js';
 import type { Drive } from './drives.js';
 import type * as Preamble from './preamble.js';
-import { readPage } from './markdown.js';
+import { pagePaths, readPage } from './markdown.js';
 import { typeErrors, writePrograms, type Program } from './program.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const pages = ['', 'docs/', 'docs/design/']
-  .flatMap((folder) => readdirSync(join(root, folder)).map((name) => folder + name))
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => readPage(join(root, name)));
+const pages = pagePaths(root).map((path) => readPage(root, path));
 const blocks = pages.flatMap((page) => page.blocks);
 const inLanguage = (language: string) => blocks.filter((block) => block.language === language);
 
@@ -142,13 +139,25 @@ it('The table of states in the design record is that of the code', () => {
 });
 
 describe('Links of the pages', () => {
-  const links = pages.flatMap(({ file, links }) => links.map((target) => ({ file, target })));
+  const links = pages.flatMap(({ path, links }) => links.map((target) => ({ from: path, target })));
 
-  it.each(links.filter(({ target }) => !/^https?:/.test(target)))('$target leads somewhere', (link) => {
-    const [path = '', anchor] = link.target.split('#');
-    const file = path === '' ? link.file : join(dirname(link.file), path);
-    expect([file, existsSync(file)]).toEqual([file, true]);
-    if (anchor !== undefined) expect(readPage(file).anchors).toContain(anchor);
+  it.each(links.filter(({ target }) => !/^https?:/.test(target)))(
+    '$from: $target leads somewhere',
+    (link) => {
+      const [target = '', anchor] = link.target.split('#');
+      const path = target === '' ? link.from : join(dirname(link.from), target);
+      expect([path, existsSync(join(root, path))]).toEqual([path, true]);
+      if (anchor !== undefined) expect(readPage(root, path).anchors).toContain(anchor);
+    },
+  );
+
+  it('lead from README to each page', () => {
+    const found = new Set(['README.md']);
+    for (const from of found) {
+      const page = pages.find(({ path }) => path === from);
+      for (const target of page?.links ?? []) found.add(join(dirname(from), target.split('#')[0] ?? ''));
+    }
+    expect(pages.map(({ path }) => path).filter((path) => !found.has(path))).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { readPage } from '../docs/markdown.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 import { type Packed, root, run, Scratch } from './scratch.js';
 
@@ -84,6 +85,18 @@ describe('the tarball', () => {
     expect(paths()).toEqual(
       expect.arrayContaining(scripts.map((script) => `dist/stores/redis/scripts/${script}`)),
     );
+  });
+
+  it('holds each page that its pages link to', () => {
+    const linked = paths()
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        readPage(root, path)
+          .links.filter((target) => !/^https?:|^#/.test(target))
+          .map((target) => join(dirname(path), target.replace(/#.*/, ''))),
+      );
+    expect(linked).toContain('docs/guide/topologies/redlock.md');
+    expect(linked.filter((path) => !paths().includes(path))).toEqual([]);
   });
 
   it('refers to no source map', () => {

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/guide/production.md', import.meta.url), 'utf8');
 
-/** What the README says that a user needs: key patterns, channel patterns and commands. */
+/** What the guide says that a user needs: key patterns, channel patterns and commands. */
 export const LEAST_PRIVILEGES: readonly string[] = (
-  /ACL SETUSER locks on >password ([^`]+)/.exec(README)?.[1] ?? ''
+  /ACL SETUSER locks on >password ([^`]+)/.exec(PAGE)?.[1] ?? ''
 )
   .trim()
   .split(/\s+/);
 
 /** What comes on top on Redis Cluster. */
 export const CLUSTER_PRIVILEGES: readonly string[] = (
-  /ACL SETUSER locks (\+cluster[^`]+)/.exec(README)?.[1] ?? ''
+  /ACL SETUSER locks (\+cluster[^`]+)/.exec(PAGE)?.[1] ?? ''
 )
   .trim()
   .split(/\s+/);
