@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
 import ts from 'typescript';
+import { pagePaths, readProse } from './docs/markdown.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const glossary = readFileSync(`${root}docs/design/glossary.md`, 'utf8');
@@ -78,4 +79,15 @@ it('says in comments what components do: fewer than 4 pronouns for persons in 1,
   const found = comments.join('\n').match(PERSONS)?.length ?? 0;
   expect(words).toBeGreaterThan(10_000);
   expect((found / words) * 1_000).toBeLessThan(4);
+});
+
+/** The pages without their code. docs/benchmarks.md is made from a run, and CHANGELOG.md says what was. */
+const pages = pagePaths(root)
+  .filter((path) => !/^(?:docs\/benchmarks|CHANGELOG)\.md$/.test(path))
+  .map((path) => [path, readProse(root, path)] as const);
+
+it.each(pages)('%s has fewer than 4 pronouns for persons in 1,000 words', (_, prose) => {
+  const words = prose.match(/[A-Za-z']+/g)?.length ?? 0;
+  const found = prose.match(PERSONS) ?? [];
+  expect([found, (found.length / words) * 1_000 < 4]).toEqual([found, true]);
 });
