@@ -27,32 +27,12 @@ export type { LockHealth } from './lock.health.js';
 export type { LockHolder, LockState, LockWaiter } from './lock.state.js';
 export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
 export type {
-  AcquireAllReply,
-  AcquireAllRequest,
-  AcquireReply,
-  AcquireRequest,
-  ConnectionChange,
-  HandOverReply,
-  HealthDepth,
   HealthStatus,
-  HoldState,
   LockStore,
-  NextOwner,
   NodeHealth,
   Persistence,
-  QueueMessage,
-  QueueRequest,
-  QueueTerms,
-  ReleaseReply,
-  ReleaseRequest,
-  Rivals,
-  RenewRequest,
   ReplicaHealth,
-  StoreHealth,
   StoreWarning,
-  StoredHold,
-  StoredLock,
-  Subscription,
 } from './port/lock-store.js';
 export {
   isLockAbortedError,

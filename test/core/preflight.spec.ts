@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Preflight } from '../../lib/core/preflight.js';
-import { LockService, MemoryLockStore, type StoreHealth, type StoreWarning } from '../../lib/index.js';
+import { LockService, MemoryLockStore, type StoreWarning } from '../../lib/index.js';
+import type { StoreHealth } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 
 const warning = (code: string, node = 'a'): StoreWarning => ({ code, node, message: `${code} of ${node}` });

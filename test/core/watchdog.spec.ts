@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { LockLostError } from '../../lib/index.js';
-import { type HoldState, type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import type { HoldState } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 

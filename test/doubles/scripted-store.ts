@@ -10,7 +10,7 @@ import type {
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
-} from '../../lib/index.js';
+} from '../../lib/store/index.js';
 
 /** A memory store whose operations are counted, and can be held back or made to fail: for what is about timing only. */
 export class ScriptedStore extends MemoryLockStore {

@@ -4,13 +4,8 @@ import { Controller, Get, type INestApplication, Module, Query } from '@nestjs/c
 import { HealthCheck, HealthCheckService, HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
 import { LockHealthIndicator } from '../../lib/health/index.js';
-import {
-  LockModule,
-  LockService,
-  MemoryLockStore,
-  type HealthStatus,
-  type StoreHealth,
-} from '../../lib/index.js';
+import { LockModule, LockService, MemoryLockStore, type HealthStatus } from '../../lib/index.js';
+import type { StoreHealth } from '../../lib/store/index.js';
 
 interface Answer {
   status: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { StoredLock } from '../../lib/index.js';
+import type { StoredLock } from '../../lib/store/index.js';
 import { majorityState } from '../../lib/stores/quorum/majority-state.js';
 
 const lock = (owner: string, remainingTime = 1_000, more: Partial<StoredLock> = {}): StoredLock => ({

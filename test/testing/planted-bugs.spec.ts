@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { type LockStore, MemoryLockStore, type Subscription } from '../../lib/index.js';
+import { type LockStore, MemoryLockStore } from '../../lib/index.js';
+import type { Subscription } from '../../lib/store/index.js';
 import { describeLockStore, type StorePlace } from '../../lib/testing/describe-lock-store.js';
 import { type Bug, PLANTED_BUGS } from './planted-bugs.js';
 

@@ -1,13 +1,13 @@
+import type { LockStore } from '../../lib/index.js';
 import type {
   AcquireAllReply,
   AcquireReply,
   HandOverReply,
-  LockStore,
   QueueMessage,
   StoredLock,
   StoreHealth,
   Subscription,
-} from '../../lib/index.js';
+} from '../../lib/store/index.js';
 
 /** What a store with a bug does otherwise than the one that it is made of. */
 export type Bug = (store: LockStore) => Partial<LockStore>;
