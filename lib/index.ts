@@ -21,6 +21,7 @@ export type {
   ReplicationOptions,
   UsingOptions,
 } from './lock.options.js';
+export type { Duration } from './lock.duration.js';
 export type { Lease, Lock } from './locks/lock.js';
 export type { LockEvent } from './lock.events.js';
 export type { LockHealth } from './lock.health.js';

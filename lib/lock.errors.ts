@@ -222,9 +222,16 @@ export class LockConfigError extends LockError {
   /** Which option. */
   readonly option: string;
 
-  constructor(option: string, rule: string, details: { value?: unknown; key?: string } = {}) {
+  /** @param details `source`: what has given the option, where the stack does not show it */
+  constructor(
+    option: string,
+    rule: string,
+    details: { value?: unknown; key?: string | undefined; source?: string; cause?: unknown } = {},
+  ) {
+    const { key, source, cause } = details;
     const found = 'value' in details ? ` (found: ${describeOption(details.value)})` : '';
-    super(`${option}: ${rule}${found}`, { status: 500, expose: false }, { key: details.key });
+    const given = source === undefined ? '' : `; given by ${source}`;
+    super(`${option}: ${rule}${found}${given}`, { status: 500, expose: false }, { key, cause });
     this.option = option;
   }
 }

@@ -1,4 +1,5 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { isLockConfigError, LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
   type LockFactoryOptions,
@@ -13,6 +14,7 @@ import {
   resolveOptions,
 } from './lock.options.validation.js';
 import { LockService } from './lock.service.js';
+import { inQuotes } from './lock.text.js';
 import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
 
@@ -37,9 +39,14 @@ export class LockModule {
     assertAsyncOptions(options);
     const { name, imports = [], inject = [], useFactory, useClass, useExisting } = options;
     const provide = getLockServiceToken(name);
+    const source = sourceOf(options);
     const create = (made: LockFactoryOptions) => {
       assertFactoryOptions(made, options);
-      return new LockService(name === undefined ? made : { ...made, name });
+      try {
+        return new LockService(name === undefined ? made : { ...made, name });
+      } catch (error) {
+        throw isLockConfigError(error) ? givenBy(source, error) : error;
+      }
     };
     const createFrom = async (maker: LockOptionsFactory) => {
       assertOptionsFactory(maker);
@@ -58,6 +65,21 @@ export class LockModule {
     return { ...moduleOf(options, providers), imports };
   }
 }
+
+/** What gives the options, for the message of an error. */
+function sourceOf(options: LockModuleAsyncOptions): string {
+  const way = (['useFactory', 'useClass', 'useExisting'] as const).find((way) => options[way] !== undefined);
+  const instance = options.name === undefined ? '' : ` "${inQuotes(options.name)}"`;
+  return `${way ?? ''} of LockModule.forRootAsync${instance}`;
+}
+
+/** The stack of an error at boot names Nest only. */
+const givenBy = (source: string, error: LockConfigError): LockConfigError =>
+  new LockConfigError(error.option, error.message.slice(`${error.option}: `.length), {
+    key: error.key,
+    source,
+    cause: error,
+  });
 
 function moduleOf(
   { name, isGlobal = DEFAULTS.isGlobal }: Pick<LockModuleAsyncOptions, 'name' | 'isGlobal'>,

@@ -1,5 +1,6 @@
 import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import type { Duration } from './lock.duration.js';
 import type { LockStore } from './port/lock-store.js';
 
 /**
@@ -16,38 +17,38 @@ import type { LockStore } from './port/lock-store.js';
 export type RedisConnection =
   string | RedisOptions | { cluster: ClusterNode[]; options?: ClusterOptions } | Redis | Cluster;
 
-/** Options of {@link LockModule.forRoot}. Times are milliseconds. Exactly one of the first three says where locks live. */
+/** Options of {@link LockModule.forRoot}. Times are milliseconds, or texts such as `'30s'`. Exactly one of the first three says where locks live. */
 export interface LockModuleOptions {
   /** One Redis deployment: a single server, Sentinel or Cluster. */
-  connection?: RedisConnection;
+  connection?: RedisConnection | undefined;
   /** Three or more independent masters, an odd number: Redlock. */
-  nodes?: RedisConnection[];
+  nodes?: RedisConnection[] | undefined;
   /** `'memory'`: this process only, for tests and development. Or a store of your own. */
-  store?: 'memory' | LockStore;
+  store?: 'memory' | LockStore | undefined;
 
   /** The name of a second, third… instance. Inject it with `@InjectLockService(name)`. */
-  name?: string;
+  name?: string | undefined;
   /** Whether every module of the application sees the service without importing LockModule. @default true */
-  isGlobal?: boolean;
+  isGlobal?: boolean | undefined;
   /**
    * The prefix of every lock's key. `''` shares names with Redisson. It must not contain `~ndl:`, which marks the keys
    * beside a lock, nor end in a part of that.
    * @default 'lock:'
    */
-  keyPrefix?: string;
+  keyPrefix?: string | undefined;
   /**
    * The lease of a lock that is taken without one. It is renewed every third of this time while the holder lives. After
    * this time the lock of a crashed process is free.
    * @default 30_000
    */
-  leaseTime?: number;
+  leaseTime?: Duration | undefined;
   /** How long `acquire()` waits for a busy lock. Infinity is allowed. @default 10_000 */
-  waitTime?: number;
+  waitTime?: Duration | undefined;
   /**
    * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` of such a lease beyond it is
    * refused with LockConfigError. A fixed lease has an end of its own, which `extend()` may move further. @default Infinity
    */
-  maxHoldTime?: number;
+  maxHoldTime?: Duration | undefined;
   /**
    * How many times a plain lock may pass from one waiter of this process to the next without asking the store, before other
    * processes get their turn. Passing also ends a second after the store has granted the lock, or 3 ms after the grant
@@ -55,9 +56,9 @@ export interface LockModuleOptions {
    * most.
    * @default 16
    */
-  localHandoff?: number;
+  localHandoff?: number | undefined;
   /** Lets an acquisition or a renewal count only when replicas have it, so that a failover does not lose the lock. */
-  replication?: ReplicationOptions;
+  replication?: ReplicationOptions | undefined;
 }
 
 /**
@@ -77,7 +78,7 @@ export interface ReplicationOptions {
    * How long to wait for the replicas, ms. Other commands queue up behind it, so it has to be shorter than a command's
    * time, a sixth of `leaseTime` and 2 s at most. @default a quarter of a command's time: 500 with a lease of 30 s
    */
-  timeout?: number;
+  timeout?: Duration | undefined;
 }
 
 /** For `useClass` and `useExisting`. */
@@ -93,42 +94,46 @@ export type LockFactoryOptions = Omit<LockModuleOptions, 'name' | 'isGlobal'>;
 export interface LockModuleAsyncOptions
   extends Pick<ModuleMetadata, 'imports'>, Pick<LockModuleOptions, 'name' | 'isGlobal'> {
   /** The arguments of `useFactory`, in this order. */
-  inject?: (InjectionToken | OptionalFactoryDependency)[];
+  inject?: (InjectionToken | OptionalFactoryDependency)[] | undefined;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Nest passes what `inject` names
-  useFactory?: (...dependencies: any[]) => LockFactoryOptions | Promise<LockFactoryOptions>;
+  useFactory?: ((...dependencies: any[]) => LockFactoryOptions | Promise<LockFactoryOptions>) | undefined;
   /** Made by Nest, as a provider of the module. */
-  useClass?: Type<LockOptionsFactory>;
+  useClass?: Type<LockOptionsFactory> | undefined;
   /** A provider of one of `imports`, or a global one. */
-  useExisting?: InjectionToken<LockOptionsFactory>;
+  useExisting?: InjectionToken<LockOptionsFactory> | undefined;
 }
 
-/** How one acquisition is to be made. Times are milliseconds. */
+/** How one acquisition is to be made. Times are milliseconds, or texts such as `'30s'`. */
 export interface AcquireOptions {
+  /**
+   * The plain lock, the fair one, or a side of the read-write lock of that name. Only at methods of LockService and at
+   * decorators: a lock that has been made has its kind, and refuses this option with LockConfigError. @default 'lock'
+   */
+  kind?: 'lock' | 'fair' | 'read' | 'write' | undefined;
   /**
    * How long to wait for a busy lock: 0 does not wait, Infinity waits for ever.
    * @default the module's `waitTime` for `acquire` and `using`, 0 for `tryAcquire`
    */
-  waitTime?: number | undefined;
+  waitTime?: Duration | undefined;
   /**
    * A fixed lease: not renewed, over after this time whatever the holder does. It is looked at every third of it (250 ms at
    * least), so that the holder learns of a lock that has been deleted. @default none: renewed by the watchdog
    */
-  leaseTime?: number | undefined;
+  leaseTime?: Duration | undefined;
   /** With `leaseTime`: a lease of that length, but renewed. @default false when `leaseTime` is given */
   renew?: boolean | undefined;
   /** Stops the waiting with LockAbortedError. A lock that is held already is not affected. */
   signal?: AbortSignal | undefined;
-}
-
-/** How a lock is to be held around a callback. */
-export interface UsingOptions extends AcquireOptions {
   /**
-   * ms from the acquisition for which no other owner gets the lock, even where the callback ends sooner: for jobs that must
+   * Time from the acquisition for which no other owner gets the lock, even where it is released sooner: for jobs that must
    * not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, or
    * `maxHoldTime` of the module for a lease that is renewed, else LockConfigError at the call. @default 0
    */
-  minHoldTime?: number | undefined;
+  minHoldTime?: Duration | undefined;
 }
+
+/** How a lock is to be held around a callback. */
+export type UsingOptions = AcquireOptions;
 
 /** Each default with the rule behind it. */
 export const DEFAULTS = Object.freeze({
@@ -145,7 +150,21 @@ export const DEFAULTS = Object.freeze({
   isGlobal: true,
 });
 
-/** Options with every default filled in. */
+/** Options of one acquisition with every default filled in, in ms. */
+export interface ResolvedAcquireOptions extends CheckedAcquireOptions {
+  readonly waitTime: number;
+}
+
+/** Options of one acquisition that have been checked, in ms. */
+export interface CheckedAcquireOptions {
+  readonly waitTime?: number | undefined;
+  readonly leaseTime?: number | undefined;
+  readonly renew?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly minHoldTime?: number | undefined;
+}
+
+/** Options with every default filled in, in ms. */
 export interface ResolvedLockOptions {
   readonly keyPrefix: string;
   readonly leaseTime: number;

@@ -1,4 +1,5 @@
-import { assertKnownOptions, assertLeaseTime, assertTime } from './core/validation.js';
+import { assertKnownOptions, leaseTimeOf } from './core/validation.js';
+import { timeOf } from './lock.duration.js';
 import { describe, LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
@@ -50,16 +51,13 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
   const { keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
-  const {
-    leaseTime = DEFAULTS.leaseTime,
-    waitTime = DEFAULTS.waitTime,
-    maxHoldTime = DEFAULTS.maxHoldTime,
-  } = options;
-
   assertPrefix('keyPrefix', keyPrefix);
-  assertLeaseTime(leaseTime);
-  assertTime('waitTime', waitTime, { unbounded: true });
-  assertTime('maxHoldTime', maxHoldTime, { least: 1, unbounded: true });
+  const leaseTime = leaseTimeOf(options.leaseTime ?? DEFAULTS.leaseTime);
+  const waitTime = timeOf('waitTime', options.waitTime ?? DEFAULTS.waitTime, { unbounded: true });
+  const maxHoldTime = timeOf('maxHoldTime', options.maxHoldTime ?? DEFAULTS.maxHoldTime, {
+    least: 1,
+    unbounded: true,
+  });
   if (!Number.isSafeInteger(localHandoff) || localHandoff < 0 || localHandoff > MOST_HANDOFFS) {
     const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}`;
     throw new LockConfigError('localHandoff', rule, { value: localHandoff });
@@ -144,13 +142,12 @@ function assertReplication({ replication, connection }: LockModuleOptions): void
     );
   }
   assertKnownOptions(replication, ['replicas', 'timeout'], 'replication');
-  const { replicas, timeout } = replication;
+  const { replicas } = replication;
   if (!Number.isSafeInteger(replicas) || replicas < 1) {
     throw new LockConfigError('replication.replicas', 'must be a whole number from 1 on', {
       value: replicas,
     });
   }
-  if (timeout !== undefined) assertTime('replication.timeout', timeout, { least: 1 });
 }
 
 function assertLocation(options: LockModuleOptions): void {

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { idleTimerAt } from './core/deadline.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
-import { assertName } from './core/validation.js';
+import { assertName, KINDS } from './core/validation.js';
 import { LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
@@ -24,6 +24,9 @@ import type { LockStore } from './port/lock-store.js';
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];
 
+/** A shorter lease of the module is more likely given in seconds than meant, ms. */
+const SHORT_LEASE = 100;
+
 const stores = new WeakMap<LockService, LockStore>();
 
 /** Opens a service's connections. It is for the module, and therefore no method. A double of the service has none. */
@@ -41,7 +44,7 @@ export const isDraining = (service: LockService): boolean => draining.has(servic
  * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name. All times are
  * milliseconds.
  */
-export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown, AsyncDisposable {
   /**
    * All events of the locks of this service, successes and failures. Completes at shutdown. Listeners are called at once
    * and run outside of any scope: what they acquire is their own.
@@ -64,6 +67,12 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     this.client.events.subscribe((event) => {
       logEvent(logger, event, this.client.ranOut.has(event));
     });
+    if (settings.leaseTime < SHORT_LEASE) {
+      const message =
+        `leaseTime is ${String(settings.leaseTime)} ms. Times are milliseconds: a pause of the process or of the network is ` +
+        "often longer, and the lock is lost then. Write '30s' for 30 seconds";
+      this.client.events.next({ type: 'warning', code: 'short-lease', node: '', message });
+    }
   }
 
   /**
@@ -77,9 +86,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     optionsOrCallback: UsingOptions | ((lease: Lease) => T | Promise<T>),
     callback?: (lease: Lease) => T | Promise<T>,
   ): Promise<T> {
-    const lock = this.lockOf(name);
-    if (typeof optionsOrCallback === 'function') return await lock.using(optionsOrCallback);
-    return await lock.using(optionsOrCallback, callback as (lease: Lease) => T | Promise<T>);
+    if (typeof optionsOrCallback === 'function') return await this.lockOf(name).using(optionsOrCallback);
+    const [lock, options] = this.lockAndOptions(name, optionsOrCallback);
+    return await lock.using(options ?? {}, callback as (lease: Lease) => T | Promise<T>);
   }
 
   /**
@@ -90,7 +99,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockKeyError when a name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
    */
   async acquire(name: LockName, options?: AcquireOptions): Promise<Lease> {
-    return await this.lockOf(name).acquire(options);
+    const [lock, others] = this.lockAndOptions(name, options);
+    return await lock.acquire(others);
   }
 
   /**
@@ -98,7 +108,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws what {@link acquire} throws, except LockTimeoutError
    */
   async tryAcquire(name: LockName, options?: AcquireOptions): Promise<Lease | null> {
-    return await this.lockOf(name).tryAcquire(options);
+    const [lock, others] = this.lockAndOptions(name, options);
+    return await lock.tryAcquire(others);
   }
 
   /**
@@ -111,10 +122,11 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * First come, first served, across all processes: a hand-over is one command and one message, for any number of waiters.
-   * A plain lock is first come, first served among processes, and each process hands it off among its own callers.
+   * A plain lock is first come, first served among processes, and each process hands it off among its own callers. An array
+   * of names gives one multi-lock of their fair locks.
    */
-  getFairLock(name: string): Lock {
-    return new QueueLock(name, this.client, { kind: 'fair', mode: 'exclusive', capacity: 1 });
+  getFairLock(name: LockName): Lock {
+    return this.lockOf(name, 'fair');
   }
 
   /**
@@ -244,17 +256,53 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * Nest calls this when requests have ended: releases what is left and closes the connections that this service opened.
    */
   async onApplicationShutdown(): Promise<void> {
+    await this.close();
+  }
+
+  /**
+   * Releases what is left and closes the connections that this service opened. Only where no Nest application does it: in a
+   * script, a worker or a test. Until then the connections keep the process alive. May be called again.
+   */
+  async close(): Promise<void> {
     draining.delete(this);
     this.closing ??= this.client.close();
     await this.closing;
   }
 
-  private lockOf(name: LockName): Lock {
-    if (!Array.isArray(name)) return this.getLock(name as string);
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Takes `kind` out of the options: the lock that is returned has it. */
+  private lockAndOptions<O extends AcquireOptions>(
+    name: LockName,
+    options: O | undefined,
+  ): readonly [Lock, Omit<O, 'kind'> | undefined] {
+    // An option object that is none is refused by the lock.
+    if (typeof options !== 'object' || options === null || !('kind' in options))
+      return [this.lockOf(name), options];
+    const { kind = 'lock', ...others } = options;
+    if (!KINDS.includes(kind)) {
+      throw new LockConfigError('kind', `must be ${KINDS.join(' or ')}`, { value: kind });
+    }
+    return [this.lockOf(name, kind), others];
+  }
+
+  private lockOf(name: LockName, kind: NonNullable<AcquireOptions['kind']> = 'lock'): Lock {
+    if (!Array.isArray(name)) return this.lockOfKind(name as string, kind);
     if (name.length === 0) throw new LockConfigError('name', 'an array of names must not be empty');
-    return this.getMultiLock((name as readonly string[]).map((member) => this.getLock(member)));
+    const locks = (name as readonly string[]).map((member) => this.lockOfKind(member, kind));
+    return this.getMultiLock(locks);
+  }
+
+  private lockOfKind(name: string, kind: NonNullable<AcquireOptions['kind']>): Lock {
+    if (kind === 'lock') return this.getLock(name);
+    if (kind === 'fair') return new QueueLock(name, this.client, FAIR);
+    return this.getReadWriteLock(name)[kind];
   }
 }
+
+const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
 /** The greater token, where either may be unknown. */
 const latest = (one: number | undefined, two: number | undefined): number | undefined =>

@@ -1,5 +1,6 @@
 import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
-import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import { timeOf } from '../lock.duration.js';
+import type { AcquireOptions, CheckedAcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { RESERVED } from '../port/lock-store.js';
 import { driftOf } from './deadline.js';
@@ -30,26 +31,13 @@ export function assertName(name: unknown): asserts name is string {
   }
 }
 
-/** A whole number of ms, not less than `least`. Infinity only where `unbounded` says so. */
-export function assertTime(
-  option: string,
-  value: unknown,
-  { least = 0, unbounded = false }: { least?: number; unbounded?: boolean } = {},
-): asserts value is number {
-  if (unbounded && value === Infinity) return;
-  if (!Number.isSafeInteger(value) || (value as number) < least) {
-    const rule = `must be a whole number of milliseconds from ${String(least)} on`;
-    throw new LockConfigError(option, `${rule}${unbounded ? ', or Infinity' : ''}`, { value });
-  }
-}
-
-export function assertLeaseTime(value: unknown, option = 'leaseTime'): asserts value is number {
-  assertTime(option, value, { least: 1 });
-  if (value <= driftOf(value)) {
-    throw new LockConfigError(option, 'must be longer than the allowance for clock drift, 1 % + 2 ms', {
-      value,
-    });
-  }
+/** @throws LockConfigError */
+export function leaseTimeOf(value: unknown, option = 'leaseTime'): number {
+  const time = timeOf(option, value, { least: 1 });
+  if (time > driftOf(time)) return time;
+  throw new LockConfigError(option, 'must be longer than the allowance for clock drift, 1 % + 2 ms', {
+    value,
+  });
 }
 
 /**
@@ -78,34 +66,46 @@ function unknownOption(option: string, known: readonly string[], owner: string):
   return new LockConfigError(withoutAddress(option) ?? inQuotes(option), rule);
 }
 
-/** The options of one acquisition. */
-export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'renew', 'signal'] as const;
-export const USING_OPTIONS = [...ACQUIRE_OPTIONS, 'minHoldTime'] as const;
+/** The kinds that an acquisition by name can ask for. */
+export const KINDS = ['lock', 'fair', 'read', 'write'] as const;
 
-/** The options that are given at a call or at a decorator. An absent option has a default. */
-export function assertAcquireOptions({ waitTime, leaseTime, renew, signal }: AcquireOptions): void {
-  if (waitTime !== undefined) assertTime('waitTime', waitTime, { unbounded: true });
-  if (leaseTime !== undefined) assertLeaseTime(leaseTime);
+/** The options of one acquisition of a lock, which has its kind. */
+export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'renew', 'signal', 'minHoldTime'] as const;
+
+/**
+ * Checks the options that are given at a call or at a decorator. An absent option has a default.
+ * @param maxHoldTime ms; none where the service is not known yet
+ * @throws LockConfigError with the option, the rule and the value
+ */
+export function resolveAcquireOptions(
+  options: AcquireOptions,
+  maxHoldTime = Infinity,
+): CheckedAcquireOptions {
+  const { renew, signal } = options;
+  const waitTime =
+    options.waitTime === undefined ? undefined : timeOf('waitTime', options.waitTime, { unbounded: true });
+  const leaseTime = options.leaseTime === undefined ? undefined : leaseTimeOf(options.leaseTime);
+  const minHoldTime =
+    options.minHoldTime === undefined ? undefined : timeOf('minHoldTime', options.minHoldTime);
   if (renew !== undefined && typeof renew !== 'boolean') {
     throw new LockConfigError('renew', 'must be true or false', { value: renew });
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
   }
+  const resolved = { waitTime, leaseTime, renew, signal, minHoldTime };
+  assertMinHoldTime(resolved, maxHoldTime);
+  return resolved;
 }
 
 /**
- * An option that `using`, a decorator and an interceptor take besides. A fixed lease ends by itself, and a renewed lease
- * ends at `maxHoldTime`, so neither can keep a longer `minHoldTime`: a callback that takes longer than the lease would
- * leave the lock free before that time is over.
- * @param maxHoldTime ms; none where the service is not known yet
+ * A fixed lease ends by itself, and a renewed lease ends at `maxHoldTime`, so neither can keep a longer `minHoldTime`: a
+ * callback that takes longer than the lease would leave the lock free before that time is over.
  */
-export function assertMinHoldTime(
-  { minHoldTime, leaseTime, renew }: UsingOptions,
-  maxHoldTime = Infinity,
+function assertMinHoldTime(
+  { minHoldTime = 0, leaseTime, renew }: CheckedAcquireOptions,
+  maxHoldTime: number,
 ): void {
-  if (minHoldTime === undefined) return;
-  assertTime('minHoldTime', minHoldTime);
   if (leaseTime === undefined || renew === true) {
     if (minHoldTime <= maxHoldTime) return;
     const rule = `must not be longer than maxHoldTime, ${String(maxHoldTime)} ms, at which the lease ends`;

@@ -1,11 +1,13 @@
 import { now } from '../core/deadline.js';
+import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
-import { assertLeaseTime } from '../core/validation.js';
+import { leaseTimeOf } from '../core/validation.js';
 import type { Hold } from './hold.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
 export class HeldLease implements OwnLease {
+  minHoldTime = 0;
   private readonly since = now();
   private releasing: Promise<void> | undefined;
 
@@ -45,15 +47,15 @@ export class HeldLease implements OwnLease {
     return this.held ? this.hold.tenure.remainingTime : 0;
   }
 
-  async extend(leaseTime: number): Promise<void> {
-    this.assertExtensible(leaseTime);
-    await this.hold.extend(leaseTime);
+  async extend(leaseTime: Duration): Promise<void> {
+    await this.hold.extend(this.extensionOf(leaseTime));
   }
 
-  assertExtensible(leaseTime: number): void {
-    assertLeaseTime(leaseTime);
+  extensionOf(leaseTime: Duration): number {
+    const time = leaseTimeOf(leaseTime);
     this.assertHeld();
-    this.hold.assertLasting(leaseTime);
+    this.hold.assertLasting(time);
+    return time;
   }
 
   assertHeld(): void {
@@ -61,9 +63,8 @@ export class HeldLease implements OwnLease {
     throw this.hold.loss ?? releasedError(this);
   }
 
-  /** @param minHoldTime ms since the acquisition for which no other owner gets the lock, even though it is given up */
-  release(minHoldTime = 0): Promise<void> {
-    this.releasing ??= this.leave(this.since + minHoldTime);
+  release(): Promise<void> {
+    this.releasing ??= this.leave(this.since + this.minHoldTime);
     return this.releasing;
   }
 

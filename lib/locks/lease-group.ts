@@ -1,3 +1,4 @@
+import type { Duration } from '../lock.duration.js';
 import { LockUnavailableError } from '../lock.errors.js';
 import { onAbort } from '../core/on-abort.js';
 import { leaseJson } from './lease-json.js';
@@ -47,24 +48,28 @@ export class LeaseGroup implements OwnLease {
     return Math.min(...this.leases.map((lease) => lease.remainingTime()));
   }
 
-  async extend(leaseTime: number): Promise<void> {
-    this.assertExtensible(leaseTime);
+  async extend(leaseTime: Duration): Promise<void> {
+    this.extensionOf(leaseTime);
     await Promise.all(this.leases.map((lease) => lease.extend(leaseTime)));
   }
 
   /** Checks all members before the first one is extended. */
-  assertExtensible(leaseTime: number): void {
-    for (const lease of this.leases) lease.assertExtensible(leaseTime);
+  extensionOf(leaseTime: Duration): number {
+    return Math.max(...this.leases.map((lease) => lease.extensionOf(leaseTime)));
   }
 
   assertHeld(): void {
     for (const lease of this.leases) lease.assertHeld();
   }
 
-  async release(minHoldTime?: number): Promise<void> {
+  set minHoldTime(time: number) {
+    for (const lease of this.leases) lease.minHoldTime = time;
+  }
+
+  async release(): Promise<void> {
     this.released = true;
     for (const ignore of this.ignoreLosses) ignore();
-    await Promise.all(this.leases.map((lease) => lease.release(minHoldTime)));
+    await Promise.all(this.leases.map((lease) => lease.release()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Duration } from '../lock.duration.js';
 import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
@@ -96,7 +97,7 @@ export interface Lease extends AsyncDisposable {
    * @throws LockLostError when it is gone
    * @throws LockUnavailableError when the store did not answer; the lease is as it was
    */
-  extend(leaseTime: number): Promise<void>;
+  extend(leaseTime: Duration): Promise<void>;
 
   /** @throws LockLostError when it is not held any more */
   assertHeld(): void;

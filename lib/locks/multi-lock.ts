@@ -3,7 +3,7 @@ import { now } from '../core/deadline.js';
 import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError } from '../lock.errors.js';
-import type { AcquireOptions } from '../lock.options.js';
+import type { ResolvedAcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
@@ -49,10 +49,14 @@ export class MultiLock extends ScopedLock {
     this.location = this.identity;
   }
 
+  get kind(): 'multi' {
+    return 'multi';
+  }
+
   async acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: AcquireOptions & { waitTime: number },
+    options: ResolvedAcquireOptions,
   ): Promise<OwnLease | Busy> {
     this.assertAcquirable(inside, options);
     const askedAt = now();
@@ -78,13 +82,13 @@ export class MultiLock extends ScopedLock {
   }
 
   /** For how long some members may be held before the last one is granted, ms. */
-  private mostHold({ leaseTime, renew }: AcquireOptions): number {
+  private mostHold({ leaseTime, renew }: ResolvedAcquireOptions): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
     return Math.max(1, Math.min(fixed, this.defaults.maxHoldTime) / 2);
   }
 
   /** Checks all members before the first one is asked for. */
-  assertAcquirable(inside: Scope | undefined, options: AcquireOptions & { waitTime: number }): void {
+  assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void {
     for (const member of this.members) member.assertAcquirable(inside, options);
   }
 
@@ -132,7 +136,7 @@ const isFinal = (answer: Busy | Error): boolean =>
 async function isWhole(
   group: LeaseGroup,
   { hold }: Round,
-  { leaseTime, renew }: AcquireOptions,
+  { leaseTime, renew }: ResolvedAcquireOptions,
 ): Promise<boolean> {
   if (!group.held) return false;
   if (hold === 0 || leaseTime === undefined || renew === true) return true;
@@ -148,7 +152,7 @@ async function isWhole(
 async function enterInOrder(
   { units, hold, first }: Round,
   scope: Scope,
-  options: AcquireOptions & { waitTime: number },
+  options: ResolvedAcquireOptions,
   askedAt: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
   const leases: OwnLease[] = [];

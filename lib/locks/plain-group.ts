@@ -1,12 +1,12 @@
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
-import type { AcquireOptions } from '../lock.options.js';
+import type { ResolvedAcquireOptions } from '../lock.options.js';
 import { GroupAttempt } from './group-attempt.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
 import type { WaitLimits } from './wait-limits.js';
 
-type Options = AcquireOptions & { waitTime: number };
+type Options = ResolvedAcquireOptions;
 
 /** Plain locks that one command can take, because they have one location. */
 export class PlainGroup {

@@ -18,6 +18,12 @@ export class QueueLock extends StoreLock {
     if (noQueues !== undefined) throw new LockConfigError('nodes', noQueues, { key: name });
   }
 
+  get kind(): 'fair' | 'read' | 'write' | 'semaphore' {
+    const { kind, mode } = this.queue;
+    if (kind === 'fair' || kind === 'semaphore') return kind;
+    return mode === 'shared' ? 'read' : 'write';
+  }
+
   override get identity(): string {
     return `${super.identity} ${this.queue.kind} ${this.queue.mode}`;
   }

@@ -1,27 +1,24 @@
 import { now } from '../core/deadline.js';
+import type { Duration } from '../lock.duration.js';
 import { assertNotHandedOut } from '../core/late-result.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
-import {
-  ACQUIRE_OPTIONS,
-  assertAcquireOptions,
-  assertKnownOptions,
-  assertMinHoldTime,
-  USING_OPTIONS,
-} from '../core/validation.js';
+import { ACQUIRE_OPTIONS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError } from '../lock.errors.js';
-import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import type { AcquireOptions, ResolvedAcquireOptions, UsingOptions } from '../lock.options.js';
 import type { Lease, Lock } from './lock.js';
-
-type CheckedOptions = AcquireOptions & { waitTime: number };
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
 /** A lease as this package sees it: its release can leave the lock taken for a while. */
 export interface OwnLease extends Lease {
-  release(minHoldTime?: number): Promise<void>;
-  /** @throws what `extend` refuses before anything is sent */
-  assertExtensible(leaseTime: number): void;
+  /** ms since the acquisition for which no other owner gets the lock, even though it is released. */
+  minHoldTime: number;
+  /**
+   * @returns the lease time in ms
+   * @throws what `extend` refuses before anything is sent
+   */
+  extensionOf(leaseTime: Duration): number;
 }
 
 /** Marks the locks of this package, so that a multi-lock recognizes locks that another copy of this package has made. */
@@ -39,6 +36,7 @@ export abstract class ScopedLock implements Lock {
   abstract readonly location: string;
 
   readonly [BRAND] = true;
+  abstract readonly kind: 'lock' | 'fair' | 'read' | 'write' | 'semaphore' | 'multi';
 
   constructor(private readonly settings: { readonly waitTime: number; readonly maxHoldTime: number }) {}
 
@@ -54,11 +52,11 @@ export abstract class ScopedLock implements Lock {
   abstract acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: CheckedOptions,
+    options: ResolvedAcquireOptions,
   ): Promise<OwnLease | Busy>;
 
   /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the options want */
-  abstract assertAcquirable(inside: Scope | undefined, options: CheckedOptions): void;
+  abstract assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void;
 
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -73,8 +71,9 @@ export abstract class ScopedLock implements Lock {
   }
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
-    const lease = await this.acquireLease(currentScope(), owningScope(), this.checked(options, 'tryAcquire'));
-    return 'busy' in lease ? null : lease;
+    const checked = this.checked(options, 'tryAcquire');
+    const lease = await this.acquireLease(currentScope(), owningScope(), checked);
+    return 'busy' in lease ? null : kept(lease, checked);
   }
 
   using<T>(callback: Callback<T>): Promise<T>;
@@ -97,8 +96,13 @@ export abstract class ScopedLock implements Lock {
       return result;
     } finally {
       scope.end();
-      await lease.release(options?.minHoldTime);
+      await lease.release();
     }
+  }
+
+  toJSON(): object {
+    const { name, kind } = this;
+    return { name, kind };
   }
 
   isHeld(): boolean {
@@ -113,11 +117,11 @@ export abstract class ScopedLock implements Lock {
   private enterOrThrow(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: CheckedOptions,
+    options: ResolvedAcquireOptions,
   ): Promise<OwnLease> {
     const askedAt = now();
     return this.acquireLease(inside, into, options).then((lease) => {
-      if (!('busy' in lease)) return lease;
+      if (!('busy' in lease)) return kept(lease, options);
       const { name = this.name, holder } = lease;
       throw new LockTimeoutError(name, Math.round(now() - askedAt), holder);
     });
@@ -130,13 +134,16 @@ export abstract class ScopedLock implements Lock {
   private checked(
     options: UsingOptions | undefined,
     method: 'acquire' | 'tryAcquire' | 'using',
-  ): CheckedOptions {
+  ): ResolvedAcquireOptions {
     const defaultWaitTime = method === 'tryAcquire' ? 0 : this.settings.waitTime;
     if (options === undefined) return { waitTime: defaultWaitTime };
-    assertKnownOptions(options, method === 'using' ? USING_OPTIONS : ACQUIRE_OPTIONS, method);
-    assertAcquireOptions(options);
-    assertMinHoldTime(options, this.settings.maxHoldTime);
-    const { waitTime = defaultWaitTime, leaseTime, renew, signal } = options;
-    return { waitTime, leaseTime, renew, signal };
+    assertKnownOptions(options, ACQUIRE_OPTIONS, method);
+    const resolved = resolveAcquireOptions(options, this.settings.maxHoldTime);
+    return { ...resolved, waitTime: resolved.waitTime ?? defaultWaitTime };
   }
+}
+
+function kept(lease: OwnLease, { minHoldTime }: ResolvedAcquireOptions): OwnLease {
+  if (minHoldTime !== undefined) lease.minHoldTime = minHoldTime;
+  return lease;
 }

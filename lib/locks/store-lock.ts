@@ -5,7 +5,7 @@ import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
 import { assertName } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError } from '../lock.errors.js';
-import type { AcquireOptions } from '../lock.options.js';
+import type { ResolvedAcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
 import { type OwnLease, ScopedLock } from './scoped-lock.js';
@@ -48,7 +48,7 @@ export abstract class StoreLock extends ScopedLock {
   acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: AcquireOptions & { waitTime: number },
+    options: ResolvedAcquireOptions,
   ): Promise<OwnLease | Busy> {
     const request = this.request(options, inside);
     const outer = this.findHold(inside);
@@ -86,12 +86,16 @@ export abstract class StoreLock extends ScopedLock {
     return lease;
   }
 
-  assertAcquirable(inside: Scope | undefined, options: AcquireOptions): void {
+  assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void {
     const hold = this.findHold(inside);
     if (hold?.held === true) assertLasting(hold, options);
   }
 
-  private async reenter(hold: Hold, into: Scope | undefined, options: AcquireOptions): Promise<OwnLease> {
+  private async reenter(
+    hold: Hold,
+    into: Scope | undefined,
+    options: ResolvedAcquireOptions,
+  ): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const lease = new HeldLease(hold, into?.add(this.identity, hold));
@@ -124,7 +128,7 @@ export abstract class StoreLock extends ScopedLock {
 
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
   request(
-    { waitTime, leaseTime, renew, signal }: AcquireOptions & { waitTime: number },
+    { waitTime, leaseTime, renew, signal }: ResolvedAcquireOptions,
     inside: Scope | undefined,
   ): WaitRequest {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
@@ -140,6 +144,6 @@ const isLostToAnother = ({ held, loss }: Tenure): boolean =>
   !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
 
 /** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever length was asked for. */
-function assertLasting(hold: Hold, { leaseTime, renew }: AcquireOptions): void {
+function assertLasting(hold: Hold, { leaseTime, renew }: ResolvedAcquireOptions): void {
   if (leaseTime !== undefined && renew !== true) hold.assertLasting(leaseTime);
 }

@@ -1,20 +1,10 @@
-import {
-  assertAcquireOptions,
-  assertKnownOptions,
-  assertMinHoldTime,
-  USING_OPTIONS,
-} from '../core/validation.js';
+import { ACQUIRE_OPTIONS, KINDS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
 import { LockConfigError, type LockTimeoutError } from '../lock.errors.js';
 import { assertInstanceName } from '../lock.options.validation.js';
 import type { UsingOptions } from '../lock.options.js';
 
-/** How a method is locked. Times are milliseconds. */
+/** How a method is locked. Times are milliseconds, or texts such as `'30s'`. */
 export interface DistributedLockOptions extends UsingOptions {
-  /**
-   * The plain lock, the fair one, or a side of the read-write lock of that key.
-   * @default 'lock'
-   */
-  kind?: 'lock' | 'fair' | 'read' | 'write';
   /**
    * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`, or an
    * Observable that completes), or the result of your function. Nest answers 500 to an Observable without a value. So a
@@ -42,12 +32,12 @@ export interface DistributedLockOptions extends UsingOptions {
 }
 
 const CHOICES = {
-  kind: ['lock', 'fair', 'read', 'write'],
+  kind: KINDS,
   onLost: ['log', 'throw'],
   returns: ['promise', 'observable'],
 } as const;
 
-const KNOWN: readonly string[] = [...Object.keys(CHOICES), 'onBusy', 'instance', ...USING_OPTIONS];
+const KNOWN: readonly string[] = [...Object.keys(CHOICES), 'onBusy', 'instance', ...ACQUIRE_OPTIONS];
 
 /**
  * Checks the options of a decorator or an interceptor where it is applied.
@@ -68,8 +58,7 @@ export function assertDistributedLockOptions(options: DistributedLockOptions): v
     throw new LockConfigError('onBusy', "must be 'throw', 'skip' or a function", { value: onBusy });
   }
   assertInstanceName(instance, 'instance');
-  assertAcquireOptions(options);
-  assertMinHoldTime(options);
+  resolveAcquireOptions(options);
 }
 
 /** The same without `returns`, which an interceptor does not need. */

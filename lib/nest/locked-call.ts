@@ -9,7 +9,7 @@ import {
   LockLostError,
 } from '../lock.errors.js';
 import { isDraining, type LockService } from '../lock.service.js';
-import type { Lease, Lock } from '../locks/lock.js';
+import type { Lease } from '../locks/lock.js';
 import type { DistributedLockOptions } from './distributed-lock.options.js';
 import { assertFinished, assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from '../core/late-result.js';
 import { locksPassThrough } from './pass-through.js';
@@ -156,15 +156,13 @@ async function holdFor(
   let lease: Lease | undefined;
   let result: unknown;
   try {
-    const using = { waitTime, leaseTime, renew, minHoldTime, signal };
+    const using = { waitTime, leaseTime, renew, minHoldTime, signal, ...(kind === 'lock' ? {} : { kind }) };
     const callback = (held: Lease) => {
       lease = held;
       return run(held);
     };
     const name = key !== undefined && another === undefined ? key : keys;
-    result = await (kind === 'lock'
-      ? service.using(name, using, callback)
-      : lockOf(service, keys, kind).using(using, callback));
+    result = await service.using(name, using, callback);
   } catch (error) {
     // Only for the lock of this call: the call itself handles a lock that it waited for.
     if (lease !== undefined || onBusy === 'throw') throw error;
@@ -179,14 +177,6 @@ async function holdFor(
   }
   if (onLost === 'throw' && lease !== undefined) assertKept(lease, title, result);
   return result;
-}
-
-function lockOf(service: LockService, keys: readonly string[], kind: 'fair' | 'read' | 'write'): Lock {
-  const locks = keys.map((key) =>
-    kind === 'fair' ? service.getFairLock(key) : service.getReadWriteLock(key)[kind],
-  );
-  const [lock, another] = locks;
-  return lock !== undefined && another === undefined ? lock : service.getMultiLock(locks);
 }
 
 function assertKept({ signal, name, owner }: Lease, title: string, result: unknown): void {

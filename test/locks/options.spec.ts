@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import type { Lock, UsingOptions } from '../../lib/index.js';
-import { LockService } from '../../lib/index.js';
+import { LockModule, LockService } from '../../lib/index.js';
 import { nearest } from '../../lib/core/nearest.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -26,7 +28,11 @@ const KINDS: [string, () => Lock][] = [
 
 const BAD: [string, unknown, { option: string; message?: RegExp }][] = [
   ['waitTime null', { waitTime: null }, { option: 'waitTime' }],
-  ['waitTime as a text', { waitTime: '10' }, { option: 'waitTime' }],
+  [
+    'waitTime as a text',
+    { waitTime: '10' },
+    { option: 'waitTime', message: /environment needs Number\(…\) around it/ },
+  ],
   ['waitTime NaN', { waitTime: NaN }, { option: 'waitTime' }],
   ['waitTime below 0', { waitTime: -1 }, { option: 'waitTime' }],
   ['waitTime with a fraction', { waitTime: 1.5 }, { option: 'waitTime' }],
@@ -73,11 +79,41 @@ describe.each(KINDS)('%s', (_, lockOf) => {
     await lockOf().using({ ...options, minHoldTime: undefined }, () => undefined);
   });
 
-  it('takes minHoldTime where there is a callback, and there only', async () => {
-    await expect(lockOf().acquire({ minHoldTime: 5 } as object)).rejects.toMatchObject({
+  it('refuses kind, which the lock has already', async () => {
+    await expect(lockOf().acquire({ kind: 'fair' })).rejects.toMatchObject({
       code: 'LOCK_CONFIG',
-      option: 'minHoldTime',
+      option: 'kind',
     });
+  });
+
+  it.each(['500ms', '30s', '0.5m', '2h', '1d'] as const)('takes %s as a time', async (time) => {
+    const options = { waitTime: time, leaseTime: time, renew: true, minHoldTime: '1ms' } as const;
+    const lease = await lockOf().acquire(options);
+    await lease.extend(time);
+    await lease.release();
+  });
+
+  it.each(['30', '-1s', '1e3s', '1.0001ms', '5 m', '5M', 's', '', '9999999999d', 'Infinitys'])(
+    'refuses %j as a time',
+    async (time) => {
+      for (const option of ['waitTime', 'leaseTime', 'minHoldTime']) {
+        const refused = lockOf().acquire({ [option]: time });
+        await expect(refused).rejects.toMatchObject({ code: 'LOCK_CONFIG', option });
+      }
+      const lease = await lockOf().acquire();
+      await expect(lease.extend(time as '1s')).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+      await lease.release();
+    },
+  );
+
+  it('serialises to its name and kind', () => {
+    const { name } = lockOf();
+    expect(JSON.parse(JSON.stringify({ lock: lockOf() }))).toEqual({
+      lock: { name, kind: expect.any(String) },
+    });
+  });
+
+  it('refuses a minHoldTime that is no time', async () => {
     const using = (minHoldTime: unknown) => lockOf().using({ minHoldTime } as object, () => undefined);
     await using(1);
     for (const bad of [null, -1, '5', Infinity])
@@ -131,4 +167,99 @@ it('names the option that was probably meant', () => {
     undefined,
     undefined,
   ]);
+});
+
+describe('the options of LockService, in memory', () => {
+  let service: LockService;
+
+  beforeEach(() => {
+    service = new LockService({ store: 'memory', leaseTime: '30s', waitTime: '1s', maxHoldTime: '1h' });
+  });
+
+  afterEach(() => service.close());
+
+  it.each([
+    ['lock', 'lock'],
+    ['fair', 'fair'],
+    ['read', 'read-write'],
+    ['write', 'read-write'],
+  ] as const)('kind %s takes that kind, of one name and of several', async (kind, stored) => {
+    const one = await service.acquire('a', { kind });
+    expect((await service.inspect('a'))?.kind).toBe(stored);
+    await one.release();
+    await service.using(['a', 'b'], { kind }, async () => {
+      expect((await service.inspect('b'))?.kind).toBe(stored);
+    });
+    const tried = await service.tryAcquire('c', { kind, leaseTime: '5s' });
+    expect((await service.inspect('c'))?.kind).toBe(stored);
+    expect(tried?.remainingTime()).toBeLessThanOrEqual(5_000);
+    await tried?.release();
+  });
+
+  it('refuses a kind that there is not', async () => {
+    for (const kind of ['fare', null, 5]) {
+      const refused = service.acquire('a', { kind: kind as 'fair' });
+      await expect(refused).rejects.toThrow(/^kind: must be lock or fair or read or write \(found: /);
+    }
+  });
+
+  it('getFairLock takes several names as one multi-lock', async () => {
+    const lease = await service.getFairLock(['b', 'a']).acquire();
+    expect(lease.name).toBe('a,b');
+    expect((await service.inspect('a'))?.kind).toBe('fair');
+    await lease.release();
+  });
+
+  it.each(['a', ['a', 'b']])('acquire keeps %j for minHoldTime, although it is released', async (name) => {
+    const lease = await service.acquire(name, { minHoldTime: '60s' });
+    await lease.release();
+    expect(lease.held).toBe(false);
+    expect(await service.tryAcquire('a')).toBeNull();
+    const remaining = await service.getLock('a').remainingTime();
+    expect(remaining).toBeGreaterThan(50_000);
+    expect(remaining).toBeLessThanOrEqual(60_000);
+  });
+
+  it('tryAcquire takes minHoldTime as well', async () => {
+    await (await service.tryAcquire('a', { minHoldTime: 60_000 }))?.release();
+    expect(await service.tryAcquire('a')).toBeNull();
+  });
+});
+
+it('the end of an await using block closes a service and releases what it holds', async () => {
+  const events: string[] = [];
+  {
+    await using service = new LockService({ store: 'memory' });
+    service.events$.subscribe({
+      next: ({ type }) => events.push(type),
+      complete: () => events.push('complete'),
+    });
+    await service.acquire('a');
+  }
+  expect(events).toEqual(['acquired', 'lost', 'complete']);
+});
+
+it('says whose option of forRootAsync is wrong, and the cure for a number of the environment', async () => {
+  @Module({
+    imports: [
+      LockModule.forRootAsync({
+        name: 'jobs',
+        useFactory: () => ({ store: 'memory', leaseTime: '30000' as unknown as number }),
+      }),
+    ],
+  })
+  class App {}
+  const boot = Test.createTestingModule({ imports: [App] }).compile();
+  await expect(boot).rejects.toThrow(
+    /^leaseTime: .* needs Number\(…\) around it \(found: "30000"\); given by useFactory of LockModule.forRootAsync "jobs"$/,
+  );
+});
+
+it('warns of a lease that looks like seconds', () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  new LockService({ store: 'memory', leaseTime: 100 });
+  expect(warn).not.toHaveBeenCalled();
+  new LockService({ store: 'memory', leaseTime: 30 });
+  expect(warn).toHaveBeenCalledWith(expect.stringMatching(/^leaseTime is 30 ms\. Times are milliseconds/));
+  warn.mockRestore();
 });

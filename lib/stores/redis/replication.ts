@@ -1,9 +1,16 @@
+import { timeOf } from '../../lock.duration.js';
 import { LockConfigError } from '../../lock.errors.js';
 import type { ReplicationOptions } from '../../lock.options.js';
 import type { Server } from './deployment.js';
 import { directCommand } from './direct-command.js';
 import { TooFewReplicas } from './redis-errors.js';
 import { codeOf } from './replies.js';
+
+interface ReplicationTerms {
+  readonly replicas: number;
+  /** ms */
+  readonly timeout: number;
+}
 
 interface Line {
   underway: Promise<unknown>;
@@ -17,7 +24,7 @@ interface Line {
 export class Replication {
   private readonly lines = new WeakMap<Server, Line>();
 
-  constructor(private readonly terms: Required<ReplicationOptions>) {}
+  constructor(private readonly terms: ReplicationTerms) {}
 
   /**
    * Resolves when the replicas have the connection's last write, and with it all earlier writes, of any client.
@@ -49,12 +56,14 @@ export class Replication {
  * @throws LockConfigError when the timeout is not shorter than a command's
  */
 export function replicationTerms(
-  { replicas, timeout }: ReplicationOptions,
+  { replicas, timeout: given }: ReplicationOptions,
   commandTimeout: number,
-): Required<ReplicationOptions> {
-  if (timeout !== undefined && timeout >= commandTimeout) {
+): ReplicationTerms {
+  if (given === undefined) return { replicas, timeout: Math.floor(commandTimeout / 4) };
+  const timeout = timeOf('replication.timeout', given, { least: 1 });
+  if (timeout >= commandTimeout) {
     const rule = `must be shorter than a command's ${String(commandTimeout)} ms (a sixth of leaseTime, 2 s at most)`;
-    throw new LockConfigError('replication.timeout', rule, { value: timeout });
+    throw new LockConfigError('replication.timeout', rule, { value: given });
   }
-  return { replicas, timeout: timeout ?? Math.floor(commandTimeout / 4) };
+  return { replicas, timeout };
 }

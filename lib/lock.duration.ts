@@ -1,0 +1,39 @@
+import { LockConfigError } from './lock.errors.js';
+
+/**
+ * A time: whole milliseconds, or a text with a unit, such as `'500ms'`, `'30s'`, `'1.5m'`, `'2h'` or `'1d'`, with three
+ * decimals at most. A text that is not a whole number of milliseconds is LockConfigError.
+ */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
+
+const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const TEXT = /^(\d+(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
+
+/** The milliseconds of a text with a unit. Any other value is returned as it is. */
+function millisecondsOf(value: unknown): unknown {
+  const [, number, unit] = (typeof value === 'string' && TEXT.exec(value)) || [];
+  if (number === undefined) return value;
+  // Exact to a thousandth: 1.1 * 60_000 is 66_000.00000000001.
+  return Math.round(Number(number) * MILLISECONDS[unit as keyof typeof MILLISECONDS] * 1_000) / 1_000;
+}
+
+/**
+ * A time in ms, not less than `least`. Infinity only where `unbounded` says so.
+ * @throws LockConfigError
+ */
+export function timeOf(
+  option: string,
+  value: unknown,
+  { least = 0, unbounded = false }: { least?: number; unbounded?: boolean } = {},
+): number {
+  const time = millisecondsOf(value);
+  if (unbounded && time === Infinity) return Infinity;
+  if (Number.isSafeInteger(time) && (time as number) >= least) return time as number;
+  const rule = `must be a whole number of milliseconds from ${String(least)} on, or a text such as '30s' or '5m'`;
+  const cure = isNumeric(value) ? '; a value from the environment needs Number(…) around it' : '';
+  throw new LockConfigError(option, `${rule}${unbounded ? ', or Infinity' : ''}${cure}`, { value });
+}
+
+/** A number as the environment gives it. */
+const isNumeric = (value: unknown): boolean =>
+  typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value));
