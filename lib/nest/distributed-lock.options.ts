@@ -1,10 +1,10 @@
 import { ACQUIRE_OPTIONS, KINDS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
 import { LockConfigError, type LockTimeoutError } from '../lock.errors.js';
 import { assertInstanceName } from '../lock.options.validation.js';
-import type { UsingOptions } from '../lock.options.js';
+import type { AcquireOptions } from '../lock.options.js';
 
 /** How a method is locked. Times are milliseconds, or texts such as `'30s'`. */
-export interface DistributedLockOptions extends UsingOptions {
+export interface DistributedLockOptions extends AcquireOptions {
   /**
    * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`, or an
    * Observable that completes), or the result of your function. Nest answers 500 to an Observable without a value. So a
