@@ -11,7 +11,8 @@ const TEXT = /^(\d+(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
 
 /** The milliseconds of a text with a unit. Any other value is returned as it is. */
 function millisecondsOf(value: unknown): unknown {
-  const [, number, unit] = (typeof value === 'string' && TEXT.exec(value)) || [];
+  if (typeof value !== 'string') return value;
+  const [, number, unit] = TEXT.exec(value) ?? [];
   if (number === undefined) return value;
   // Exact to a thousandth: 1.1 * 60_000 is 66_000.00000000001.
   return Math.round(Number(number) * MILLISECONDS[unit as keyof typeof MILLISECONDS] * 1_000) / 1_000;

@@ -279,7 +279,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     options: O | undefined,
   ): readonly [Lock, Omit<O, 'kind'> | undefined] {
     // An option object that is none is refused by the lock.
-    if (typeof options !== 'object' || options === null || !('kind' in options))
+    if ((options as unknown) === null || typeof options !== 'object' || !('kind' in options))
       return [this.lockOf(name), options];
     const { kind = 'lock', ...others } = options;
     if (!KINDS.includes(kind)) {

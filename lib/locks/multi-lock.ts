@@ -49,9 +49,7 @@ export class MultiLock extends ScopedLock {
     this.location = this.identity;
   }
 
-  get kind(): 'multi' {
-    return 'multi';
-  }
+  readonly kind = 'multi';
 
   async acquireLease(
     inside: Scope | undefined,

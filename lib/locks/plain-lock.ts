@@ -4,9 +4,7 @@ import { StoreLock } from './store-lock.js';
 
 /** The reentrant lock of one name, wire-compatible with Redisson's RLock. Processes get it in turn. */
 export class PlainLock extends StoreLock {
-  get kind(): 'lock' {
-    return 'lock';
-  }
+  readonly kind = 'lock';
 
   protected acquireTenure(request: WaitRequest): Promise<Tenure | Busy> {
     return this.client.acquire(this.name, request);

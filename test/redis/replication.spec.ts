@@ -293,7 +293,7 @@ describe('replication at boot', () => {
         connection: 'redis://localhost:1',
         leaseTime: LEASE,
         ...options,
-      } as LockModuleOptions);
+      });
     expect(make).toThrow(LockConfigError);
     expect(make).toThrow(message);
   });
