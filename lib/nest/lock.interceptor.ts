@@ -90,7 +90,9 @@ function responseOver(context: ExecutionContext, lost: AbortSignal | undefined):
   if (!('on' in response)) return undefined;
   return new Promise((resolve) => {
     const ignoreLoss = lost && onAbort(lost, () => response.destroy());
-    finished(response, () => {
+    // With its default, `finished` also waits for the end of a readable side, which a response only seems to have. It never
+    // comes where the response is over already, unless it is one of HTTP/1.
+    finished(response, { readable: false }, () => {
       ignoreLoss?.();
       resolve();
     });

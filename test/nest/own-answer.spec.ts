@@ -1,6 +1,15 @@
 import 'reflect-metadata';
 import { rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import type { Server } from 'node:http';
+import {
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  createServer,
+  type Http2ServerResponse,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -21,7 +30,7 @@ import {
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { NextFunction, Response } from 'express';
-import { lastValueFrom, Observable, of } from 'rxjs';
+import { from, lastValueFrom, Observable, of } from 'rxjs';
 import { DistributedLock, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 
@@ -400,6 +409,29 @@ describe('LockInterceptor, on a handler that answers by itself', () => {
     const context = contextOf(instrumented('passthrough'), answer);
     await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
     await until(async () => !(await isLocked()));
+  });
+
+  it.each<[string, (stream: ClientHttp2Stream, response: Http2ServerResponse) => void]>([
+    ['has been sent', (_, res) => res.end('sent')],
+    ['has lost its client', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+  ])('releases it where the response of HTTP/2 %s before the handler ends', async (_, finish) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
+    const answering = once(server, 'request') as Promise<[unknown, Http2ServerResponse]>;
+    const stream = client.request();
+    stream.on('error', () => undefined).resume();
+    const [, answer] = await answering;
+    const handle = async () => {
+      finish(stream, answer);
+      await once(answer, 'close');
+    };
+    const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+    const context = contextOf(Held.prototype.begun, answer);
+    await lastValueFrom(await interceptor.intercept(context, { handle: () => from(handle()) }));
+    await until(async () => !(await isLocked()));
+    client.destroy();
+    server.close();
   });
 
   it("waits for the response inside of Fastify's reply", async () => {
