@@ -413,7 +413,12 @@ describe('LockInterceptor, on a handler that answers by itself', () => {
 
   it.each<[string, (stream: ClientHttp2Stream, response: Http2ServerResponse) => void]>([
     ['has been sent', (_, res) => res.end('sent')],
-    ['has lost its client', (stream) => { stream.close(constants.NGHTTP2_CANCEL); }],
+    [
+      'has lost its client',
+      (stream) => {
+        stream.close(constants.NGHTTP2_CANCEL);
+      },
+    ],
   ])('releases it where the response of HTTP/2 %s before the handler ends', async (_, finish) => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
