@@ -6,14 +6,14 @@ import type { Lease, Lock } from '../locks/lock.js';
 import type { OwnLease } from '../locks/scoped-lock.js';
 
 /**
- * Another owner takes the lock, of a semaphore all permits (also of one in a multi-lock), and keeps it until the lease is released: a test sees what the
- * code does when the lock is busy. No scope gets the lock, so the code that calls this finds it busy too, also inside of
+ * Another owner takes the lock and keeps it until the lease is released: a test sees what the code does when the lock is
+ * busy. Of a semaphore it takes all permits, and of a read lock the write side, also in a multi-lock. No scope gets the lock, so the code that calls this finds it busy too, also inside of
  * `runInScope`. With `await using busy = await makeLockBusy(lock)` the lock is free again also after a failed assertion.
  * @throws LockConfigError when the lock is not free, or when the current scope holds it
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
   const leases: OwnLease[] = [];
-  for (const next of [lock, ...furtherPermits(lock)]) {
+  for (const next of whatBlocks(lock)) {
     const lease = next.isHeld() ? null : await runOutsideScopes(() => next.tryAcquire());
     if (lease === null) {
       await Promise.all(leases.map((taken) => taken.release()));
@@ -26,14 +26,18 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
 }
 
 /**
- * Each semaphore of a multi-lock, or the semaphore that the lock is, once for each permit beyond the first. Found by shape:
- * the lock may be of another copy of this package.
+ * What has to be held so that the lock is busy for every other owner: readers share a read lock, and a semaphore has several
+ * permits. Found by shape: the lock may be of another copy of this package.
  */
-function furtherPermits(lock: Lock): Lock[] {
+function whatBlocks(lock: Lock): Lock[] {
   const { members = [lock] } = lock as { readonly members?: readonly Lock[] };
-  return members.flatMap((member) => {
+  const blocking = members.map((member) => {
+    const { write = member } = member as { readonly write?: Lock };
+    return write;
+  });
+  return [...new Set(blocking)].flatMap((member) => {
     const { permits = 1 } = member as { readonly permits?: number };
-    return Array<Lock>(permits - 1).fill(member);
+    return Array<Lock>(permits).fill(member);
   });
 }
 

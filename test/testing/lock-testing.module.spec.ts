@@ -129,6 +129,26 @@ describe('makeLockBusy', () => {
     expect([await locks.inspect('a'), await locks.inspect('b')]).toEqual([null, null]);
   });
 
+  it.each<[string, (locks: LockService) => Lock]>([
+    ['a read lock', (locks) => locks.getReadWriteLock('a').read],
+    ['a multi-lock of read locks', (locks) => locks.getMultiLock([locks.getReadWriteLock('a').read])],
+    [
+      'a multi-lock of both sides',
+      (locks) => {
+        const { read, write } = locks.getReadWriteLock('a');
+        return locks.getMultiLock([read, write]);
+      },
+    ],
+  ])('keeps readers out of %s, too', async (_, lockOf) => {
+    const locks = (await boot()).get(LockService);
+    const busy = await makeLockBusy(lockOf(locks));
+    expect(await lockOf(locks).tryAcquire()).toBeNull();
+    expect(await locks.getReadWriteLock('a').read.tryAcquire()).toBeNull();
+    await expect(makeLockBusy(lockOf(locks))).rejects.toThrow(/held already/);
+    await busy.release();
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
   it('takes all permits of a semaphore of another copy of the package', async () => {
     const semaphore = (await boot()).get(LockService).getSemaphore('a', 2);
     const other = new Proxy(semaphore, { getPrototypeOf: () => Object.prototype });
