@@ -246,7 +246,6 @@ const STORE_METHODS: readonly (keyof LockStore)[] = [
   'renew',
   'release',
   'subscribeToReleases',
-  'subscribeToQueue',
   'inspect',
   'forceRelease',
   'health',
@@ -256,4 +255,9 @@ const STORE_METHODS: readonly (keyof LockStore)[] = [
 
 const isStore = (value: unknown): boolean =>
   isObject(value) &&
-  STORE_METHODS.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
+  STORE_METHODS.every((method) => typeof (value as Record<string, unknown>)[method] === 'function') &&
+  hasSoundQueues(value);
+
+const hasSoundQueues = ({ queues }: { queues?: unknown }): boolean =>
+  queues === undefined ||
+  (isObject(queues) && typeof (queues as { subscribe?: unknown }).subscribe === 'function');

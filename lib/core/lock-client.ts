@@ -111,9 +111,10 @@ export class LockClient {
       setTimer,
     );
     const acquisitions = (this.acquisitions = new Acquisitions(this.releaser));
-    const handOver = store.handOver?.bind(store);
+    const { queues } = store;
+    const handOver = queues?.handOver?.bind(queues);
     this.plainTerms = {
-      queue: store.noQueues === undefined ? PLAIN_QUEUE : undefined,
+      queue: queues === undefined ? undefined : PLAIN_QUEUE,
       ownWriteHold: undefined,
     };
     this.context = {

@@ -1,3 +1,4 @@
+import { subscribeToMessages } from '../port/subscribe-to-messages.js';
 import type { LockStore, QueueMessage, Subscription } from '../port/lock-store.js';
 
 /** The subscription to the messages of the store to this client. */
@@ -20,7 +21,7 @@ export class QueueSubscription implements QueueMessages {
 
   constructor(
     private readonly client: string,
-    private readonly store: Pick<LockStore, 'subscribeToQueue'>,
+    private readonly store: Pick<LockStore, 'queues' | 'subscribeToLosses'>,
     private readonly onMessage: (message: QueueMessage) => void,
     /** The subscription is active from now on. Messages before it have been missed. */
     private readonly onListening: () => void,
@@ -50,9 +51,13 @@ export class QueueSubscription implements QueueMessages {
   private async subscribe(): Promise<boolean> {
     const former = this.subscription;
     try {
-      const subscription = await this.store.subscribeToQueue(this.client, (message) => {
+      const subscription = await subscribeToMessages(this.store, this.client, (message) => {
         if (!this.closed) this.onMessage(message);
       });
+      if (subscription === undefined) {
+        this.deaf = true;
+        return false;
+      }
       // Only now: a subscription that comes back with its connection is better than none.
       former?.close();
       if (this.closed) subscription.close();

@@ -6,6 +6,9 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockTerms } from '../core/acquisition.js';
 import { StoreLock } from './store-lock.js';
 
+/** For a store that gives no reason of its own. */
+const NO_QUEUES = 'has no fair lock, read-write lock or semaphore: its store has no queues';
+
 /** A lock of one of the kinds with a queue: first come, first served, across all processes. */
 export class QueueLock extends StoreLock {
   constructor(
@@ -14,8 +17,8 @@ export class QueueLock extends StoreLock {
     protected readonly queue: NonNullable<LockTerms['queue']>,
   ) {
     super(name, client);
-    const { noQueues } = client.store;
-    if (noQueues !== undefined) throw new LockConfigError('nodes', noQueues, { key: name });
+    const { queues, noQueues = NO_QUEUES } = client.store;
+    if (queues === undefined) throw new LockConfigError('nodes', noQueues, { key: name });
   }
 
   get kind(): 'fair' | 'read' | 'write' | 'semaphore' {

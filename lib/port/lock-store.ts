@@ -7,7 +7,13 @@
  * carried out. An operation on a name that holds something else rejects with LockKindMismatchError and changes nothing.
  */
 export interface LockStore {
-  /** Why the store has no queues, which fair locks, read-write locks and semaphores need. Undefined where it has queues. */
+  /**
+   * The store queues, which fair locks, read-write locks and semaphores need. A store without them leaves this out: no
+   * request to it has a `queue`, the waiters of a plain lock race for it, and the other kinds are refused.
+   */
+  readonly queues?: StoreQueues | undefined;
+
+  /** Why the store has no `queues`, for the error of the kinds that need them. Undefined where it has queues. */
   readonly noQueues?: string | undefined;
 
   /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
@@ -41,23 +47,16 @@ export interface LockStore {
   release(request: ReleaseRequest): Promise<ReleaseReply>;
 
   /**
-   * Gives a plain lock up, and adds an entry for another owner at the end of its store queue, in one step: for the next
-   * caller of the client that held the lock. Where the method is missing, the client sends one request after the other.
-   */
-  readonly handOver?: ((request: ReleaseRequest, next: NextOwner) => Promise<HandOverReply>) | undefined;
-
-  /**
    * Calls `onWake` when the lock may have become free, and when wake-ups may have been missed (a connection was
    * lost or came back). Resolves once the subscription is certain.
    */
   subscribeToReleases(name: string, onWake: () => void): Promise<Subscription>;
 
   /**
-   * Receives what the store tells one client about its entries in store queues and about its holds; see
-   * {@link QueueMessage}. The client takes no entry before this has resolved: the store takes a client without a
-   * subscription for dead.
+   * For a store without `queues`: tells a client which of its holds have been taken away by force. Where it is left out, the
+   * client learns of that when it renews.
    */
-  subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
+  subscribeToLosses?(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription>;
 
   /** What the store knows of the lock. Null when no owner holds it and its store queue is empty. */
   inspect(name: string): Promise<StoredLock | null>;
@@ -80,6 +79,24 @@ export interface LockStore {
 
   /** Ends the subscriptions and the connections that the store opened itself. */
   close(): Promise<void>;
+}
+
+/**
+ * What a store with queues adds to {@link LockStore}. Its `acquire` and `release` take an entry in a store queue and give it
+ * up where the request has a `queue`.
+ */
+export interface StoreQueues {
+  /**
+   * Receives what the store tells one client about its entries in store queues and about its holds. The client takes no
+   * entry before this has resolved: the store takes a client without a subscription for dead.
+   */
+  subscribe(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
+
+  /**
+   * Gives a plain lock up, and adds an entry for another owner at the end of its store queue, in one step: for the next
+   * caller of the client that held the lock. Where the method is missing, the client sends one request after the other.
+   */
+  readonly handOver?: ((request: ReleaseRequest, next: NextOwner) => Promise<HandOverReply>) | undefined;
 }
 
 /**
@@ -187,6 +204,9 @@ export type QueueMessage =
       /** @default every owner */
       readonly owner?: string;
     };
+
+/** What a store without queues tells a client. */
+export type LossMessage = Extract<QueueMessage, { readonly type: 'lost' | 'missed' }>;
 
 /**
  * How long a hold lasts that the store has granted to a waiter by a message and that the waiter has not confirmed, ms. A

@@ -9,6 +9,7 @@ export type {
   HealthStatus,
   HoldState,
   LockStore,
+  LossMessage,
   NextOwner,
   NodeHealth,
   Persistence,
@@ -23,6 +24,7 @@ export type {
   StoredHold,
   StoredLock,
   StoreHealth,
+  StoreQueues,
   StoreWarning,
   Subscription,
 } from '../port/lock-store.js';

@@ -14,7 +14,7 @@ export type { StorePlace } from './store-suite/stage.js';
 /**
  * What every store has to do, as tests: for the authors of stores, and for the stores of this package.
  * @param createPlace makes a location of its own for this suite
- * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.noQueues`
+ * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.queues`
  * @throws LockConfigError when the test framework has no globals (`describe`, `it`, `beforeAll`, `afterAll`)
  */
 export function describeLockStore(

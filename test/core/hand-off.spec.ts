@@ -41,7 +41,7 @@ describe('a hold that was taken away soon after its grant', () => {
   beforeEach(() => {
     // Only those who wait hear, so that they have to find out by themselves.
     store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
-    store.noQueues = 'none';
+    store.hasQueues = false;
     [locks, other] = [new LockService({ store }), new LockService({ store })];
   });
 

@@ -214,7 +214,7 @@ describe('whoever leaves', () => {
   });
 
   it('takes its request back where those behind it want another lease, and there are no queues', async () => {
-    store.noQueues = 'none';
+    store.hasQueues = false;
     const locks = open();
     const reply = deferred();
     store.beforeAcquire = () => reply.promise;
@@ -232,7 +232,7 @@ describe('whoever leaves', () => {
   });
 
   it('does not keep the wake-up: the next in line tries at once', async () => {
-    store.noQueues = 'none';
+    store.hasQueues = false;
     const [holder, locks] = [open(), open()];
     const lease = await holder.acquire('a');
     const controller = new AbortController();
@@ -309,7 +309,7 @@ describe('an answer that the store did not give in time', () => {
   });
 
   it('is taken back under its own owner where there are no queues, and the next try has a fresh one', async () => {
-    store.noQueues = 'none';
+    store.hasQueues = false;
     const locks = open();
     const owners: string[] = [];
     locks.events$.subscribe((event) => event.type === 'acquired' && owners.push(event.owner));
@@ -439,7 +439,7 @@ describe('a hold that only this process believes in', () => {
   });
 
   it('is not ended by a message: the store decides', async () => {
-    store.noQueues = 'none';
+    store.hasQueues = false;
     const locks = open();
     let say: () => void = () => undefined;
     const subscribe = store.subscribeToReleases.bind(store);

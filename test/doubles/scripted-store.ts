@@ -6,17 +6,21 @@ import type {
   AcquireRequest,
   HandOverReply,
   HoldState,
+  LossMessage,
   NextOwner,
+  QueueMessage,
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
+  StoreQueues,
+  Subscription,
 } from '../../lib/store/index.js';
 
 /** A memory store whose operations are counted, and can be held back or made to fail: for what is about timing only. */
 export class ScriptedStore extends MemoryLockStore {
   readonly calls = { acquire: 0, acquireAll: 0, renew: 0, release: 0, handOver: 0, subscribe: 0 };
-  /** As a quorum says it: releases wake whoever listens. To be set before a service is made. */
-  noQueues: string | undefined;
+  /** False as in a quorum: releases wake all that listen. To be set before a service is made. */
+  hasQueues = true;
   readonly released: ReleaseRequest[] = [];
   /** Runs before each acquisition reaches the store. */
   beforeAcquire: () => Promise<void> | void = () => undefined;
@@ -57,11 +61,29 @@ export class ScriptedStore extends MemoryLockStore {
     return super.release(request);
   }
 
-  override async handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
+  override get queues(): StoreQueues {
+    if (!this.hasQueues) return undefined as unknown as StoreQueues;
+    return {
+      subscribe: (client, onMessage) => this.subscribeToQueue(client, onMessage),
+      handOver: (request, next) => this.handOver(request, next),
+    };
+  }
+
+  subscribeToLosses(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription> {
+    return this.subscribeToQueue(client, (message) => {
+      if (message.type === 'lost' || message.type === 'missed') onMessage(message);
+    });
+  }
+
+  subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+    return super.queues.subscribe(client, onMessage);
+  }
+
+  private async handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
     this.calls.handOver++;
     this.released.push(request);
     await this.onRelease();
-    return super.handOver(request, next);
+    return await super.queues.handOver!(request, next);
   }
 
   override subscribeToReleases(name: string, onWake: () => void) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { LockStore } from '../../lib/index.js';
+import type { MemberStore } from '../../lib/stores/quorum/member.js';
 import { commandClient } from '../../lib/stores/redis/clients.js';
 import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { noteKeyOf } from '../../lib/stores/redis/keys.js';
@@ -16,7 +16,7 @@ describe('RedisMember', () => {
   function member(url: string): RedisMember {
     const connection = new ServerConnection(commandClient(url, 30_000), url, 2_000, true);
     environment.add(() => connection.close());
-    return new RedisMember({} as LockStore, connection, 'lock:');
+    return new RedisMember({} as MemberStore, connection, 'lock:');
   }
 
   it('never takes a server for older than it is, whatever second it started in', async () => {
@@ -59,7 +59,11 @@ describe('RedisMember', () => {
     environment.add(() => {
       client.disconnect();
     });
-    const one = new RedisMember({} as LockStore, new ServerConnection(client, 'node', 2_000, false), 'lock:');
+    const one = new RedisMember(
+      {} as MemberStore,
+      new ServerConnection(client, 'node', 2_000, false),
+      'lock:',
+    );
     await one.identify();
     const noted = one.note('run', 60_000);
     await Promise.resolve();

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
+import type { MemberStore } from '../../lib/stores/quorum/member.js';
 import { ServerConnection } from '../../lib/stores/redis/connection.js';
 import { UnexpectedReply } from '../../lib/stores/redis/redis-errors.js';
 import { RedisMember } from '../../lib/stores/redis/redis-member.js';
@@ -109,7 +110,10 @@ describe('On a shared client inside of MULTI', () => {
 
   it('a node of a quorum neither says who it is nor takes a note', async () => {
     const connection = new ServerConnection(shared, 'shared', 500, false);
-    const store = createStore({ connection: shared }, { keyPrefix: 'lock:', leaseTime: 3_000 });
+    const store = createStore(
+      { connection: shared },
+      { keyPrefix: 'lock:', leaseTime: 3_000 },
+    ) as MemberStore;
     const member = new RedisMember(store, connection, 'lock:');
     await shared.multi({ pipeline: false });
     await expect(member.identify()).rejects.toBeInstanceOf(UnexpectedReply);

@@ -8,7 +8,7 @@ import ts from 'typescript';
 import { type LockStore, MemoryLockStore } from '../../lib/index.js';
 import type { Subscription } from '../../lib/store/index.js';
 import { describeLockStore, type StorePlace } from '../../lib/testing/describe-lock-store.js';
-import { type Bug, PLANTED_BUGS } from './planted-bugs.js';
+import { type Bug, PLANTED_BUGS, withoutQueues } from './planted-bugs.js';
 
 /** One client of a memory store, as a process would be: what it has subscribed to ends with it. */
 function clientOf(store: MemoryLockStore, bug: Bug): LockStore {
@@ -29,7 +29,10 @@ function clientOf(store: MemoryLockStore, bug: Bug): LockStore {
   const client = members(
     {
       subscribeToReleases: (name, onWake) => kept(store.subscribeToReleases(name, onWake)),
-      subscribeToQueue: (name, onMessage) => kept(store.subscribeToQueue(name, onMessage)),
+      queues: {
+        ...store.queues,
+        subscribe: (name, onMessage) => kept(store.queues.subscribe(name, onMessage)),
+      },
       close: () => {
         for (const subscription of subscriptions) subscription.close();
         return Promise.resolve();
@@ -49,6 +52,8 @@ describeLockStore(
   'memory, a client for each process',
   placeWith(() => ({})),
 );
+
+describeLockStore('memory, without queues', placeWith(withoutQueues(() => ({}))), { queues: false });
 
 /** The suite for a store with a bug, collected instead of run. */
 function suiteFor(bug: Bug, queues: boolean) {
@@ -90,10 +95,10 @@ describe('describeLockStore', () => {
   // Most of a test is waiting.
   it.concurrent.each(PLANTED_BUGS.map((planted) => [planted.of, planted.wrong, planted] as const))(
     'catches: %s %s',
-    async (_, __, { caughtBy, bug, withoutQueues }) => {
+    async (_, __, { caughtBy, bug, withoutQueues: hasNone }) => {
       // Too early is found by looking in time, which a machine with much to do may miss.
       for (let look = 1; look <= 3; look++) {
-        const { tests, set } = suiteFor(bug, withoutQueues !== true);
+        const { tests, set } = suiteFor(bug, hasNone !== true);
         const named = [...tests].filter(([title]) => title.includes(caughtBy));
         expect(named).toHaveLength(1);
         await set();

@@ -3,8 +3,10 @@ import type {
   AcquireAllReply,
   AcquireReply,
   HandOverReply,
+  LossMessage,
   QueueMessage,
   StoredLock,
+  StoreQueues,
   StoreHealth,
   Subscription,
 } from '../../lib/store/index.js';
@@ -71,11 +73,30 @@ const stored =
       return lock === null ? null : { ...lock, ...change(lock) };
     },
   });
-const told =
-  (change: (message: QueueMessage) => object | undefined): Bug =>
+const queued =
+  (change: (queues: StoreQueues, store: LockStore) => Partial<StoreQueues>): Bug =>
+  (store) => {
+    const { queues } = store;
+    if (queues === undefined) throw new Error('the memory store has queues');
+    return { queues: { ...queues, ...change(queues, store) } };
+  };
+const told = (change: (message: QueueMessage) => object | undefined): Bug =>
+  queued((queues) => ({
+    subscribe: (client, onMessage) =>
+      queues.subscribe(client, (message) => {
+        const changed = change(message);
+        if (changed !== undefined) onMessage({ ...message, ...changed });
+      }),
+  }));
+/** A store without queues, which tells of losses as it should but for a change. */
+export const withoutQueues =
+  (change: (message: LossMessage) => object | undefined): Bug =>
   (store) => ({
-    subscribeToQueue: (client, onMessage) =>
-      store.subscribeToQueue(client, (message) => {
+    queues: undefined,
+    noQueues: 'none',
+    subscribeToLosses: (client, onMessage) =>
+      store.queues!.subscribe(client, (message) => {
+        if (message.type !== 'lost' && message.type !== 'missed') return;
         const changed = change(message);
         if (changed !== undefined) onMessage({ ...message, ...changed });
       }),
@@ -167,21 +188,49 @@ plant('LockStore.subscribeToReleases', 'mixes up the names', 'tells of its own n
   },
 }));
 plant(
-  'LockStore.subscribeToQueue',
-  'tells nobody',
-  'tells the client of the holder of a forced release',
-  (store) => ({
-    subscribeToQueue: (client) => store.subscribeToQueue(client, () => undefined),
+  'LockStore.queues',
+  'are missing',
+  'says that it has the kinds with a queue, or why it has none',
+  () => ({
+    queues: undefined,
+    noQueues: 'none',
   }),
 );
-plant('LockStore.subscribeToQueue', 'tells everybody', 'tells each client what concerns it', (store) => ({
-  subscribeToQueue: async (_, onMessage) => {
-    const all = await Promise.all(
-      ['x', 'y', 'z', 'holder'].map((each) => store.subscribeToQueue(each, onMessage)),
-    );
-    return { active: true, close: closing(all) };
+plant(
+  'StoreQueues.subscribe',
+  'tells nothing',
+  'tells the client of the holder of a forced release',
+  queued((queues) => ({ subscribe: (client) => queues.subscribe(client, () => undefined) })),
+);
+plant(
+  'StoreQueues.subscribe',
+  'tells every client',
+  'tells each client what concerns it',
+  queued((queues) => ({
+    subscribe: async (_, onMessage) => {
+      const all = await Promise.all(
+        ['x', 'y', 'z', 'holder'].map((each) => queues.subscribe(each, onMessage)),
+      );
+      return { active: true, close: closing(all) };
+    },
+  })),
+);
+bugs.push(
+  {
+    of: 'LockStore.subscribeToLosses',
+    wrong: 'tells nothing',
+    caughtBy: 'tells the client of the holder of a forced release',
+    bug: withoutQueues(() => undefined),
+    withoutQueues: true,
   },
-}));
+  {
+    of: 'LossMessage.type',
+    wrong: 'is never lost',
+    caughtBy: 'tells each client what concerns it',
+    bug: withoutQueues(({ type }) => (type === 'lost' ? { type: 'missed' } : {})),
+    withoutQueues: true,
+  },
+);
 plant('LockStore.inspect', 'knows nothing', 'inspects holder, time and token', () => ({
   inspect: () => Promise.resolve(null),
 }));
@@ -492,12 +541,12 @@ plant(
   'Subscription.active',
   'is false where it listens',
   'tells the client of the holder of a forced',
-  (store) => ({
-    subscribeToQueue: async (client, onMessage) => {
-      const subscription = await store.subscribeToQueue(client, onMessage);
+  queued((queues) => ({
+    subscribe: async (client, onMessage) => {
+      const subscription = await queues.subscribe(client, onMessage);
       return { active: false, close: closing([subscription]) };
     },
-  }),
+  })),
 );
 plant('Subscription.close', 'does nothing', 'goes on for the others when one closes', (store) => ({
   subscribeToReleases: async (name, onWake) => {
@@ -509,12 +558,12 @@ plant(
   'Subscription.close',
   'does nothing where it listens',
   'tells each client what concerns it',
-  (store) => ({
-    subscribeToQueue: async (client, onMessage) => {
-      await store.subscribeToQueue(client, onMessage);
+  queued((queues) => ({
+    subscribe: async (client, onMessage) => {
+      await queues.subscribe(client, onMessage);
       return { active: true, close: () => undefined };
     },
-  }),
+  })),
 );
 
 // What it tells a client.
@@ -553,12 +602,12 @@ plant(
   'QueueMessage.owner',
   'of what was missed is a stranger',
   'hands over in the order of arrival',
-  (store) => ({
-    subscribeToQueue: (client, onMessage) => {
+  queued((queues) => ({
+    subscribe: (client, onMessage) => {
       onMessage({ type: 'missed', owner: 'stranger:1' });
-      return store.subscribeToQueue(client, onMessage);
+      return queues.subscribe(client, onMessage);
     },
-  }),
+  })),
 );
 plant(
   'QueueMessage.fencingToken',
@@ -740,32 +789,46 @@ for (const [field, wrong] of Object.entries({
   }));
 }
 
-const handOver = (store: LockStore): NonNullable<LockStore['handOver']> => {
-  if (store.handOver === undefined) throw new Error('the memory store has it');
-  return store.handOver;
+const handOver = ({ handOver: own }: StoreQueues): NonNullable<StoreQueues['handOver']> => {
+  if (own === undefined) throw new Error('the memory store has it');
+  return own;
 };
-const handedOver =
-  (change: (reply: HandOverReply) => object): Bug =>
-  (store) => ({
+const handedOver = (change: (reply: HandOverReply) => object): Bug =>
+  queued((queues) => ({
     handOver: async (request, next) => {
-      const reply = await handOver(store)(request, next);
+      const reply = await handOver(queues)(request, next);
       return { ...reply, ...change(reply) };
     },
-  });
+  }));
 const ALONE = 'answers at once where nobody else stands in the queue';
 const BEHIND = 'lets in those who stand in the queue, and takes the place behind them';
-plant('LockStore.handOver', 'only releases', ALONE, (store) => ({
-  handOver: async (request) => ({
-    released: await store.release(request),
-    next: { granted: false, retryAfter: 1_000, holder: undefined },
-  }),
-}));
-plant('NextOwner.owner', 'is the former one', BEHIND, (store) => ({
-  handOver: (request, next) => handOver(store)(request, { ...next, owner: request.owner }),
-}));
-plant('NextOwner.leaseTime', 'is too short', ALONE, (store) => ({
-  handOver: (request, next) => handOver(store)(request, { ...next, leaseTime: 100 }),
-}));
+plant(
+  'StoreQueues.handOver',
+  'only releases',
+  ALONE,
+  queued((_, store) => ({
+    handOver: async (request) => ({
+      released: await store.release(request),
+      next: { granted: false, retryAfter: 1_000, holder: undefined },
+    }),
+  })),
+);
+plant(
+  'NextOwner.owner',
+  'is the former one',
+  BEHIND,
+  queued((queues) => ({
+    handOver: (request, next) => handOver(queues)(request, { ...next, owner: request.owner }),
+  })),
+);
+plant(
+  'NextOwner.leaseTime',
+  'is too short',
+  ALONE,
+  queued((queues) => ({
+    handOver: (request, next) => handOver(queues)(request, { ...next, leaseTime: 100 }),
+  })),
+);
 plant(
   'HandOverReply.released',
   'is always so',

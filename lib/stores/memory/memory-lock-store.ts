@@ -15,6 +15,7 @@ import type {
   RenewRequest,
   StoredLock,
   StoreHealth,
+  StoreQueues,
   Subscription,
 } from '../../port/lock-store.js';
 import { MemoryLock } from './memory-lock.js';
@@ -47,6 +48,14 @@ export class MemoryLockStore implements LockStore {
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
   /** One counter for all names is enough to make every token greater than the last, and leaves nothing behind. */
   private lastToken = 0;
+  private readonly ownQueues: StoreQueues = {
+    subscribe: (client, onMessage) => Promise.resolve(listenIn(this.clients, client, onMessage)),
+    handOver: (request, next) => this.passOn(request, next),
+  };
+
+  get queues(): StoreQueues {
+    return this.ownQueues;
+  }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     return new Promise((resolve) => {
@@ -85,31 +94,12 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve(this.leave(request)?.released ?? this.notHeld(request.name));
   }
 
-  handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
-    const { name } = request;
-    return new Promise((resolve) => {
-      const reply = this.leave(request, next);
-      if (reply !== undefined) {
-        resolve(reply);
-        return;
-      }
-      const released = this.notHeld(name);
-      const entry = { arrival: undefined };
-      const queue = { ...PLAIN, mode: 'exclusive', entry, ownWriteHold: undefined } as const;
-      resolve({ released, next: this.lockFor(name).enter({ name, ...next, queue }) });
-    });
-  }
-
   forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     return Promise.resolve(this.find(name)?.clear(mode) ?? false);
   }
 
   subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     return Promise.resolve(listenIn(this.listeners, name, onWake));
-  }
-
-  subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
-    return Promise.resolve(listenIn(this.clients, client, onMessage));
   }
 
   inspect(name: string): Promise<StoredLock | null> {
@@ -147,6 +137,21 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** The lock of this name and kind. A name may be in use as one kind only. */
+  private passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
+    const { name } = request;
+    return new Promise((resolve) => {
+      const reply = this.leave(request, next);
+      if (reply !== undefined) {
+        resolve(reply);
+        return;
+      }
+      const released = this.notHeld(name);
+      const entry = { arrival: undefined };
+      const queue = { ...PLAIN, mode: 'exclusive', entry, ownWriteHold: undefined } as const;
+      resolve({ released, next: this.lockFor(name).enter({ name, ...next, queue }) });
+    });
+  }
+
   private lockFor(
     name: string,
     { kind, capacity }: Pick<QueueTerms, 'kind' | 'capacity'> = PLAIN,

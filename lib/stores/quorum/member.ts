@@ -1,10 +1,13 @@
-import type { LockStore } from '../../port/lock-store.js';
+import type { LockStore, StoreQueues } from '../../port/lock-store.js';
+
+/** The store of a member has queues: their messages tell of holds that have been taken away. */
+export type MemberStore = LockStore & { readonly queues: StoreQueues };
 
 /** One of the independent nodes of a quorum. */
 export interface Member {
   /** Host and port. */
   readonly node: string;
-  readonly store: LockStore;
+  readonly store: MemberStore;
   /**
    * The connection generation: another number after every lost connection, because another server may be behind it since.
    */

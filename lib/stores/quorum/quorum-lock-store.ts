@@ -8,7 +8,7 @@ import type {
   HealthDepth,
   HoldState,
   LockStore,
-  QueueMessage,
+  LossMessage,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
@@ -30,7 +30,7 @@ import { RestartQuarantine } from './restart-quarantine.js';
 import { Hints } from './hints.js';
 import { Holding, Holdings } from './holdings.js';
 import { majorityState } from './majority-state.js';
-import { type Member, quorumOf } from './member.js';
+import { type Member, type MemberStore, quorumOf } from './member.js';
 import { mismatchAmong, whyNotHeld } from './not-held.js';
 import { isTimeout, Presence } from './presence.js';
 import { quorumHealth } from './quorum-health.js';
@@ -177,12 +177,12 @@ export class QuorumLockStore implements LockStore {
     return await subscribeAll(members, { open, close, refusal: (cast) => this.deaf(name, cast) });
   }
 
-  async subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+  async subscribeToLosses(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription> {
     const hints = new Hints(this.members.length, (owner) => {
       onMessage({ type: 'lost', owner });
     });
-    const open = (store: LockStore, index: number, isOpen: () => boolean) =>
-      store.subscribeToQueue(client, (message) => {
+    const open = (store: MemberStore, index: number, isOpen: () => boolean) =>
+      store.queues.subscribe(client, (message) => {
         if (!isOpen()) return;
         if (message.type === 'lost') hints.hear(index, message.owner);
         else if (message.type === 'missed') onMessage(message);

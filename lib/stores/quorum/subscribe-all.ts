@@ -1,10 +1,10 @@
-import type { LockStore, Subscription } from '../../port/lock-store.js';
+import type { Subscription } from '../../port/lock-store.js';
 import { type NodeAnswer, decide, tally } from './ballot.js';
-import { type Member, quorumOf } from './member.js';
+import { type Member, type MemberStore, quorumOf } from './member.js';
 
 interface Ways {
   /** Subscribes at one member. Its messages count only while `isOpen` returns true. */
-  open(store: LockStore, index: number, isOpen: () => boolean): Promise<Subscription>;
+  open(store: MemberStore, index: number, isOpen: () => boolean): Promise<Subscription>;
   close(): void;
   /** The error that is thrown when too few members accept the subscription. */
   refusal(cast: readonly (NodeAnswer<unknown> | undefined)[]): Error;

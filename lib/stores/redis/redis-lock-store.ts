@@ -18,6 +18,7 @@ import type {
   RenewRequest,
   StoredLock,
   StoreHealth,
+  StoreQueues,
   StoreWarning,
   Subscription,
 } from '../../port/lock-store.js';
@@ -69,13 +70,17 @@ export class RedisLockStore implements LockStore {
   private readonly entering = new Map<string, { unwanted: boolean }[]>();
   private readonly renewals: Renewals;
   private readonly trial: Trial;
-  /** Left out if replicas have to confirm a grant: only the owner of the grant can wait for that. */
-  readonly handOver: LockStore['handOver'];
+  readonly queues: StoreQueues;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
     this.connection = options.connection;
-    if (options.replication === undefined) this.handOver = (request, next) => this.passOn(request, next);
+    const confirms = options.replication !== undefined;
+    this.queues = {
+      subscribe: (client, onMessage) => this.subscribeToQueue(client, onMessage),
+      // Only the owner of a grant can wait for the replicas that have to confirm it.
+      handOver: confirms ? undefined : (request, next) => this.passOn(request, next),
+    };
     this.renewals = new Renewals({
       connection: this.connection,
       keys: (name) => this.keys(name),
@@ -254,7 +259,10 @@ export class RedisLockStore implements LockStore {
     return { ...stored, listeners: await this.listenersEverywhere(channel) };
   }
 
-  async subscribeToQueue(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription> {
+  private async subscribeToQueue(
+    client: string,
+    onMessage: (message: QueueMessage) => void,
+  ): Promise<Subscription> {
     return await this.hear(QUEUE_CHANNEL + client, undefined, false, (text) => {
       const message: QueueMessage = text === undefined ? { type: 'missed' } : queueMessage(text, this.clocks);
       // The grant was written over the connection of the process that released. Only a command of the owner can be waited

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { LockStore } from '../../port/lock-store.js';
-import type { Incarnation, Member } from '../quorum/member.js';
+import type { Incarnation, Member, MemberStore } from '../quorum/member.js';
 import type { ServerConnection } from './connection.js';
 import { directCommand } from './direct-command.js';
 import { noteKeyOf } from './keys.js';
@@ -13,7 +12,7 @@ export class RedisMember implements Member {
   private readonly noteKey: string;
 
   constructor(
-    readonly store: LockStore,
+    readonly store: MemberStore,
     private readonly connection: ServerConnection,
     keyPrefix: string,
   ) {

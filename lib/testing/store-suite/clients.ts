@@ -8,7 +8,8 @@ export function describeClients(stage: Stage, queues: boolean): void {
   const { it } = words();
 
   it('says that it has the kinds with a queue, or why it has none', () => {
-    const { noQueues } = stage.store;
+    const { queues: own, noQueues } = stage.store;
+    assert.equal(own !== undefined, queues);
     if (queues) assert.equal(noQueues, undefined);
     else assert.ok(noQueues !== undefined && noQueues.length > 0);
     return Promise.resolve();

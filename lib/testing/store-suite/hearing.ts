@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict';
-import type { QueueMessage } from '../../port/lock-store.js';
+import type { LockStore, QueueMessage, Subscription } from '../../port/lock-store.js';
+import { subscribeToMessages } from '../../port/subscribe-to-messages.js';
 import { assertMessage, type Stage, until } from './stage.js';
+
+/** Subscribes to what the store tells one client. */
+export async function listenTo(
+  store: LockStore,
+  client: string,
+  onMessage: (message: QueueMessage) => void,
+): Promise<Subscription> {
+  const subscription = await subscribeToMessages(store, client, onMessage);
+  assert.ok(subscription !== undefined, 'the store tells its clients nothing');
+  return subscription;
+}
 
 /** Collects the messages of the store to the client. */
 export async function hear(stage: Stage, client: string) {
   const heard: QueueMessage[] = [];
   const faults: unknown[] = [];
-  const subscription = await stage.other.subscribeToQueue(client, (message) => {
+  const subscription = await listenTo(stage.other, client, (message) => {
     heard.push(message);
     try {
       assertMessage(message, client);

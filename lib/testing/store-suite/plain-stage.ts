@@ -53,7 +53,7 @@ export class PlainLockStage {
     const { store } = this.stage;
     const { leaseTime = LEASE, ...rest } = more;
     const request = { name: this.name, owner, leaseTime: LEASE, queue: PLAIN, ...rest };
-    return store.handOver?.(request, { owner: next, leaseTime });
+    return store.queues?.handOver?.(request, { owner: next, leaseTime });
   }
 
   inspect() {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AcquireReply, QueueMessage } from '../../port/lock-store.js';
+import { listenTo } from './hearing.js';
 import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 
@@ -197,7 +198,7 @@ export function describePlain(stage: Stage): void {
     it('tells the client of the holder of a forced release, and of no other release', async () => {
       const [forced, released] = [stage.freshName(), stage.freshName()];
       const heard: QueueMessage[] = [];
-      const subscription = await stage.store.subscribeToQueue('holder', (message) => heard.push(message));
+      const subscription = await listenTo(stage.store, 'holder', (message) => heard.push(message));
       assert.ok(subscription.active);
       const lost = () => heard.flatMap((message) => (message.type === 'lost' ? message.owner : []));
       await stage.store.acquire({ name: released, owner: 'holder:1', leaseTime: LEASE });
@@ -212,9 +213,9 @@ export function describePlain(stage: Stage): void {
     it('tells each client what concerns it, and one that has closed nothing', async () => {
       const heard = { x: [] as QueueMessage[], y: [] as QueueMessage[], z: [] as QueueMessage[] };
       const [x, y, z] = await Promise.all([
-        stage.store.subscribeToQueue('x', (message) => heard.x.push(message)),
-        stage.store.subscribeToQueue('y', (message) => heard.y.push(message)),
-        stage.other.subscribeToQueue('z', (message) => heard.z.push(message)),
+        listenTo(stage.store, 'x', (message) => heard.x.push(message)),
+        listenTo(stage.store, 'y', (message) => heard.y.push(message)),
+        listenTo(stage.other, 'z', (message) => heard.z.push(message)),
       ]);
       const lose = async (owner: string) => {
         const name = stage.freshName();
