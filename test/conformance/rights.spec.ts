@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type Lease, type Lock, type LockService } from '../../lib/index.js';
-import { LogLines } from '../redis/log-lines.js';
+import { LogLines } from '../stores/redis/log-lines.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../support/acl.js';

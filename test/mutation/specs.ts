@@ -8,9 +8,9 @@ const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/conformance/redis',
-  'test/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight)',
+  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight)',
 ];
-const CLUSTER = ['test/conformance/cluster', 'test/cluster/(connections|order|privileges|down)'];
+const CLUSTER = ['test/conformance/cluster', 'test/stores/cluster/(connections|order|privileges|down)'];
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
   ['lib/core/queue-place', [RULES, MEMORY, QUEUE, ['test/queue/hygiene']]],
@@ -21,22 +21,25 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/memory/', [MEMORY, RULES]],
   [
     'lib/stores/redis/scripts/',
-    [REDIS, QUEUE, ['test/redis/(states|inspect)', 'test/queue/(crashes|order)']],
+    [REDIS, QUEUE, ['test/stores/redis/(states|inspect)', 'test/queue/(crashes|order)']],
   ],
-  ['lib/stores/redis/cluster-', [CLUSTER, ['test/cluster/(replication|moving)']]],
-  ['lib/stores/redis/clients', [REDIS, ['test/redis/connections', 'test/cluster/connections']]],
+  ['lib/stores/redis/cluster-', [CLUSTER, ['test/stores/cluster/(replication|moving)']]],
+  ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],
-  ['lib/stores/redis/replication', [['test/redis/replication']]],
-  ['lib/stores/redis/', [REDIS, ['test/redis/(connections|states|health|replication)']]],
+  ['lib/stores/redis/replication', [['test/stores/redis/replication']]],
+  ['lib/stores/redis/', [REDIS, ['test/stores/redis/(connections|states|health|replication)']]],
   [
     'lib/stores/quorum/',
     [
-      ['test/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting)'],
-      ['test/conformance/quorum', 'test/quorum/(restart-quarantine|outages|releases|renewals|fencing)'],
+      ['test/stores/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting)'],
+      [
+        'test/conformance/quorum',
+        'test/stores/quorum/(restart-quarantine|outages|releases|renewals|fencing)',
+      ],
     ],
   ],
-  ['lib/stores/', [MEMORY, REDIS, ['test/stores', 'test/cluster/connections']]],
-  ['lib/port/', [['test/port'], MEMORY, REDIS, ['test/quorum/(kinds|health|releases)']]],
+  ['lib/stores/', [MEMORY, REDIS, ['test/stores/memory', 'test/stores/cluster/connections']]],
+  ['lib/port/', [['test/port'], MEMORY, REDIS, ['test/stores/quorum/(kinds|health|releases)']]],
 ];
 
 export const stagesFor = (file: string): readonly (readonly string[])[] =>

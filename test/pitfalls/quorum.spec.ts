@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
-import { QuorumEnvironment } from '../quorum/quorum-environment.js';
+import { QuorumEnvironment } from '../stores/quorum/quorum-environment.js';
 
 let environment: QuorumEnvironment;
 

@@ -2,7 +2,7 @@
  * Several locks at once. The numbers are those of a list of defects that reviews found.
  *
  * 46  A waiter for several names listens to one that is not in its way, and sleeps while all are free: on a quorum, see
- *     test/quorum/waiting.spec.ts.
+ *     test/stores/quorum/waiting.spec.ts.
  * 47  A waiting multi-lock keeps others from names that are free; two members with steady queues are never granted both:
  *     see test/scenarios/multi-lock.spec.ts, too.
  */

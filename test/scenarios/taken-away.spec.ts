@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
 import type { LockModuleOptions } from '../../lib/index.js';
-import { QuorumEnvironment } from '../quorum/quorum-environment.js';
+import { QuorumEnvironment } from '../stores/quorum/quorum-environment.js';
 import { until } from './until.js';
 
 describe('A process that loses a lock while its own callers wait for it', () => {

@@ -9,21 +9,21 @@ const { default: Sequencer } = createRequire(createRequire(jest).resolve('@jest/
 /** The files that take longest. Those that compute much stand between those that wait, so that few of them meet. */
 const LONG = [
   'queue/crashes',
-  'redis/sentinel',
+  'stores/redis/sentinel',
   'conformance/acl',
-  'redis/replication',
+  'stores/redis/replication',
   'scenarios/multi-lock',
-  'cluster/failover',
+  'stores/cluster/failover',
   'conformance/',
   'queue/order',
   'pitfalls/holding',
-  'redis/memory-full',
-  'quorum/absence',
+  'stores/redis/memory-full',
+  'stores/quorum/absence',
   'jvm/',
   'pitfalls/acquiring',
   'pitfalls/module',
   'scenarios/crowd',
-  'quorum/chaos',
+  'stores/quorum/chaos',
   'queue/dead-in-a-row',
 ];
 

@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Lock, type LockService, LockUnavailableError } from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { RedisCluster } from '../../support/redis-cluster.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { masterOf } from '../../support/replicas.js';
+
+/** ms; a command has two seconds then, and WAIT half of one: a machine with much to do needs them. */
+const LEASE = 12_000;
+
+const environment = new TestEnvironment();
+let cluster: RedisCluster;
+let names = 0;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+}, 60_000);
+
+afterEach(() => environment.end());
+afterAll(() => cluster.stop());
+
+const service = (): LockService =>
+  environment.service({
+    connection: { cluster: cluster.addresses },
+    leaseTime: LEASE,
+    waitTime: 2_000,
+    replication: { replicas: 1 },
+  });
+
+const KINDS: [string, (locks: LockService, name: string) => Lock][] = [
+  ['plain', (locks, name) => locks.getLock(name)],
+  ['fair', (locks, name) => locks.getFairLock(name)],
+];
+
+/** A name, where its slot is, the replica there, and another master. */
+async function place() {
+  const name = `replicated:${String(++names)}`;
+  const slot = await cluster.slotOf(`lock:${name}`);
+  const master = await cluster.masterOf(slot);
+  const followed = await Promise.all(cluster.servers.map(masterOf));
+  const replica = cluster.servers[followed.indexOf(master.port)] ?? master;
+  const to = (await cluster.masters()).find((other) => other !== master) ?? master;
+  return { name, slot, replica, to };
+}
+
+/** Whether the replica, asked for its own data, has the lock. */
+async function has(replica: RedisServer, name: string): Promise<boolean> {
+  await replica.client().readonly();
+  return (await replica.client().exists(`lock:${name}`)) === 1;
+}
+
+describe.each(KINDS)('replication on a cluster, %s', (_, lockOf) => {
+  it('what is acquired is on the replica of its master, wherever that is', async () => {
+    const locks = service();
+    for (let n = 0; n < 20; n++) {
+      const { name, replica } = await place();
+      const lease = await lockOf(locks, name).acquire();
+      expect(await has(replica, name)).toBe(true);
+      await lease.release();
+    }
+  });
+
+  it('what no replica confirms is not acquired, and given back; the other masters go on', async () => {
+    const locks = service();
+    const { name, replica } = await place();
+    let other = await place();
+    while (other.replica === replica) other = await place();
+    await (await lockOf(locks, name).acquire()).release();
+    cluster.freeze(replica);
+    const error = await lockOf(locks, name)
+      .acquire()
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect((error as LockUnavailableError).cause).toMatchObject({ name: 'TooFewReplicas' });
+    await (await lockOf(locks, other.name).acquire()).release();
+    cluster.thaw(replica);
+    await until(async () => (await locks.inspect(name)) === null);
+    await until(
+      async () =>
+        (await lockOf(locks, name)
+          .tryAcquire()
+          .catch(() => null)) !== null,
+    );
+  });
+});
+
+it('while a slot is on its way no replica can be asked: an extension is not confirmed, nor lost', async () => {
+  const locks = service();
+  const { name, slot, replica, to } = await place();
+  const lease = await locks.acquire(name, { leaseTime: 60_000 });
+  const from = await cluster.beginMove(slot, to);
+  await cluster.migrate(slot, from, to);
+  // The old node's replica has all that the old node has written, and nothing of this.
+  await expect(lease.extend(120_000)).rejects.toBeInstanceOf(LockUnavailableError);
+  expect(await has(replica, name)).toBe(false);
+  expect(lease.remainingTime()).toBeLessThan(60_000);
+  expect(lease.held).toBe(true);
+  await cluster.endMove(slot, to);
+  await until(() =>
+    lease.extend(120_000).then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(lease.remainingTime()).toBeGreaterThan(100_000);
+  await lease.release();
+});

@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockService, MemoryLockStore } from '../../../lib/index.js';
+
+const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
+const ask = { ...QUEUE, entry: undefined, ownWriteHold: undefined };
+
+interface Books {
+  locks: Map<string, unknown>;
+}
+
+it('forgets names that are over and that nobody asks for again, and nothing else', async () => {
+  const store = new MemoryLockStore();
+  const kept = { name: 'kept', owner: 'me:1', leaseTime: 60_000 };
+  await store.acquire(kept);
+  await store.acquire({ ...kept, name: 'kept queue', queue: ask });
+  for (let n = 0; n < 5_000; n++) {
+    const [name, queued] = [`plain ${String(n)}`, `queue ${String(n)}`];
+    await store.acquire({ name, owner: 'me:2', leaseTime: 1 });
+    await store.acquire({ name: queued, owner: 'me:2', leaseTime: 1_000, queue: ask });
+    await store.release({ name: queued, owner: 'me:2', queue: QUEUE });
+    await store.acquireAll({ names: [name, 'kept'], owner: 'me:3', leaseTime: 1 });
+    if (n % 500 === 0) await sleep(150);
+  }
+  const { locks } = store as unknown as Books;
+  expect(locks.size).toBeLessThanOrEqual(2_000);
+  expect((await store.inspect('kept'))?.holders).toHaveLength(1);
+  expect((await store.inspect('kept queue'))?.holders).toHaveLength(1);
+});
+
+describe('the fencing token', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('that inspect tells is the last one of that name, not of all names', async () => {
+    const locks = new LockService({ store: new MemoryLockStore() });
+    const plain = await locks.acquire('plain');
+    const fair = await locks.getFairLock('fair').acquire();
+    await locks.acquire('other');
+    await locks.getFairLock('other fair').acquire();
+    expect((await locks.inspect('plain'))?.fencingToken).toBe(plain.fencingToken);
+    expect((await locks.inspect('fair'))?.fencingToken).toBe(fair.fencingToken);
+    await locks.onApplicationShutdown();
+  });
+
+  it('grows beyond what was handed on before a forced release, though time stands still', async () => {
+    jest.useFakeTimers();
+    const store = new MemoryLockStore();
+    const [locks, administrator] = [new LockService({ store }), new LockService({ store })];
+    const tokens: number[] = [];
+    const enter = () => locks.using('a', ({ fencingToken }) => void tokens.push(fencingToken));
+    await Promise.all([enter(), enter(), enter()]);
+    await Promise.all([
+      enter(),
+      enter(),
+      locks.using('a', async ({ fencingToken }) => {
+        tokens.push(fencingToken);
+        await administrator.forceRelease('a');
+      }),
+    ]);
+    await enter();
+    expect(tokens).toHaveLength(7);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    await Promise.all([locks.onApplicationShutdown(), administrator.onApplicationShutdown()]);
+  });
+});

@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import { QuorumEnvironment } from './quorum-environment.js';
+import { fenceOf } from '../../support/keys.js';
+
+const LEASE = 2_000;
+
+/**
+ * Two majorities of three nodes have one in common, and it alone carries the token from the one to the next. A node whose
+ * clock is ahead is played by one whose fence is.
+ */
+describe('Fencing tokens of a quorum of three', () => {
+  let environment: QuorumEnvironment;
+
+  beforeEach(async () => {
+    environment = await QuorumEnvironment.of(3);
+  });
+
+  afterEach(async () => {
+    for (const node of environment.nodes) node.thaw();
+    await environment.end();
+  });
+
+  /** The clock of a node is so many ms ahead of the machine's. */
+  const setAhead = async (index: number, ms: number) => {
+    const now = (Date.now() + ms) * 1_000;
+    await environment
+      .node(index)
+      .client()
+      .set(fenceOf('lock:a'), `${String(now)} former:1`, 'PX', 3_600_000);
+  };
+
+  /** A process of its own that reaches some of the nodes only. */
+  async function reaching(seen: readonly number[], leaseTime = LEASE): Promise<LockService> {
+    const proxies = await environment.proxies();
+    proxies.forEach((proxy, index) => {
+      proxy.refuse(!seen.includes(index));
+    });
+    return environment.quorum(
+      { leaseTime },
+      proxies.map(({ url }) => url),
+    );
+  }
+
+  const everyone = async (leaseTime = LEASE) => {
+    // All nodes have to know that the quorum is in service, or it is founded by two of them.
+    const service = environment.quorum({ leaseTime });
+    await environment.settled(service);
+    return service;
+  };
+
+  /** @returns the token */
+  async function take(service: LockService, { crash }: { crash: boolean }): Promise<number> {
+    const lease = await service.acquire('a', { leaseTime: LEASE });
+    if (!crash) await lease.release();
+    return lease.fencingToken;
+  }
+
+  it.each([
+    ['released', false],
+    ['left to its end', true],
+  ])('grow from one majority to the next, when the lock is %s', async (_, crash) => {
+    await everyone();
+    const [ab, bc, ca] = [await reaching([0, 1]), await reaching([1, 2]), await reaching([2, 0])];
+    const tokens: number[] = [];
+    for (const service of [ab, bc, ca, bc, ab, ca]) tokens.push(await take(service, { crash }));
+    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    expect(new Set(tokens).size).toBe(tokens.length);
+  });
+
+  it('grow where clocks differ by less than the lease, which is when nobody is told anything', async () => {
+    await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    for (const crash of [false, true]) {
+      await setAhead(0, LEASE / 3);
+      const first = await take(ab, { crash });
+      const second = await take(bc, { crash });
+      expect(second).toBeGreaterThan(first);
+    }
+  });
+
+  it.each([
+    ['released', false],
+    ['left to its end', true],
+  ])('grow where a clock was an hour ahead and its node is gone, when the lock is %s', async (_, crash) => {
+    await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, 3_600_000);
+    const first = await take(ab, { crash });
+    expect(first).toBeGreaterThan((Date.now() + 3_500_000) * 1_000);
+    await environment.node(0).kill();
+    const second = await take(bc, { crash });
+    expect(second).toBeGreaterThan(first);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(second);
+  });
+
+  it('grow after tokens that were handed on without a command', async () => {
+    await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, LEASE / 3);
+    const tokens: number[] = [];
+    await Promise.all(
+      Array.from({ length: 10 }, () =>
+        ab.using('a', async ({ fencingToken }) => {
+          tokens.push(fencingToken);
+          await sleep(1);
+        }),
+      ),
+    );
+    expect(tokens.slice(1).every((token, n) => token > tokens[n]!)).toBe(true);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(tokens.at(-1)!);
+  });
+
+  it('grow after a lock was taken away while the node is frozen that has given the greatest one', async () => {
+    // Further ahead than any number of hand-offs could take a token.
+    const leaseTime = 10 * LEASE;
+    const admin = await everyone(leaseTime);
+    const [ab, bc] = [await reaching([0, 1], leaseTime), await reaching([1, 2], leaseTime)];
+    await setAhead(0, leaseTime / 4);
+    const lease = await ab.acquire('a');
+    environment.node(0).freeze();
+    expect(await admin.forceRelease('a')).toBe(true);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(lease.fencingToken);
+    environment.node(0).thaw();
+    expect(await take(ab, { crash: false })).toBeGreaterThan(lease.fencingToken);
+  });
+
+  it('grow after a long lease was taken away, however far a clock is ahead within half a lease', async () => {
+    const admin = await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, 2 * LEASE);
+    const lease = await ab.acquire('a', { leaseTime: 10 * LEASE });
+    await environment.node(0).kill();
+    expect(await admin.forceRelease('a')).toBe(true);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(lease.fencingToken);
+  });
+
+  it('grow after a lock was taken away, also beyond the tokens that its holder had handed on', async () => {
+    const admin = await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, LEASE / 3);
+    const tokens: number[] = [];
+    let holding = 0;
+    const work = Array.from({ length: 5 }, () =>
+      ab
+        .using('a', async ({ fencingToken, signal }) => {
+          tokens.push(fencingToken);
+          holding++;
+          if (holding === 5) await until(() => signal.aborted);
+        })
+        .catch(() => undefined),
+    );
+    await until(() => holding === 5);
+    expect(await admin.forceRelease('a')).toBe(true);
+    expect(await take(bc, { crash: false })).toBeGreaterThan(tokens.at(-1)!);
+    await Promise.all(work);
+  });
+
+  it('grow after a lock was taken away many times in a row, where one node has restarted since and the other is gone', async () => {
+    const admin = await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    let last = 0;
+    for (let n = 0; n < 10; n++) {
+      const { fencingToken } = await ab.acquire('a');
+      expect(fencingToken).toBeGreaterThan(last);
+      last = fencingToken;
+      expect(await admin.forceRelease('a')).toBe(true);
+    }
+    last = await take(ab, { crash: true });
+    await environment.node(1).restart();
+    await environment.node(0).kill();
+    expect(await take(bc, { crash: false })).toBeGreaterThan(last);
+  });
+
+  it('grow where a clock is far ahead, and its node is gone with a holder that came right behind another', async () => {
+    await everyone();
+    const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
+    await setAhead(0, 3_600_000);
+    const first = await take(ab, { crash: false });
+    // Its clock has gone on, by less than the nodes may differ.
+    await environment
+      .node(0)
+      .client()
+      .set(fenceOf('lock:a'), `${String(first + LEASE * 250)} former:1`, 'PX', 3_600_000);
+    const second = await take(ab, { crash: true });
+    expect(second).toBeGreaterThan(first + LEASE * 250);
+    await environment.node(0).kill();
+    expect(await take(bc, { crash: false })).toBeGreaterThan(second);
+  });
+});

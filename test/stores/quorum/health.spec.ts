@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockEvent } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import { QuorumEnvironment } from './quorum-environment.js';
+
+const LEASE = 3_000;
+
+describe('The health of a quorum', () => {
+  let environment: QuorumEnvironment;
+
+  beforeEach(async () => {
+    environment = await QuorumEnvironment.of(3);
+  });
+
+  afterEach(() => environment.end());
+
+  it('is up, degraded with a minority down, and down with a majority', async () => {
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(locks);
+    const whole = await locks.health();
+    expect(whole).toMatchObject({ status: 'up', warnings: [] });
+    expect(whole.nodes.map(({ node, role, quarantine }) => ({ node, role, quarantine }))).toEqual(
+      environment.nodes.map(({ port }) => ({
+        node: `127.0.0.1:${String(port)}`,
+        role: 'master',
+        quarantine: 0,
+      })),
+    );
+    await environment.node(0).kill();
+    const minority = await locks.health();
+    expect(minority.status).toBe('degraded');
+    expect(minority.nodes.map(({ status }) => status)).toEqual(['down', 'up', 'up']);
+    await (await locks.acquire('a')).release();
+    await environment.node(1).kill();
+    expect((await locks.health()).status).toBe('down');
+    await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+
+  it('tells of a node that is up and does not vote, also where no lock was asked for since', async () => {
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(locks);
+    await environment.node(0).restart();
+    await until(async () => (await locks.health()).nodes[0]?.role === 'master');
+    const { status, nodes } = await locks.health();
+    expect(status).toBe('degraded');
+    expect(nodes[0]).toMatchObject({
+      status: 'degraded',
+      error: expect.stringMatching(/restarted.*vote/) as unknown,
+    });
+    expect(nodes[0]?.quarantine).toBeGreaterThan(0);
+    expect(nodes[0]?.quarantine).toBeLessThanOrEqual(LEASE + 1_000);
+    await until(async () => (await locks.health()).status === 'up');
+  });
+
+  it('answers though all nodes are frozen', async () => {
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(locks);
+    for (const node of environment.nodes) node.freeze();
+    const asked = performance.now();
+    const { status, nodes } = await locks.health();
+    expect(performance.now() - asked).toBeLessThan(5_000);
+    expect(status).toBe('down');
+    expect(nodes).toHaveLength(3);
+    for (const node of environment.nodes) node.thaw();
+    await until(async () => (await locks.health()).status === 'up');
+  });
+
+  it('tells which node withholds what its vote depends on', async () => {
+    await environment.node(1).client().call('ACL', 'SETUSER', 'default', '-info');
+    const locks = environment.quorum({ leaseTime: LEASE });
+    await until(async () => (await locks.health()).nodes[1]?.status !== 'down');
+    const { nodes } = await locks.health();
+    expect(nodes[1]).toMatchObject({ status: 'degraded', quarantine: Infinity });
+    expect(nodes[1]?.error).toMatch(/INFO/);
+    await (await locks.acquire('a')).release();
+  });
+
+  it('warns once of two nodes that are the same server', async () => {
+    const [a, b] = environment.urls as [string, string];
+    const warnings: LockEvent[] = [];
+    const locks = environment.quorum({}, [a, b, b.replace('127.0.0.1', 'localhost')]);
+    locks.events$.subscribe((event) => {
+      if (event.type === 'warning') warnings.push(event);
+    });
+    await until(async () => (await locks.health()).nodes.every(({ runId }) => runId !== undefined));
+    expect((await locks.health()).warnings).toMatchObject([{ code: 'same-server' }]);
+    expect(warnings).toMatchObject([{ code: 'same-server' }]);
+  });
+});

@@ -1,0 +1,540 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
+import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
+import { deferred } from '../../doubles/deferred.js';
+import { until } from '../../scenarios/until.js';
+import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+
+const LEASE = 30_000;
+const request = { name: 'a', owner: 'me', leaseTime: LEASE };
+
+/** What is about the order of answers only; real servers are in the other specs. */
+describe('QuorumLockStore', () => {
+  let members: ScriptedMember[];
+  let store: LockStore;
+
+  beforeEach(() => {
+    members = scriptedMembers(5, 10 * LEASE);
+    store = new QuorumLockStore(members, LEASE);
+  });
+
+  afterEach(() => store.close());
+
+  const unanswered = () => new LockUnavailableError('a', { cause: new Error('silent') });
+  const holders = () =>
+    Promise.all(members.map(async (member) => (await member.store.inspect('a'))?.holders[0]?.owner));
+  const tokenOf = async () => {
+    const reply = await store.acquire(request);
+    return reply.granted ? reply.fencingToken : 0;
+  };
+
+  it('has no queues, and takes no plain lock for who asks for one', async () => {
+    const queue = {
+      kind: 'fair',
+      mode: 'exclusive',
+      capacity: 1,
+      entry: undefined,
+      ownWriteHold: undefined,
+    } as const;
+    await expect(store.acquire({ ...request, queue })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect((await holders()).every((owner) => owner === undefined)).toBe(true);
+  });
+
+  it('says what those answered, too, whom it did not need to know that there is no majority', async () => {
+    for (const member of members.slice(0, 3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+    for (const member of members.slice(3)) member.store.afterAcquire = () => sleep(20);
+    const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
+    expect((error as LockUnavailableError).outcomes.map(({ node, outcome }) => `${node} ${outcome}`)).toEqual(
+      ['node-0 error', 'node-1 error', 'node-2 error', 'node-3 granted', 'node-4 granted'],
+    );
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+  });
+
+  it('sends the token along with a release that has to be repeated', async () => {
+    const token = await tokenOf();
+    for (const member of members) member.store.onRelease = () => Promise.reject(unanswered());
+    await expect(store.release(request)).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      effect: 'unknown',
+    });
+    for (const member of members) member.store.onRelease = () => undefined;
+    expect(await store.release(request)).toBe('released');
+    for (const member of members) {
+      expect(member.store.released.map(({ fencingToken }) => fencingToken)).toEqual([token, token]);
+    }
+  });
+
+  it('says of a release that the silent could decide what each has said', async () => {
+    await store.acquire(request);
+    for (const member of members.slice(0, 2)) member.store.onRelease = () => Promise.reject(unanswered());
+    await members[2]!.store.forceRelease('a');
+    const error: unknown = await store.release(request).catch((reason: unknown) => reason);
+    expect((error as LockUnavailableError).outcomes.map(({ outcome }) => outcome)).toEqual([
+      'error',
+      'error',
+      'taken',
+      'granted',
+      'granted',
+    ]);
+    for (const member of members) member.store.onRelease = () => undefined;
+  });
+
+  it('repeats a release on the nodes that have not answered it', async () => {
+    await store.acquire(request);
+    members[4]!.store.onRelease = () => Promise.reject(unanswered());
+    expect(await store.release(request)).toBe('released');
+    members[4]!.store.onRelease = () => undefined;
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+  });
+
+  it('repeats a release behind a request that may arrive after it', async () => {
+    const gate = deferred();
+    members[4]!.store.beforeAcquire = () => gate.promise;
+    await store.acquire(request);
+    expect(await store.release(request)).toBe('released');
+    gate.resolve();
+    await sleep(10);
+    expect(await holders()).toEqual([undefined, undefined, undefined, undefined, 'me']);
+    await until(async () => (await holders())[4] === undefined);
+  });
+
+  it('frees what a lost lease still holds on a minority', async () => {
+    await store.acquire(request);
+    for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
+    expect(await store.renew([request])[0]).toBe('deleted');
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+    expect(await store.release(request)).toBe('deleted');
+  });
+
+  it('frees what a top-up takes that arrives after its lease has been lost', async () => {
+    members[4]!.store.beforeAcquire = () => Promise.reject(unanswered());
+    await store.acquire(request);
+    const gate = deferred();
+    members[4]!.store.beforeAcquire = () => gate.promise;
+    expect(await store.renew([request])[0]).toBe('held');
+    await until(() => members[4]!.store.calls.acquire === 2);
+    for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
+    expect(await store.renew([request])[0]).toBe('deleted');
+    await until(async () => (await holders()).every((owner) => owner === undefined));
+    gate.resolve();
+    await until(async () => (await holders())[4] === 'me');
+    await until(async () => (await holders())[4] === undefined);
+  });
+
+  /** One clock is an hour ahead, so that the others have to be told the token in a second request. */
+  async function setAhead(member: ScriptedMember): Promise<void> {
+    const ahead = (Date.now() + 3_600_000) * 1_000;
+    await member.store.acquire({ ...request, owner: 'former', leastToken: ahead });
+    await member.store.release({ name: 'a', owner: 'former' });
+    for (const {
+      store: { calls },
+    } of members)
+      calls.acquire = 0;
+  }
+
+  it('tells a majority the token before the lock counts, where clocks are far apart', async () => {
+    await setAhead(members[0]!);
+    const token = await tokenOf();
+    const tokens = await Promise.all(
+      members.map(async (member) => (await member.store.inspect('a'))?.fencingToken),
+    );
+    expect(tokens.filter((told = 0) => told >= token).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('gives no lock whose token too few could be told, and takes it back', async () => {
+    await setAhead(members[0]!);
+    for (const { store: scripted } of members.slice(1)) {
+      scripted.beforeAcquire = () => {
+        if (scripted.calls.acquire > 1) throw unanswered();
+      };
+    }
+    const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
+    expect((error as LockUnavailableError).outcomes).toHaveLength(5);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  it('takes nothing for an owner any more that has given up while it was still asking', async () => {
+    await setAhead(members[0]!);
+    const gate = deferred();
+    for (const member of members.slice(2)) member.store.afterAcquire = () => gate.promise;
+    const acquiring = store.acquire(request);
+    await sleep(5);
+    await store.release(request);
+    gate.resolve();
+    await acquiring.catch(() => undefined);
+    await sleep(5);
+    expect(members.map(({ store: { calls } }) => calls.acquire)).toEqual([1, 1, 1, 1, 1]);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  it('tops up the nodes that do not hold what a majority does, with its token', async () => {
+    for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+    const token = await tokenOf();
+    expect((await holders()).slice(3)).toEqual([undefined, undefined]);
+    for (const member of members.slice(3)) member.store.beforeAcquire = () => undefined;
+    expect(await store.renew([request])[0]).toBe('held');
+    await until(async () => (await holders()).every((owner) => owner === 'me'));
+    for (const member of members.slice(3)) {
+      expect((await member.store.inspect('a'))?.fencingToken).toBeGreaterThanOrEqual(token);
+      member.store.calls.release = 0;
+    }
+    expect(await store.release(request)).toBe('released');
+    expect(await holders()).toEqual(members.map(() => undefined));
+    // They have answered, so nothing can arrive behind it.
+    expect(members.slice(3).map((member) => member.store.calls.release)).toEqual([1, 1]);
+  });
+
+  it('tops up nothing that has been released meanwhile', async () => {
+    members[4]!.store.beforeAcquire = () => Promise.reject(unanswered());
+    await store.acquire(request);
+    members[4]!.store.beforeAcquire = () => undefined;
+    const gate = deferred();
+    members[4]!.store.onRenew = () => gate.promise;
+    expect(await store.renew([request])[0]).toBe('held');
+    await store.release(request);
+    gate.resolve();
+    await sleep(10);
+    expect(await holders()).toEqual(members.map(() => undefined));
+  });
+
+  describe('an extension', () => {
+    it('counts those who still held it, and nobody else', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 2)) await member.store.forceRelease('a');
+      expect(await store.renew([request])[0]).toBe('held');
+      await until(async () => (await holders()).every((owner) => owner === 'me'));
+      for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
+      expect(await store.renew([request])[0]).toBe('deleted');
+    });
+
+    it('for no time gives a member that lost it the rest of the lease, and none more than that', async () => {
+      const left = async (index: number) =>
+        (await members[index]!.store.inspect('a'))?.holders[0]?.remainingTime ?? 0;
+      await store.acquire({ ...request, leaseTime: 1_000 });
+      await sleep(200);
+      await members[0]!.store.forceRelease('a');
+      expect(await store.renew([{ ...request, leaseTime: 0 }])[0]).toBe('held');
+      await until(async () => (await holders())[0] === 'me');
+      expect(await left(0)).toBeGreaterThan(0);
+      for (const index of members.keys()) expect(await left(index)).toBeLessThanOrEqual(800);
+      expect(await left(0)).toBeLessThanOrEqual((await left(1)) + 1);
+    });
+
+    it('is taken where another has got it', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 3)) {
+        await member.store.forceRelease('a');
+        await member.store.acquire({ ...request, owner: 'other' });
+      }
+      expect(await store.renew([request])[0]).toBe('taken');
+      await until(async () => (await holders()).every((owner) => owner !== 'me'));
+      expect((await holders()).slice(0, 3)).toEqual(['other', 'other', 'other']);
+    });
+
+    it('is neither where the silent could decide it, and says what each has said', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 2)) member.store.onRenew = () => Promise.reject(unanswered());
+      await members[2]!.store.forceRelease('a');
+      const error: unknown = await store.renew([request])[0]?.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error).toMatchObject({ effect: 'unknown' });
+      const { outcomes } = error as LockUnavailableError;
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual([
+        'error',
+        'error',
+        'taken',
+        'granted',
+        'granted',
+      ]);
+      // Nothing has been given up.
+      expect((await holders()).slice(3)).toEqual(['me', 'me']);
+    });
+
+    it('does not wait for those who cannot change it', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(3)) member.store.onRenew = () => new Promise(() => undefined);
+      expect(await store.renew([request])[0]).toBe('held');
+    });
+
+    it('for longer than the usual lease keeps nodes that restart from voting for so long', async () => {
+      const short = new QuorumLockStore(members, 100);
+      await short.acquire({ ...request, leaseTime: 100 });
+      await Promise.all(short.renew([{ ...request, leaseTime: 60_000 }]));
+      for (const member of members.slice(2)) {
+        member.restart();
+        await member.store.forceRelease('a');
+      }
+      // They are noticed, and have been up for longer than the usual lease then.
+      await short.health();
+      await sleep(150);
+      // Three of them are free.
+      await expect(short.acquire({ ...request, owner: 'other', leaseTime: 100 })).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+      });
+    });
+  });
+
+  it('names the holder that most nodes name', async () => {
+    for (const [index, owner] of ['x', 'y', 'y', 'y', 'z'].entries()) {
+      await members[index]!.store.acquire({ ...request, owner });
+    }
+    expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'y' });
+  });
+
+  it('is looked at again when a majority may be free, not when the first node is', async () => {
+    for (const [index, leaseTime] of [10_000, 20_000, 30_000, 30_000, 30_000].entries()) {
+      await members[index]!.store.acquire({ ...request, owner: 'other', leaseTime });
+    }
+    const reply = await store.acquire(request);
+    expect(reply.granted ? 0 : reply.retryAfter).toBeGreaterThan(20_000);
+  });
+
+  describe('several names', () => {
+    const both = { names: ['a', 'b'], owner: 'me', leaseTime: LEASE };
+    const occupy = async (name: string, owner: string, indexes: readonly number[], leaseTime: number) => {
+      for (const index of indexes) await members[index]!.store.acquire({ name, owner, leaseTime });
+    };
+
+    it('are refused with the one that is in the way of a majority, its holder and its end', async () => {
+      // The first to answer name another one, which a majority would grant.
+      await occupy('a', 'stray', [0, 1], 5_000);
+      await occupy('b', 'holder', [0, 1, 2, 3, 4], 20_000);
+      const reply = await store.acquireAll(both);
+      expect(reply).toMatchObject({ granted: false, name: 'b', holder: 'holder' });
+      expect(reply.granted ? 0 : reply.retryAfter).toBeGreaterThan(15_000);
+    });
+
+    it('are refused for a short time where none is in the way of a majority', async () => {
+      await occupy('a', 'stray', [0], 5_000);
+      await occupy('b', 'holder', [1, 2], 20_000);
+      const reply = await store.acquireAll(both);
+      expect(reply).toMatchObject({ granted: false, name: 'b', holder: 'holder' });
+      expect(reply.granted ? Infinity : reply.retryAfter).toBeLessThanOrEqual(500);
+    });
+  });
+
+  it('is looked at again soon where no majority holds it, and what was granted is given back', async () => {
+    for (const [index, owner] of ['x', 'y', 'z'].entries()) {
+      await members[index]!.store.acquire({ ...request, owner, leaseTime: 60_000 });
+      // The free ones answer first.
+      members[index]!.store.afterAcquire = () => sleep(5);
+    }
+    // Not when the lease of any of them ends: they are about to give it up.
+    expect(await store.acquire(request)).toMatchObject({ granted: false, retryAfter: 500 });
+    expect((await holders()).slice(3)).toEqual([undefined, undefined]);
+  });
+
+  describe('after a split vote', () => {
+    const OTHERS = ['x', 'y', 'z'];
+    const free = () =>
+      Promise.all(
+        members.map(({ store: scripted }) =>
+          Promise.all(OTHERS.map((owner) => scripted.release({ name: 'a', owner }))),
+        ),
+      );
+    const calls = () => members.map((member) => member.store.calls.acquire);
+
+    beforeEach(async () => {
+      for (const [index, owner] of OTHERS.entries())
+        await members[index]!.store.acquire({ ...request, owner });
+      await store.acquire({ ...request, owner: 'splitter' });
+      await until(async () => (await holders()).slice(3).every((owner) => owner === undefined));
+      for (const member of members) member.store.calls.acquire = 0;
+    });
+
+    it('asks one member first, and takes nothing of the others when that one refuses', async () => {
+      expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'x', retryAfter: 100 });
+      expect(calls()).toEqual([1, 0, 0, 0, 0]);
+    });
+
+    it('goes on to the others at once when that one grants', async () => {
+      await free();
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+      expect(calls()).toEqual([1, 1, 1, 1, 1]);
+    });
+
+    it('asks all again when one alone has refused for a while', async () => {
+      await members[1]!.store.release({ name: 'a', owner: 'y' });
+      await members[2]!.store.release({ name: 'a', owner: 'z' });
+      expect(await store.acquire(request)).toMatchObject({ granted: false });
+      await sleep(110);
+      // A hold that was left behind on the first member keeps nobody from the lock.
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+    });
+
+    it('knows a hold of a minority from then on, and lets the next member decide', async () => {
+      await members[1]!.store.release({ name: 'a', owner: 'y' });
+      await members[2]!.store.release({ name: 'a', owner: 'z' });
+      await store.acquire(request);
+      await sleep(110);
+      await store.acquire(request);
+      await store.release(request);
+      expect(await store.acquire({ ...request, owner: 'next' })).toMatchObject({ granted: true });
+    });
+
+    it('asks the next one when the first is silent, and waits for it only once', async () => {
+      await free();
+      const gate = deferred();
+      members[0]!.store.beforeAcquire = () => gate.promise;
+      members[0]!.store.onRelease = () => gate.promise;
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+      expect(await store.release(request)).toBe('released');
+      const asked = performance.now();
+      expect(await store.acquire({ ...request, owner: 'next' })).toMatchObject({ granted: true });
+      expect(performance.now() - asked).toBeLessThan(35);
+      gate.resolve();
+      // What has arrived late is given back.
+      await until(async () => (await holders())[0] !== 'me');
+    });
+
+    it('asks no more than the next one when the first is silent and the next one refuses', async () => {
+      members[0]!.store.beforeAcquire = () => new Promise(() => undefined);
+      expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'y' });
+      expect(calls()).toEqual([1, 1, 0, 0, 0]);
+    });
+
+    it('asks the next one when the first is out of order', async () => {
+      await free();
+      members[0]!.store.beforeAcquire = () => Promise.reject(unanswered());
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+    });
+
+    it('asks nobody any more for an owner that has given up meanwhile', async () => {
+      await free();
+      const gate = deferred();
+      members[0]!.store.afterAcquire = () => gate.promise;
+      const acquiring = store.acquire(request);
+      await sleep(5);
+      await store.release(request);
+      gate.resolve();
+      await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
+      expect(calls()).toEqual([1, 0, 0, 0, 0]);
+      expect(await holders()).toEqual(members.map(() => undefined));
+    });
+
+    it('does not count the grant of a first member that has restarted before the others were asked', async () => {
+      await free();
+      for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+      members[0]!.store.afterAcquire = () => {
+        members[0]!.reconnect();
+      };
+      await expect(store.acquire(request)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    });
+  });
+
+  describe('a forced release', () => {
+    it('does not reach a silent member later, when another owner may have the lock there', async () => {
+      await store.acquire(request);
+      const gate = deferred();
+      const { store: silent } = members[4]!;
+      const forceRelease = silent.forceRelease.bind(silent);
+      silent.inspect = () => gate.promise.then(() => null);
+      silent.forceRelease = (name) => gate.promise.then(() => forceRelease(name));
+      expect(await store.forceRelease('a')).toBe(true);
+      const held = await Promise.all(members.slice(0, 4).map((member) => member.store.inspect('a')));
+      expect(held).toEqual([null, null, null, null]);
+      // It has been told to let go of the owner that the others have named.
+      await until(() => silent.released.some(({ owner }) => owner === 'me'));
+      await silent.acquire({ ...request, owner: 'next' });
+      gate.resolve();
+      await sleep(20);
+      expect(await silent.acquire({ ...request, owner: 'other' })).toMatchObject({
+        granted: false,
+        holder: 'next',
+      });
+    });
+
+    it('needs a majority that answers', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 3)) member.store.inspect = () => Promise.reject(unanswered());
+      await expect(store.forceRelease('a')).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+        effect: 'unknown',
+      });
+      expect((await members[4]!.store.inspect('a'))?.holders[0]?.owner).toBe('me');
+    });
+  });
+
+  describe('a member that is absent', () => {
+    it('is not waited for where the vote cannot be won without it, and is told to let go', async () => {
+      await members[0]!.store.acquire({ ...request, owner: 'other' });
+      await members[1]!.store.acquire({ ...request, owner: 'other' });
+      const gate = deferred();
+      members[4]!.store.beforeAcquire = () => gate.promise;
+      // The first time it costs a moment to find out.
+      expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'other' });
+      gate.resolve();
+      await until(async () => (await holders())[4] === undefined);
+    });
+
+    it('is waited for where no majority is left without it', async () => {
+      for (const member of members.slice(0, 2))
+        member.store.beforeAcquire = () => Promise.reject(unanswered());
+      members[4]!.store.beforeAcquire = () => sleep(300);
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+    });
+
+    it('is not asked while its connection is down, and neither is it told anything', async () => {
+      members[4]!.isDown = true;
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+      expect(await store.release(request)).toBe('released');
+      expect(members[4]!.store.calls).toMatchObject({ acquire: 0, release: 0 });
+    });
+
+    it('is asked all the same where too few are left, for its connection may come back', async () => {
+      for (const member of members.slice(2)) member.isDown = true;
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+    });
+
+    it('has an outcome like any other', async () => {
+      members[4]!.isDown = true;
+      for (const member of members.slice(1, 4))
+        member.store.beforeAcquire = () => Promise.reject(unanswered());
+      const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
+      const { outcomes } = error as LockUnavailableError;
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['granted', 'error', 'error', 'error', 'error']);
+      expect((outcomes[4]?.error as LockUnavailableError).cause).toEqual(new Error('out of reach'));
+    });
+  });
+
+  describe('a subscription', () => {
+    /** How each member's subscription stands; undefined where it is refused. */
+    const subscribeWith = async (standing: (boolean | undefined)[], closed: number[] = []) => {
+      members.forEach((member, index) => {
+        member.store.subscribeToReleases = () => {
+          const active = standing[index];
+          if (active === undefined) return Promise.reject(unanswered());
+          return Promise.resolve({ active, close: () => void closed.push(index) });
+        };
+      });
+      return await store.subscribeToReleases('a', () => undefined);
+    };
+
+    it('is to be trusted so long as a majority can be heard', async () => {
+      expect((await subscribeWith([true, true, true, false, undefined])).active).toBe(true);
+      expect((await subscribeWith([true, true, false, false, false])).active).toBe(false);
+    });
+
+    it('is none where a majority refuses, and closes what it has', async () => {
+      const closed: number[] = [];
+      await expect(
+        subscribeWith([true, true, undefined, undefined, undefined], closed),
+      ).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+      });
+      expect(closed).toEqual([0, 1]);
+    });
+  });
+
+  it('keeps nothing in mind of what has been released, or was never granted', async () => {
+    for (let n = 0; n < 20; n++) {
+      await store.acquire({ ...request, owner: `owner-${String(n)}` });
+      await store.acquire({ ...request, owner: `late-${String(n)}` });
+      await store.release({ ...request, owner: `owner-${String(n)}` });
+    }
+    const { holdings } = store as unknown as { holdings: { holdings: Map<string, unknown> } };
+    expect(holdings.holdings.size).toBe(0);
+  });
+});

@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import * as scripts from '../../../lib/stores/redis/script.js';
+import type { LockService } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import type { Monitor } from '../../support/monitor.js';
+import type { TcpProxy } from '../../support/tcp-proxy.js';
+import { QuorumEnvironment } from './quorum-environment.js';
+import { lockKeys } from '../../support/keys.js';
+
+describe('What a quorum gives back', () => {
+  let environment: QuorumEnvironment;
+  let proxies: TcpProxy[];
+  let locks: LockService;
+
+  beforeEach(async () => {
+    environment = await QuorumEnvironment.of(5);
+    proxies = await environment.proxies();
+    locks = environment.quorum(
+      {},
+      proxies.map(({ url }) => url),
+    );
+    await environment.settled(locks);
+    for (const node of environment.nodes) {
+      for (const { source } of Object.values(scripts)) await node.client().script('LOAD', source);
+    }
+  });
+
+  afterEach(() => environment.end());
+
+  const monitors = () => Promise.all(environment.nodes.map((node) => node.monitor()));
+
+  /** The acquisitions and releases of one lock that came to a node, in their order. */
+  async function orderOn(monitor: Monitor): Promise<string[]> {
+    await monitor.stop();
+    return monitor.commands.flatMap(([command, which]) => {
+      if (command?.toLowerCase() !== 'evalsha') return [];
+      if (which === scripts.acquire.sha) return ['acquire'];
+      return which === scripts.release.sha ? ['release'] : [];
+    });
+  }
+
+  it('comes behind the request that is still under way to a node', async () => {
+    const watching = await monitors();
+    proxies[4]?.requestDelay(300);
+    const lease = await locks.acquire('a');
+    await lease.release();
+    await sleep(700);
+    for (const monitor of watching) {
+      const [first, ...rest] = await orderOn(monitor);
+      expect(first).toBe('acquire');
+      expect(rest).toContain('release');
+      expect(rest).not.toContain('acquire');
+    }
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('is given back on all nodes when the caller aborts while requests are under way', async () => {
+    const watching = await monitors();
+    for (const proxy of proxies) proxy.requestDelay(300);
+    const gone = new AbortController();
+    const acquiring = locks.acquire('a', { signal: gone.signal });
+    await sleep(50);
+    gone.abort(new Error('not any more'));
+    await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await sleep(1_000);
+    for (const monitor of watching) {
+      const [first, ...rest] = await orderOn(monitor);
+      expect(first).toBe('acquire');
+      expect(rest).toContain('release');
+      expect(rest).not.toContain('acquire');
+    }
+    expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
+  });
+
+  it('is given back by who does not get it, also on nodes that have not answered', async () => {
+    for (const proxy of proxies.slice(0, 3)) proxy.dropReplies(true);
+    await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    for (const proxy of proxies) proxy.dropReplies(false);
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('is given back where the reply was lost with the connection', async () => {
+    for (const proxy of proxies.slice(0, 2)) proxy.cutAfterReplyBytes(0);
+    const lease = await locks.acquire('a');
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
+    await lease.release();
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('is gone from a node that was frozen meanwhile as soon as it thaws', async () => {
+    const lease = await locks.acquire('a');
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
+    environment.node(0).freeze();
+    await lease.release();
+    await sleep(2_000);
+    environment.node(0).thaw();
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('leaves nothing but its fence, whoever waited, aborted or failed', async () => {
+    const rival = environment.quorum();
+    await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        const service = n % 2 === 0 ? locks : rival;
+        const lease = await service.tryAcquire('a', { waitTime: n % 3 === 0 ? 50 : 5_000 });
+        await lease?.release();
+        await (await service.acquire(['a', 'b', 'c'])).release();
+      }),
+    );
+    await sleep(50);
+    for (const node of environment.nodes) {
+      const keys = await lockKeys(node.client(), '*');
+      expect(keys).toEqual([]);
+      for (const key of await node.client().keys('*'))
+        expect(await node.client().pttl(key)).toBeGreaterThan(0);
+    }
+  });
+});

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockEvent, LockService } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import { QuorumEnvironment } from './quorum-environment.js';
+import { fenceOf } from '../../support/keys.js';
+
+const LEASE = 2_000;
+
+describe('A lease on a quorum', () => {
+  let environment: QuorumEnvironment;
+  let locks: LockService;
+  let losses: LockEvent[];
+
+  beforeEach(async () => {
+    environment = await QuorumEnvironment.of(5);
+    locks = environment.quorum({ leaseTime: LEASE });
+    losses = [];
+    locks.events$.subscribe((event) => {
+      if (event.type === 'lost') losses.push(event);
+    });
+    await environment.settled(locks);
+  });
+
+  afterEach(async () => {
+    for (const node of environment.nodes) node.thaw();
+    await environment.end();
+  });
+
+  it('is kept for as long as the work takes while two are dead, and spreads to them when they are back', async () => {
+    const lease = await locks.acquire('a');
+    await Promise.all([0, 1].map((index) => environment.node(index).kill()));
+    await sleep(2 * LEASE);
+    expect(lease.held).toBe(true);
+    await Promise.all([0, 1].map((index) => environment.node(index).restart()));
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
+    for (const node of environment.nodes.slice(0, 2)) {
+      const fence = String(await node.client().get(fenceOf('lock:a')));
+      expect(Number(fence.split(' ')[0])).toBeGreaterThanOrEqual(lease.fencingToken);
+    }
+    expect(lease.held).toBe(true);
+    expect(losses).toEqual([]);
+    await lease.release();
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('is lost at its deadline when three are frozen, and nothing of it comes back when they thaw', async () => {
+    const lease = await locks.acquire('a');
+    for (const node of environment.nodes.slice(0, 3)) node.freeze();
+    const promised = performance.now() + lease.remainingTime();
+    await until(() => lease.signal.aborted);
+    expect(performance.now()).toBeGreaterThanOrEqual(promised - 5);
+    expect(losses).toEqual([expect.objectContaining({ name: 'a', reason: 'unreachable' })]);
+    for (const node of environment.nodes) node.thaw();
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('has its old deadline after an extension of which no majority is certain', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 3 * LEASE });
+    for (const node of environment.nodes.slice(0, 3)) node.freeze();
+    const before = performance.now() + lease.remainingTime();
+    await expect(lease.extend(60_000)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
+    expect(lease.held).toBe(true);
+    expect(Math.abs(performance.now() + lease.remainingTime() - before)).toBeLessThan(5);
+    for (const node of environment.nodes) node.thaw();
+    await lease.release();
+    // Though two of them have extended it by a minute.
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('is extended by a majority that still held it', async () => {
+    const lease = await locks.acquire('a', { leaseTime: LEASE });
+    await environment.node(0).client().del('lock:a');
+    await environment.node(1).kill();
+    await lease.extend(60_000);
+    expect(lease.remainingTime()).toBeGreaterThan(50_000);
+  });
+
+  it('is lost with an extension that only a minority still held', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 10 * LEASE });
+    await until(async () => (await environment.owners('a')).every((owner) => owner === lease.owner));
+    await Promise.all([0, 1, 2].map((index) => environment.node(index).client().del('lock:a')));
+    await expect(lease.extend(60_000)).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('ends everywhere by force, for its holder too', async () => {
+    const lease = await locks.acquire('a');
+    const admin = environment.quorum({ leaseTime: LEASE });
+    expect(await admin.forceRelease('a')).toBe(true);
+    expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
+    await until(() => lease.signal.aborted);
+    expect(await admin.forceRelease('a')).toBe(false);
+  });
+
+  it('that has lasted for a second is told at once when it ends by force, though it is not renewed', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 120_000 });
+    await sleep(1_200);
+    const admin = environment.quorum({ leaseTime: LEASE });
+    await environment.settled(admin);
+    await admin.forceRelease('a');
+    // It would be looked at after 40 s.
+    await until(() => lease.signal.aborted);
+    expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
+    await sleep(100);
+    expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
+  });
+
+  it('goes on when a minority of the nodes is forced to let go, and has these again', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 120_000 });
+    await sleep(1_200);
+    const single = environment.service({ connection: environment.node(0).url });
+    await single.forceRelease('a');
+    await until(async () => (await environment.owners('a'))[0] === lease.owner);
+    expect(lease.held).toBe(true);
+  });
+});

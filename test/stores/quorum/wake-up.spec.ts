@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { WakeUp } from '../../../lib/stores/quorum/wake-up.js';
+
+/** ms after which a message that was alone has been acted on. */
+const SETTLED = 25;
+
+describe('WakeUp', () => {
+  let woken: number;
+  let wakeUp: WakeUp;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    woken = 0;
+    wakeUp = new WakeUp(5, () => woken++);
+  });
+
+  afterEach(() => {
+    wakeUp.close();
+    jest.useRealTimers();
+  });
+
+  const hear = (...members: number[]) => {
+    for (const member of members) wakeUp.hear(member);
+  };
+
+  it('wakes once for the messages of one release, with the one that makes a majority', () => {
+    hear(0, 1);
+    expect(woken).toBe(0);
+    hear(2);
+    expect(woken).toBe(1);
+    hear(3, 4);
+    jest.advanceTimersByTime(SETTLED);
+    expect(woken).toBe(1);
+  });
+
+  it.each([[[0]], [[0, 1]]])('wakes for a minority (%p) a moment later', (members) => {
+    hear(...members);
+    expect(woken).toBe(0);
+    jest.advanceTimersByTime(SETTLED);
+    expect(woken).toBe(1);
+  });
+
+  it('takes a second message of one node for the next release', () => {
+    hear(0, 1, 2);
+    hear(0, 1, 2);
+    expect(woken).toBe(2);
+  });
+
+  it('does not lose the release that comes right behind another', () => {
+    hear(0, 1, 2, 0);
+    jest.advanceTimersByTime(SETTLED);
+    expect(woken).toBe(2);
+  });
+
+  it('says nothing after it was closed', () => {
+    hear(0);
+    wakeUp.close();
+    jest.advanceTimersByTime(SETTLED);
+    expect(woken).toBe(0);
+  });
+
+  it('never misses a majority, whatever was heard before', () => {
+    const member = fc.integer({ min: 0, max: 4 });
+    const majority = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 3 });
+    const step = fc.oneof(member, fc.constant('pause' as const));
+    fc.assert(
+      fc.property(fc.array(step), majority, (before, release) => {
+        const one = new WakeUp(5, () => woken++);
+        const heardOnce = new Set<number>();
+        for (const what of before) {
+          if (what === 'pause') jest.advanceTimersByTime(SETTLED);
+          else one.hear(what);
+          if (what === 'pause') heardOnce.clear();
+          else heardOnce.add(what);
+        }
+        const already = woken;
+        for (const node of release) one.hear(node);
+        jest.advanceTimersByTime(SETTLED);
+        // Where a whole release had just woken, and this one's messages may be its last ones, once is enough.
+        const mayBeTheSame = heardOnce.size >= 3;
+        if (!mayBeTheSame) expect(woken).toBeGreaterThan(already);
+        one.close();
+      }),
+    );
+  });
+
+  it('wakes again for a release of the same majority at any time after a whole one', () => {
+    const majority = () => fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 3, maxLength: 3 });
+    fc.assert(
+      fc.property(majority(), majority(), (first, second) => {
+        const one = new WakeUp(5, () => woken++);
+        for (const node of first) one.hear(node);
+        const already = woken;
+        for (const node of second) one.hear(node);
+        jest.advanceTimersByTime(SETTLED);
+        expect(woken).toBeGreaterThan(already);
+        one.close();
+      }),
+    );
+  });
+});

@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { Lease, LockService } from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+
+describe('The commands that Redis gets', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let a: LockService;
+  let b: LockService;
+
+  beforeEach(async () => {
+    server = await environment.server();
+    // What connecting costs, and teaching the scripts to a new server, is paid once per process.
+    [a, b] = [service(), service()];
+    const lease = await a.acquire('warm-up');
+    const waiting = b.acquire('warm-up');
+    await until(async () => (await a.inspect('warm-up'))?.waiters.processes === 1);
+    await lease.extend(30_000);
+    await lease.release();
+    await (await waiting).release();
+  });
+
+  afterEach(() => environment.end());
+
+  const service = (leaseTime = 30_000) => environment.service({ connection: server.url, leaseTime });
+
+  /** So many scripts have been run since the counters were reset. */
+  const sent = (scripts: number) =>
+    until(async () => ((await server.commandCalls()).evalsha ?? 0) >= scripts);
+
+  /** What is sent while `work` runs. */
+  async function during(work: () => Promise<void>): Promise<string[][]> {
+    const monitor = await server.monitor();
+    await work();
+    await monitor.stop();
+    // The warmed-up channel may be given up meanwhile, and an idle connection is asked whether it still is one.
+    return monitor.commands.filter(([name]) => name !== 'unsubscribe' && name !== 'ping');
+  }
+
+  it('an uncontended cycle: exactly two', async () => {
+    const commands = await during(async () => {
+      for (let n = 0; n < 50; n++) await (await a.acquire('alone')).release();
+    });
+    expect(commands.map(([name]) => name)).toEqual(Array.from({ length: 100 }, () => 'evalsha'));
+  });
+
+  it('50 uncontended cycles at once on different locks: two scripts each, in a few commands', async () => {
+    const commands = await during(async () => {
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, n) => (await a.acquire(`alone:${String(n)}`)).release()),
+      );
+    });
+    const scripts = commands.flatMap(
+      (command) => (command.at(-1) ?? '').match(/\["(?:acquire|release)"/g) ?? '',
+    );
+    expect(scripts).toHaveLength(100);
+    expect(commands.length).toBeLessThan(12);
+  });
+
+  it('64 acquisitions of one moment: three', async () => {
+    const commands = await during(async () => {
+      await Promise.all(Array.from({ length: 64 }, (_, n) => a.acquire(String(n))));
+    });
+    // The first goes ahead, and 32 and 31 follow.
+    expect(commands).toHaveLength(3);
+  });
+
+  it('one alone leaves at once, and not with the end of its turn', async () => {
+    const client = new Redis(server.url);
+    environment.add(() => {
+      client.disconnect();
+    });
+    const c = environment.service({ connection: client });
+    await (await c.acquire('warm-up')).release();
+    const write = jest.spyOn(client, 'sendCommand');
+    const acquired = c.acquire('alone');
+    expect(write).toHaveBeenCalledTimes(1);
+    await (await acquired).release();
+  });
+
+  it('a re-entry: none', async () => {
+    await a.using('outer', async (outer) => {
+      const commands = await during(async () => {
+        for (let n = 0; n < 10; n++) {
+          await a.using('outer', async (inner) => {
+            expect(inner.fencingToken).toBe(outer.fencingToken);
+          });
+          await (await a.acquire('outer', { leaseTime: 5_000 })).release();
+        }
+      });
+      expect(commands).toEqual([]);
+    });
+  });
+
+  it('100 waiters of one process: fewer than one for five acquisitions', async () => {
+    const acquired: number[] = [];
+    const commands = await during(async () => {
+      await Promise.all(
+        Array.from({ length: 100 }, () =>
+          a.using('popular', async ({ fencingToken }) => {
+            acquired.push(fencingToken);
+          }),
+        ),
+      );
+    });
+    expect(new Set(acquired).size).toBe(100);
+    expect(commands.length).toBeGreaterThanOrEqual(2);
+    expect(commands.length / 100).toBeLessThan(0.2);
+  });
+
+  it('a waiter behind another process: one more than without it, which takes its place', async () => {
+    const { owner, release } = await a.acquire('contended').then((lease) => ({
+      owner: lease.owner,
+      release: () => lease.release(),
+    }));
+    let taken: Lease | undefined;
+    const commands = await during(async () => {
+      await server.resetCommandCalls();
+      const waiting = b.acquire('contended');
+      await sent(1);
+      await release();
+      taken = await waiting;
+      await taken.release();
+    });
+    const who = (argument: string) => (argument === owner ? 'a' : 'b');
+    const trace = commands.map(([name = '', , , lock = '', , , argument = '']) =>
+      name === 'evalsha' ? `${who(argument)} on ${lock}` : name,
+    );
+    // The second gives it up, and b has it by that.
+    expect(trace).toEqual(['b on lock:contended', 'a on lock:contended', 'b on lock:contended']);
+    expect(commands[0]?.[6]).toBe(taken?.owner);
+  });
+
+  it('20 waits one after another: none is left to a look after its time', async () => {
+    const asked = performance.now();
+    for (let n = 0; n < 20; n++) {
+      const lease = await a.acquire(`subscribe:${String(n)}`);
+      await server.resetCommandCalls();
+      const waiting = b.acquire(`subscribe:${String(n)}`);
+      await sent(1);
+      await lease.release();
+      await (await waiting).release();
+    }
+    // One that misses its message looks after a second, which would make twenty.
+    expect(performance.now() - asked).toBeLessThan(12_000);
+  });
+
+  it('callers of three processes that come back at once: two for each acquisition', async () => {
+    const c = service();
+    const each = 40;
+    const turns = async (locks: LockService) => {
+      for (let n = 0; n < each; n++) await (await locks.acquire('turns')).release();
+    };
+    await c.acquire('warm-up').then((lease) => lease.release());
+    await server.resetCommandCalls();
+    await Promise.all([turns(a), turns(b), turns(c)]);
+    const { evalsha = 0 } = await server.commandCalls();
+    // A caller that waits for longer than a second looks once, on a busy machine.
+    expect(evalsha / (3 * each)).toBeLessThan(2.5);
+  });
+
+  it.each([
+    ['three at each renewal', {}],
+    ['three at each look, where they are not renewed', { leaseTime: 6_000 }],
+  ])('250 locks that are held: %s', async (_, options) => {
+    const keeper = service(6_000);
+    const leases = await Promise.all(
+      Array.from({ length: 250 }, (__, n) => keeper.acquire(`held:${String(n)}`, options)),
+    );
+    await server.resetCommandCalls();
+    const commands = await during(() => sent(6));
+    // A third and two thirds of the lease after the acquisition: each hold with its fence.
+    const scripts = commands.filter(([name]) => name === 'evalsha');
+    expect(scripts.map(([, , keys]) => Number(keys))).toEqual([200, 200, 100, 200, 200, 100]);
+    // After a second messages are asked for, once for all.
+    expect(commands.filter(([name]) => name === 'subscribe')).toHaveLength(1);
+    expect(leases.every((lease) => lease.held)).toBe(true);
+  });
+
+  it('take as many names at once as anybody asks for, more than Lua passes to one call', async () => {
+    const names = Array.from({ length: 9_000 }, (_, n) => `many:${String(n)}`);
+    const lease = await a.acquire(names);
+    expect(lease.fencingTokens.size).toBe(9_000);
+    expect(await b.tryAcquire(['one', 'many:8999'])).toBeNull();
+    await lease.release();
+    await (await b.acquire(['one', 'many:8999'])).release();
+  });
+});

@@ -1,0 +1,454 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect, promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Test } from '@nestjs/testing';
+import { Redis, type RedisOptions } from 'ioredis';
+import {
+  LockModule,
+  LockService,
+  LockUnavailableError,
+  type LockEvent,
+  type LockModuleOptions,
+  type RedisConnection,
+} from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { runProgram } from '../../scenarios/program.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { LogLines } from './log-lines.js';
+import { fenceOf, lockKeys } from '../../support/keys.js';
+
+/** ms: far less than the 30 s of a lease, so whoever is that quick was woken. */
+const WELL_BEFORE_THE_TTL = 6_000;
+/** ms: a command has half a second then. */
+const LEASE = 3_000;
+const PASSWORD = 'pass-4711-word';
+
+const environment = new TestEnvironment();
+
+const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>
+  environment.service({ connection, ...options });
+
+afterEach(() => environment.end());
+
+/** The messages of an error and of its causes. */
+const messagesOf = (error: unknown): string[] =>
+  error instanceof Error ? [String(error.stack), ...messagesOf(error.cause)] : [];
+
+const failure = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/** What the promise of exclusion needs: a cycle, and a hand-over from each service to the other. */
+async function expectHandOvers(a: LockService, b: LockService): Promise<void> {
+  for (const [from, to] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    const lease = await from.acquire('hand-over');
+    const waiting = to.acquire('hand-over');
+    await until(async () => (await to.inspect('hand-over'))?.waiters.processes === 1);
+    const released = performance.now();
+    await lease.release();
+    const next = await waiting;
+    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+    expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+    await next.release();
+    await until(async () => (await to.inspect('hand-over')) === null);
+  }
+}
+
+describe('A connection given as', () => {
+  let server: RedisServer;
+
+  beforeEach(async () => {
+    server = await environment.server();
+  });
+
+  it('a URL', async () => {
+    await expectHandOvers(service(server.url), service(`${server.url}/0`));
+  });
+
+  it('a URL with a database', async () => {
+    const second = service(`${server.url}/2`);
+    await expectHandOvers(second, service(`${server.url}/2`));
+    const lease = await second.acquire('apart');
+    await (await service(server.url).acquire('apart', { waitTime: 0 })).release();
+    await lease.release();
+  });
+
+  it('options, which stay as they are', async () => {
+    const options: RedisOptions = {
+      host: '127.0.0.1',
+      port: server.port,
+      keyPrefix: 'app:',
+      lazyConnect: true,
+    };
+    const before = { ...options };
+    const locks = service(options);
+    await expectHandOvers(locks, service(server.url, { keyPrefix: 'app:lock:' }));
+    expect(options).toEqual(before);
+  });
+
+  describe("the user's own client", () => {
+    const client = (options: RedisOptions = {}): Redis => {
+      const made = new Redis(server.url, { ...options, disconnectTimeout: 0, replyMapping: 'legacy' });
+      made.on('error', () => undefined);
+      environment.add(() => {
+        made.disconnect();
+      });
+      return made;
+    };
+
+    const VARIANTS: [string, RedisOptions, keyPrefix?: string][] = [
+      ['with its defaults', {}],
+      ['with a keyPrefix', { keyPrefix: 'app:' }, 'app:lock:'],
+      ['with a keyPrefix that has braces', { keyPrefix: '{app}:' }, '{app}:lock:'],
+      ['with automatic pipelining', { enableAutoPipelining: true }],
+      [
+        'with automatic pipelining and a keyPrefix',
+        { enableAutoPipelining: true, keyPrefix: 'p:' },
+        'p:lock:',
+      ],
+      ['that connects when it is used', { lazyConnect: true }],
+      ['with numbers as strings', { stringNumbers: true }],
+      ['with RESP2', { protocol: 2 }],
+      ['that does not queue', { enableOfflineQueue: false }],
+    ];
+
+    it.each(VARIANTS)('%s: locks and wakes like any other', async (_, options, keyPrefix = 'lock:') => {
+      const locks = service(client(options));
+      await expectHandOvers(locks, service(server.url, { keyPrefix }));
+      const lease = await locks.acquire('key');
+      expect(await server.client().hgetall(`${keyPrefix}key`)).toEqual({ [lease.owner]: '1' });
+      await lease.release();
+      expect(await server.client().exists(`${keyPrefix}key`, `${keyPrefix}hand-over`)).toBe(0);
+    });
+
+    it.each(VARIANTS)('%s: is neither changed nor closed', async (_, options) => {
+      const own = client(options);
+      await (own.status === 'wait' ? own.connect() : once(own, 'ready'));
+      const picture = () => ({
+        options: { ...own.options },
+        properties: Object.getOwnPropertyNames(own).sort(),
+        listeners: own.eventNames().map((event) => [event, own.listenerCount(event)]),
+        status: own.status,
+        mode: own.mode,
+      });
+      const before = picture();
+      const locks = service(own);
+      await expectHandOvers(locks, service(server.url, { keyPrefix: `${options.keyPrefix ?? ''}lock:` }));
+      // What is sent is looked at meanwhile: nothing else tells of every SELECT.
+      const properties = [...before.properties, 'sendCommand'].sort();
+      expect({ ...picture(), listeners: [] }).toEqual({ ...before, properties, listeners: [] });
+      await locks.onApplicationShutdown();
+      expect(picture()).toEqual(before);
+      expect(await own.ping()).toBe('PONG');
+    });
+
+    it.each<[string, RegExp, (own: Redis) => Promise<Redis>]>([
+      [
+        'in subscriber mode',
+        /subscriber mode.*pass another one, such as client\.duplicate/,
+        async (own) => {
+          await own.subscribe('channel');
+          return own;
+        },
+      ],
+      ['in monitor mode', /monitor mode.*pass another one/, (own) => own.monitor()],
+      [
+        'that is closed',
+        /closed; pass one that is open/,
+        async (own) => {
+          await own.quit();
+          return own;
+        },
+      ],
+    ])('%s is refused at boot', async (_, message, prepare) => {
+      const own = await prepare(client({ protocol: 2 }));
+      environment.add(() => {
+        own.disconnect();
+      });
+      expect(() => service(own)).toThrow(message);
+      expect(() => service(own)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    });
+
+    it('that hears messages over RESP3 locks like any other', async () => {
+      const own = client();
+      await own.subscribe('channel');
+      await expectHandOvers(service(own), service(server.url));
+    });
+
+    it('with automatic pipelining: 100 waiters and a server that has forgotten the scripts', async () => {
+      const locks = service(client({ enableAutoPipelining: true }));
+      await server.client().script('FLUSH');
+      const inside = new Set<string>();
+      const runs = Array.from({ length: 100 }, (_, n) =>
+        locks.using(`n${String(n % 10)}`, async ({ name }) => {
+          expect(inside).not.toContain(name);
+          inside.add(name);
+          await sleep(1);
+          inside.delete(name);
+        }),
+      );
+      await Promise.all(runs);
+      expect(await lockKeys(server.client())).toEqual([]);
+    });
+
+    it('that queues and sends again: a lock asked for in vain is bounded in time and not left behind', async () => {
+      const own = client({ enableOfflineQueue: true, autoResendUnfulfilledCommands: true });
+      const locks = service(own, { leaseTime: 60_000 });
+      await locks.inspect('orphan');
+      server.freeze();
+      // Both reach the server later: the one that was cut off, too, because the client sends it again.
+      expect(await failure(locks.acquire('orphan', { waitTime: 500 }))).toBeInstanceOf(LockUnavailableError);
+      own.disconnect(true);
+      server.thaw();
+      await own.ping();
+      await until(async () => (await server.client().exists('lock:orphan')) === 0, WELL_BEFORE_THE_TTL);
+      const lease = await service(server.url).acquire('orphan', { waitTime: 0 });
+      await sleep(500);
+      expect(await server.client().hgetall('lock:orphan')).toEqual({ [lease.owner]: '1' });
+      await lease.release();
+    });
+  });
+
+  it('a server that has forgotten the scripts goes on, whatever comes next', async () => {
+    const locks = service(server.url, { leaseTime: LEASE });
+    const forget = () => server.client().script('FLUSH');
+    await forget();
+    const lease = await locks.acquire('forgotten');
+    await forget();
+    expect(await locks.inspect('forgotten')).not.toBeNull();
+    await forget();
+    await lease.extend(20_000);
+    await forget();
+    await sleep(1_200); // the watchdog has renewed
+    expect(lease.held).toBe(true);
+    await forget();
+    await lease.release();
+    expect(await locks.forceRelease('forgotten')).toBe(false);
+    expect(await server.client().exists('lock:forgotten')).toBe(0);
+  });
+
+  it('a server that has forgotten a script and says so too late: nothing comes after the release', async () => {
+    const locks = service(server.url, { leaseTime: LEASE });
+    await locks.inspect('late');
+    server.freeze();
+    expect(await failure(locks.tryAcquire('late'))).toBeInstanceOf(LockUnavailableError);
+    server.thaw();
+    await locks.inspect('late'); // behind all that was late
+    expect(await locks.inspect('late')).toBeNull();
+    // Whoever takes it leaves a token.
+    expect(await server.client().exists(fenceOf('lock:late'))).toBe(0);
+  });
+
+  it.each([
+    ['some time before the release', 1_500],
+    ['right before the release', 0],
+  ])('the connection for messages is cut %s: the waiter is still woken', async (_, pause) => {
+    const [a, b] = [service(server.url), service(server.url)];
+    const lease = await a.acquire('cut');
+    const waiting = b.acquire('cut', { waitTime: Infinity });
+    await until(async () => (await a.inspect('cut'))?.waiters.processes === 1);
+    expect(await server.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub')).toBe(1);
+    if (pause > 0) {
+      await sleep(pause);
+      expect((await a.inspect('cut'))?.waiters.processes).toBe(1);
+    }
+    const released = performance.now();
+    await lease.release();
+    await (await waiting).release();
+    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+  });
+});
+
+describe('With TLS', () => {
+  let directory: string;
+  let certificate: string;
+  let key: string;
+  let port: number;
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'lock-tls-'));
+    certificate = join(directory, 'certificate.pem');
+    key = join(directory, 'key.pem');
+    const make =
+      'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost ' +
+      '-addext subjectAltName=DNS:localhost,IP:127.0.0.1';
+    await promisify(execFile)('openssl', [...make.split(' '), '-keyout', key, '-out', certificate]);
+  });
+
+  beforeEach(async () => {
+    port = await freePort();
+    const args = { 'tls-port': String(port), 'tls-cert-file': certificate, 'tls-key-file': key };
+    server = await environment.server({
+      args: [
+        ...Object.entries(args).flatMap(([name, value]) => [`--${name}`, value]),
+        '--tls-auth-clients',
+        'no',
+      ],
+    });
+  });
+
+  afterAll(async () => {
+    await rm(directory, { recursive: true });
+  });
+
+  it('options carry the authority, for messages too', async () => {
+    const tls = { ca: await readFile(certificate) };
+    const secure = service({ host: '127.0.0.1', port, tls });
+    await expectHandOvers(secure, service(server.url));
+  });
+
+  it('a rediss URL takes the authority from the process, for messages too', async () => {
+    const program = `
+      const [a, b] = [1, 2].map(() => new LockService({ connection: 'rediss://127.0.0.1:${String(port)}' }));
+      const lease = await a.acquire('key');
+      const waiting = b.acquire('key');
+      while ((await a.inspect('key')).waiters.processes === 0) await new Promise(setImmediate);
+      await lease.release();
+      await (await waiting).release();
+      await Promise.all([a, b].map((locks) => locks.onApplicationShutdown()));
+      console.log('done');
+    `;
+    expect(await runProgram(program, { env: { NODE_EXTRA_CA_CERTS: certificate } })).toBe('done');
+  });
+
+  it('a server that nobody vouches for is not trusted', async () => {
+    const locks = service({ host: '127.0.0.1', port, tls: {} }, { leaseTime: LEASE });
+    const error = await failure(locks.acquire('key', { waitTime: 1_000 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(inspect(error, { depth: 5 })).toContain('self-signed');
+  });
+});
+
+describe('While Redis is down', () => {
+  let logs: LogLines;
+
+  beforeEach(() => {
+    logs = new LogLines();
+  });
+
+  afterEach(() => {
+    logs.stop();
+  });
+
+  it('an application boots, with a line in the log at most, and gets its locks when Redis is there', async () => {
+    const port = await freePort();
+    const connection = `redis://127.0.0.1:${String(port)}`;
+    // The first boot of a process loads all of Nest, which is not what is asked here.
+    await (
+      await Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] }).compile()
+    ).close();
+    const asked = performance.now();
+    const app = await Test.createTestingModule({ imports: [LockModule.forRoot({ connection })] })
+      .setLogger(logs.logger)
+      .compile();
+    environment.add(() => app.close());
+    await app.init();
+    expect(performance.now() - asked).toBeLessThan(5_000);
+    await sleep(1_500); // several attempts to connect
+    expect(logs.lines.filter((line) => !line.includes('dependencies initialized'))).toHaveLength(1);
+    expect(logs.lines.at(-1)).toContain(`No connection to 127.0.0.1:${String(port)}`);
+
+    const waiting = app.get(LockService).acquire('key', { waitTime: 20_000 });
+    await environment.server({ port });
+    await (await waiting).release();
+    expect(logs.lines.at(-1)).toContain('again');
+  });
+});
+
+describe('A password in the URL', () => {
+  let server: RedisServer;
+  let logs: LogLines;
+
+  beforeEach(async () => {
+    server = await environment.server({ args: ['--requirepass', 'another'] });
+    logs = new LogLines();
+  });
+
+  afterEach(() => {
+    logs.stop();
+  });
+
+  const url = (user = '') => `redis://${user}:${PASSWORD}@127.0.0.1:${String(server.port)}`;
+
+  /** An error with all that it carries along, as a logger may write it down. */
+  const everythingOf = (error: unknown) => inspect(error, { depth: Infinity, showHidden: true });
+
+  it('that is wrong appears in no error and in no line of the log', async () => {
+    const locks = service(url(), { leaseTime: LEASE });
+    const error = await failure(locks.acquire('key', { waitTime: 1_000 }));
+    const { nodes } = await locks.health();
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(nodes[0]?.status).toBe('down');
+    expect(inspect(error, { depth: 5 })).toMatch(/WRONGPASS|NOAUTH/);
+    expect(logs.lines).not.toEqual([]);
+    for (const text of [...messagesOf(error), inspect(nodes), ...logs.lines]) {
+      expect(text).not.toContain(PASSWORD);
+    }
+  });
+
+  it('that is wrong is nowhere inside of an error or event either, where a logger would find it', async () => {
+    const events: LockEvent[] = [];
+    const locks = service(url(), { leaseTime: LEASE });
+    locks.events$.subscribe((event) => events.push(event));
+    const error = await failure(locks.acquire('key', { waitTime: 1_000 }));
+    expect(events).toContainEqual(expect.objectContaining({ type: 'disconnected' }));
+    expect(everythingOf(events)).not.toContain(PASSWORD);
+    expect(everythingOf(error)).not.toContain(PASSWORD);
+  });
+
+  it('of a server that goes away appears in no error and in no line of the log', async () => {
+    await server.stop();
+    server = await environment.server({ port: server.port, args: ['--requirepass', PASSWORD] });
+    const locks = service(url('default'), { leaseTime: LEASE });
+    const lease = await locks.acquire('key');
+    await server.kill();
+    const errors = await Promise.all([
+      failure(locks.acquire('other', { waitTime: 500 })),
+      failure(lease.extend(40_000)),
+      failure(locks.inspect('key')),
+    ]);
+    await lease.release();
+    expect(errors.every((error) => error instanceof LockUnavailableError)).toBe(true);
+    expect(logs.lines.length).toBeGreaterThanOrEqual(2);
+    for (const text of [...errors.map(everythingOf), inspect(await locks.health()), ...logs.lines]) {
+      expect(text).not.toContain(PASSWORD);
+    }
+  });
+
+  it.each([
+    ['scheme', `http://user:${PASSWORD}@localhost:6379`],
+    ['no scheme', `user:${PASSWORD}@localhost:6379`],
+    ['port', `redis://user:${PASSWORD}@localhost:port`],
+    ['host', `redis://user:${PASSWORD}@`],
+  ])('with a wrong %s in it is not repeated by the refusal', (_, connection) => {
+    let error: unknown;
+    try {
+      service(connection);
+    } catch (reason) {
+      error = reason;
+    }
+    expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(everythingOf(error)).not.toContain(PASSWORD);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  await once(listener.close(), 'close');
+  return port;
+}

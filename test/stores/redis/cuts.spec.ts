@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { Lease, LockService } from '../../../lib/index.js';
+import * as scripts from '../../../lib/stores/redis/script.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { lockKeys } from '../../support/keys.js';
+
+/** ms: whoever is quicker than that has not waited for a lease to run out. */
+const LEASE = 60_000;
+/** All positions in a reply, and its end. */
+const positionsOf = (reply: string) => Array.from({ length: reply.length + 1 }, (_, position) => position);
+
+const CLIENTS: [string, (url: string) => string | Redis][] = [
+  ['our own client', (url) => url],
+  ["a user's client that sends again", (url) => new Redis(url, { maxRetriesPerRequest: null })],
+];
+
+const commandsOf = (locks: LockService) =>
+  (locks as unknown as { client: { store: { connection: { client: Redis } } } }).client.store.connection
+    .client;
+
+/** Each reply is cut off after every number of bytes, where the server has carried the command out. */
+describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, connect) => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let proxy: TcpProxy;
+  let locks: LockService;
+  let other: LockService;
+
+  beforeAll(async () => {
+    server = await environment.server();
+    for (const { source } of Object.values(scripts)) await server.client().script('LOAD', source);
+    proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    const connection = connect(proxy.url);
+    if (typeof connection !== 'string') {
+      connection.on('error', () => undefined);
+      environment.add(() => {
+        connection.disconnect();
+      });
+    }
+    locks = environment.service({ connection, leaseTime: LEASE });
+    other = environment.service({ connection: server.url, leaseTime: LEASE });
+  });
+
+  afterAll(() => environment.end());
+
+  const holder = async (name: string) => (await server.client().hkeys(`lock:${name}`))[0];
+  /** The cut has happened, and is over. */
+  const settled = () =>
+    until(() =>
+      locks.inspect('any').then(
+        () => true,
+        () => false,
+      ),
+    );
+  const isFree = async (name: string) => {
+    const lease = await other.acquire(name, { waitTime: 10_000 });
+    await lease.release();
+  };
+  /** Promised is what the store has. */
+  const expectTruth = async (lease: Lease) => {
+    expect(lease.held).toBe(true);
+    expect(await holder(lease.name)).toBe(lease.owner);
+    expect(await other.tryAcquire(lease.name)).toBeNull();
+  };
+
+  it.each(positionsOf(':1763657908000000\r\n'))(
+    'to an acquisition, after %i bytes: it is held and known, or it is free',
+    async (position) => {
+      const name = `acquire:${String(position)}`;
+      await settled();
+      proxy.cutAfterReplyBytes(position);
+      const lease = await locks.acquire(name, { waitTime: 10_000 });
+      await expectTruth(lease);
+      await lease.release();
+      await isFree(name);
+      // Without waiting there may be no lease, and then there is no lock either.
+      await settled();
+      proxy.cutAfterReplyBytes(position);
+      const attempt = await locks.tryAcquire(name).catch(() => null);
+      if (attempt !== null) await expectTruth(attempt);
+      await attempt?.release();
+      await isFree(name);
+    },
+  );
+
+  it.each(positionsOf('*1\r\n:1\r\n'))(
+    'to a renewal, after %i bytes: the lease stays, and is never believed longer than it is',
+    async (position) => {
+      const name = `renew:${String(position)}`;
+      const lease = await locks.acquire(name, { leaseTime: LEASE });
+      proxy.cutAfterReplyBytes(position);
+      await lease.extend(2 * LEASE).catch(() => undefined);
+      await expectTruth(lease);
+      expect(lease.remainingTime()).toBeLessThan(await server.client().pttl(`lock:${name}`));
+      await lease.release();
+      await isFree(name);
+    },
+  );
+
+  it.each(positionsOf(':1\r\n'))(
+    "to a release, after %i bytes: it is free, and never again this holder's",
+    async (position) => {
+      const name = `release:${String(position)}`;
+      const lease = await locks.acquire(name);
+      proxy.cutAfterReplyBytes(position);
+      await lease.release();
+      expect(lease.held).toBe(false);
+      const next = await other.acquire(name, { waitTime: 10_000 });
+      await settled();
+      expect(await holder(name)).toBe(next.owner);
+      expect(next.held).toBe(true);
+      await next.release();
+    },
+  );
+
+  it('leaves nothing behind in the end', async () => {
+    await until(async () => (await lockKeys(server.client())).length === 0);
+  });
+});
+
+describe('A connection that is slow', () => {
+  const environment = new TestEnvironment();
+
+  afterAll(() => environment.end());
+
+  it('lets nobody think that others have a lock of which nothing is known', async () => {
+    const server = await environment.server();
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
+    await (await locks.acquire('warm-up')).release();
+    // The connection for messages has yet to be made, and takes longer than there is.
+    proxy.replyDelay(2_000);
+    await expect(locks.getFairLock('free').acquire({ waitTime: 200 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+    });
+    proxy.replyDelay(0);
+  });
+
+  /** Two services, one of them behind a proxy. */
+  async function nearAndFar() {
+    const server = await environment.server();
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    const near = environment.service({ connection: server.url, leaseTime: LEASE });
+    const far = environment.service({ connection: proxy.url, leaseTime: LEASE });
+    return { server, proxy, near, far };
+  }
+
+  it('gives nobody a lease that is over, where the message of the grant took longer than the lease', async () => {
+    const { proxy, near, far } = await nearAndFar();
+    const lease = await near.getFairLock('brief').acquire();
+    const acquired = far
+      .getFairLock('brief')
+      .acquire({ leaseTime: 300 })
+      .then(({ held }) => held);
+    await until(async () => (await near.inspect('brief'))?.queue.length === 1);
+    proxy.replyDelay(600);
+    await lease.release();
+    await sleep(500);
+    proxy.replyDelay(0);
+    expect(await acquired).toBe(true);
+  });
+
+  it.each([
+    ['late', 1_500],
+    ['never', 60_000],
+  ])('does not leave to nobody a fixed lease whose extension is answered %s', async (_when, delay) => {
+    const { server, proxy, far } = await nearAndFar();
+    const lease = await far.acquire('extended', { leaseTime: 1_000 });
+    await lease.extend(1_000); // and now the server knows the script
+    proxy.replyDelay(delay);
+    const extended = lease.extend(LEASE).catch(() => undefined);
+    await until(async () => (await server.client().pttl('lock:extended')) > 1_000);
+    await extended;
+    expect(lease.held).toBe(false);
+    proxy.replyDelay(0);
+    proxy.cut();
+    await until(async () => (await server.client().exists('lock:extended')) === 0);
+  });
+
+  it.each([
+    ['after the release', (lease: Lease) => lease.release()],
+    [
+      'after the loss',
+      async (lease: Lease, locks: LockService) => {
+        await locks.forceRelease(lease.name);
+        await expect(lease.extend(LEASE)).rejects.toMatchObject({ reason: 'deleted' });
+      },
+    ],
+  ])(
+    'does not leave to nobody what a message has granted, where a request arrives %s',
+    async (_when, end) => {
+      const { server, proxy, near, far } = await nearAndFar();
+      const gone = await TcpProxy.start(server.port);
+      await environment
+        .service({ connection: gone.url, leaseTime: LEASE })
+        .getFairLock('late')
+        .acquire({ leaseTime: 600 });
+      await gone.stop();
+      const acquired = far.getFairLock('late').acquire();
+      await until(async () => (await near.inspect('late'))?.queue.length === 1);
+      // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
+      proxy.requestDelay(1_500);
+      await sleep(700);
+      expect(await near.getFairLock('late').tryAcquire()).toBeNull();
+      const lease = await acquired;
+      proxy.requestDelay(0);
+      commandsOf(far).disconnect(true);
+      await once(commandsOf(far), 'ready');
+      await end(lease, near);
+      await until(async () => (await near.inspect('late')) !== null);
+      await (await near.getFairLock('late').acquire({ waitTime: 10_000 })).release();
+    },
+  );
+});

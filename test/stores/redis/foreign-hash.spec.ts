@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Cluster, Redis } from 'ioredis';
+import { LockKindMismatchError, LockLostError, type LockService } from '../../../lib/index.js';
+import { createStore } from '../../../lib/stores/create-store.js';
+import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
+import { lockOf } from '../../queue/kinds.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { type Place, placesOf } from './foreign.js';
+
+const LEASE = 3_000;
+const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
+
+/** What an application, or another kind of lock of another library, keeps in a hash. */
+const HASHES: [string, Record<string, string>][] = [
+  ['fields that are no owners', { name: 'bob' }],
+  ['a number under a name', { visits: '7' }],
+  ['a field that only ends like an owner', { 'last seen by user:7': '1' }],
+  ['an owner without a number', { 'user:': '1' }],
+  ['a number without an owner', { ':7': '1' }],
+  ['a text under what looks like an owner', { 'user:7': 'bob' }],
+  ['a count of nothing', { 'user:7': '0' }],
+  ['a count below nothing', { 'user:7': '-1' }],
+  ['a count that is not whole', { 'user:7': '1.5' }],
+  ['an owner and a count, and no end', { 'product:12': '2' }],
+  ['two fields that look like owners', { 'user:7': '1', 'user:8': '2' }],
+  ['a read-write lock of Redisson', { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' }],
+];
+
+const environment = new TestEnvironment();
+afterAll(() => environment.end());
+
+describe.each(placesOf(environment))('A hash of the application on %s', (_, open) => {
+  let place: Place;
+  let locks: LockService;
+  let store: LockStore;
+
+  beforeAll(async () => {
+    place = await open();
+    locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
+    store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
+    environment.add(() => store.close());
+    await (await locks.acquire('warm-up')).release();
+  }, 60_000);
+
+  const put = async (key: string, hash: Record<string, string>) => {
+    for (const client of place.clients) await client.multi().del(key).hset(key, hash).exec();
+  };
+  const expectUntouched = async (key: string, hash: Record<string, string>) => {
+    for (const client of place.clients) {
+      expect(await client.hgetall(key)).toEqual(hash);
+      expect(await client.pttl(key)).toBe(-1);
+      expect((await client.keys(`*${key}*`)).filter((other) => other.includes('queue'))).toEqual([]);
+    }
+  };
+  const expectMismatch = async (key: string, attempt: Promise<unknown>) => {
+    const error: unknown = await attempt.then(
+      (value) => ({ unexpected: value }),
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(LockKindMismatchError);
+    expect(error).toMatchObject({ key, message: expect.stringContaining('a value that is no lock') });
+  };
+
+  it.each(HASHES)('with %s is no lock to anything, and stays', async (title, hash) => {
+    const key = `app:${title}`;
+    await put(key, hash);
+    await expectMismatch(key, locks.inspect(key));
+    await expectMismatch(key, locks.forceRelease(key));
+    for (const [, kind] of place.kinds) {
+      const lock = lockOf(locks, key, kind);
+      await expectMismatch(key, lock.acquire());
+      await expectMismatch(key, lock.tryAcquire());
+      await expectMismatch(
+        key,
+        lock.using(() => 'ran'),
+      );
+      await expectMismatch(key, lock.isLocked());
+      await expectMismatch(key, lock.remainingTime());
+      await expectMismatch(key, lock.forceRelease());
+      await expectMismatch(key, locks.getMultiLock([lock, locks.getLock('beside')]).acquire());
+    }
+    await expectUntouched(key, hash);
+    expect(await locks.inspect('beside')).toBeNull();
+  });
+
+  it('in the place of a hold is no lock to the store', async () => {
+    const hold = { name: 'replaced', owner: 'client:1' };
+    await store.acquire({ ...hold, leaseTime: LEASE });
+    await put('replaced', { name: 'bob' });
+    const release = async (request: object) => store.release({ ...hold, ...request });
+    for (const leaseTime of [0, LEASE]) {
+      await expectMismatch('replaced', Promise.all(store.renew([{ ...hold, leaseTime }])));
+    }
+    await expectMismatch('replaced', release({}));
+    await expectMismatch('replaced', release({ keepFor: 1_000 }));
+    if (place.kinds.length > 1) await expectMismatch('replaced', release({ queue: FAIR_TERMS }));
+    await expectUntouched('replaced', { name: 'bob' });
+  });
+
+  it.each<[string, (client: Redis | Cluster) => Promise<unknown>]>([
+    ['a text', (client) => client.set('other', 'bob')],
+    ['a sorted set', (client) => client.zadd('other', Date.now() + 60_000, 'bob')],
+  ])('nor is %s in the place of a hold', async (__, write) => {
+    for (const client of place.clients) {
+      await client.del('other');
+      await write(client);
+    }
+    await expectMismatch(
+      'other',
+      Promise.all(store.renew([{ name: 'other', owner: 'client:1', leaseTime: LEASE }])),
+    );
+    await expectMismatch('other', store.release({ name: 'other', owner: 'client:1' }));
+    for (const client of place.clients) expect(await client.exists('other')).toBe(1);
+  });
+
+  it('costs the renewals beside it nothing', async () => {
+    const owner = 'client:1';
+    const names = ['{a}1', '{a}2', '{a}3'];
+    for (const name of names) await store.acquire({ name, owner, leaseTime: 60_000 });
+    await put('{a}2', { name: 'bob' });
+    const requests = names.map((name) => ({ name, owner, leaseTime: 120_000 }));
+    const states = await Promise.allSettled(store.renew(requests));
+    expect(states).toMatchObject([
+      { value: 'held' },
+      { reason: { code: 'LOCK_KIND_MISMATCH', key: '{a}2' } },
+      { value: 'held' },
+    ]);
+    for (const name of ['{a}1', '{a}3']) await store.release({ name, owner });
+  });
+
+  it('in the place of a lease is its loss, at once, and outlives it', async () => {
+    for (const [name, kind] of place.kinds) {
+      const lost = { code: 'LOCK_LOST', reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH', key: name } };
+      const take = async () => {
+        for (const client of place.clients) await client.del(name);
+        const lease = await lockOf(locks, name, kind).acquire({ leaseTime: 60_000 });
+        await put(name, { name: 'bob' });
+        return lease;
+      };
+      const extended = await take();
+      await expect(extended.extend(120_000)).rejects.toMatchObject(lost);
+      expect(extended.held).toBe(false);
+      await extended.release();
+      const released = await take();
+      await released.release();
+      await expectUntouched(name, { name: 'bob' });
+    }
+    // And where nothing is asked for but the renewal of the watchdog.
+    const renewed = await Promise.all(
+      place.kinds.map(([name, kind]) => lockOf(locks, `${name}-renewed`, kind).acquire()),
+    );
+    for (const { name } of renewed) await put(name, { name: 'bob' });
+    for (const { signal, name } of renewed) {
+      await until(() => signal.aborted);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+      expect(signal.reason).toMatchObject({ reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH' } });
+      await expectUntouched(name, { name: 'bob' });
+    }
+  });
+
+  it.each(['8743c9c0-0795-4907-87fd-6c719a6b4586:47', 'kept:8743c9c0:1', 'java:1'])(
+    'is not what %s holds: that is a lock, which Redisson counts up',
+    async (owner) => {
+      await put('theirs', { [owner]: '2' });
+      for (const client of place.clients) await client.pexpire('theirs', 60_000);
+      expect(await locks.tryAcquire('theirs')).toBeNull();
+      expect(await locks.tryAcquire(['theirs', 'beside'])).toBeNull();
+      expect(await locks.inspect('theirs')).toMatchObject({ holders: [{ owner }] });
+      expect(await locks.forceRelease('theirs')).toBe(true);
+      await (await locks.acquire('theirs')).release();
+    },
+  );
+});
+
+describe('What is looked at', () => {
+  let server: RedisServer;
+  let locks: LockService;
+
+  beforeAll(async () => {
+    server = await environment.server();
+    locks = environment.service({ connection: server.url });
+    for (let n = 0; n < 2; n++) {
+      const lease = await locks.acquire('key');
+      await lease.extend(40_000);
+      await lease.release();
+    }
+  });
+
+  /** The commands of the scripts. */
+  const commandsOf = async (work: () => Promise<unknown>): Promise<Record<string, number>> => {
+    await server.resetCommandCalls();
+    await work();
+    const calls = Object.entries(await server.commandCalls());
+    // A hold that lasts asks for messages, a connection for its server: that has nothing to do with it.
+    return Object.fromEntries(
+      calls.filter(([command]) => !/^(?:evalsha|eval|info|subscribe|ping)$/.test(command)),
+    );
+  };
+
+  it('is nothing where the lock is free, one’s own, or given up', async () => {
+    const take = () => locks.acquire('key');
+    expect(await commandsOf(take)).toEqual({
+      hlen: 1,
+      time: 1,
+      set: 1,
+      hset: 1,
+      pexpire: 1,
+      // Whether anybody stands in the queue.
+      exists: 1,
+    });
+    const [lease] = locks.leases();
+    expect(await commandsOf(() => lease!.extend(60_000))).toEqual({
+      time: 1,
+      hexists: 1,
+      pttl: 2,
+      pexpire: 2,
+    });
+    expect(await commandsOf(() => lease!.release())).toEqual({ hdel: 1, exists: 1, publish: 1 });
+  });
+
+  it('is one field of a busy one, and no field of a great hash', async () => {
+    const other = environment.service({ connection: server.url });
+    const lease = await locks.acquire('busy');
+    expect(await commandsOf(() => other.tryAcquire('busy'))).toMatchObject({
+      hlen: 1,
+      hexists: 1,
+      hgetall: 1,
+      pttl: 1,
+    });
+    await lease.release();
+    const fields = Array.from({ length: 1_000 }, (_, n) => [`user:${String(n)}`, '1']).flat();
+    await server.client().hset('lock:great', ...fields);
+    const attempts = [
+      () => locks.tryAcquire('great'),
+      () => locks.inspect('great'),
+      () => locks.forceRelease('great'),
+    ];
+    for (const attempt of attempts) {
+      const calls = await commandsOf(() => attempt().catch((error: unknown) => error));
+      expect(Object.keys(calls)).not.toContain('hgetall');
+    }
+  });
+});

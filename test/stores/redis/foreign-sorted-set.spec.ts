@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockKindMismatchError, LockLostError, type LockService } from '../../../lib/index.js';
+import { createStore } from '../../../lib/stores/create-store.js';
+import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
+import { FAIR, lockOf, semaphore } from '../../queue/kinds.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { fenceOf } from '../../support/keys.js';
+import { type Place, placesOf } from './foreign.js';
+
+const LEASE = 3_000;
+const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
+
+interface SortedSet {
+  /** Members that look like holders, by what may look like deadlines. */
+  readonly members: readonly (string | number)[];
+  /** When it ends, ms since 1970. */
+  readonly end?: number;
+  /** What an earlier lock under the name has left. */
+  readonly fence?: string;
+}
+
+const FUTURE = Date.now() + 3_600_000;
+const KIND = '1 client:1 fair 1';
+const TOKEN = '1 client:1';
+const SETS: [string, SortedSet][] = [
+  ['points', { members: [10, 'student:1', 12, 'student:2'] }],
+  ['moments that are over', { members: [1_700_000_000, 'session:41', 1_700_000_500, 'session:42'] }],
+  ['moments to come', { members: [FUTURE, 'session:41', FUTURE + 500, 'xsession:42'] }],
+  ['points, after a fair lock', { members: [10, 'student:1'], fence: KIND }],
+  ['moments to come, after a fair lock', { members: [FUTURE, 'session:41'], fence: KIND }],
+  ['points and an end', { members: [10, 'student:1', 12, 'student:2'], end: FUTURE }],
+  ['moments to come, and an end', { members: [FUTURE, 'session:41'], end: FUTURE }],
+  ['points and an end, after a plain lock', { members: [10, 'student:1'], end: FUTURE, fence: TOKEN }],
+  ['another kind of members, after a fair lock', { members: [10, 'bob'], end: FUTURE, fence: KIND }],
+];
+
+const environment = new TestEnvironment();
+afterAll(() => environment.end());
+
+describe.each(placesOf(environment))('A sorted set of the application on %s', (_, open) => {
+  let place: Place;
+  let locks: LockService;
+  let store: LockStore;
+
+  beforeAll(async () => {
+    place = await open();
+    locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
+    store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
+    environment.add(() => store.close());
+    await (await locks.acquire('warm-up')).release();
+  }, 60_000);
+
+  const put = async (key: string, { members, end, fence }: SortedSet) => {
+    for (const client of place.clients) {
+      await client.del(fenceOf(key));
+      if (fence !== undefined) await client.set(fenceOf(key), fence, 'PX', 3_600_000);
+      await client.del(key);
+      await client.zadd(key, ...members);
+      if (end !== undefined) await client.pexpireat(key, end);
+    }
+  };
+  /** All that is kept, and until when. */
+  const kept = async (key: string) =>
+    Promise.all(
+      place.clients.map(async (client) => [
+        (await client.dumpBuffer(key)).toString('hex'),
+        await client.call('PEXPIRETIME', key),
+        await client.get(fenceOf(key)),
+        (await client.keys(`*${key}*`)).filter((other) => other.includes('queue')),
+      ]),
+    );
+  const expectMismatch = async (key: string, attempt: Promise<unknown>) => {
+    const error: unknown = await attempt.then(
+      (value) => ({ unexpected: value }),
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(LockKindMismatchError);
+    expect(error).toMatchObject({ key, message: expect.stringContaining('a value that is no lock') });
+  };
+
+  it.each(SETS)('with %s is no lock to anything, and stays', async (title, set) => {
+    const key = `app:${title}`;
+    await put(key, set);
+    const before = await kept(key);
+    const attempt = async (work: Promise<unknown>) => {
+      await expectMismatch(key, work);
+      expect(await kept(key)).toEqual(before);
+    };
+    await attempt(locks.inspect(key));
+    await attempt(locks.forceRelease(key));
+    for (const [, kind] of place.kinds) {
+      const lock = lockOf(locks, key, kind);
+      await attempt(lock.tryAcquire());
+      await attempt(lock.acquire());
+      await attempt(lock.using(() => 'ran'));
+      await attempt(lock.isLocked());
+      await attempt(lock.remainingTime());
+      await attempt(lock.forceRelease());
+      await attempt(locks.getMultiLock([lock, locks.getLock('beside')]).acquire());
+    }
+    const hold = { name: key, owner: 'client:1' };
+    await attempt(store.release(hold));
+    await attempt(store.release({ ...hold, keepFor: 1_000 }));
+    if (place.kinds.length > 1) {
+      await attempt(store.release({ ...hold, queue: FAIR_TERMS }));
+      await attempt(store.release({ ...hold, keepFor: 1_000, queue: FAIR_TERMS }));
+    }
+    // Whether it has lost the lock to a lock or to something else: it has lost it.
+    for (const leaseTime of [0, LEASE]) {
+      const renewal = Promise.all(store.renew([{ ...hold, leaseTime }]));
+      if (set.end === undefined) await attempt(renewal);
+      else expect(await renewal.catch(() => ['lost'])).not.toEqual(['held']);
+    }
+    expect(await kept(key)).toEqual(before);
+    expect(await locks.inspect('beside')).toBeNull();
+  });
+
+  it('in the place of a lease is its loss, at once, and outlives it', async () => {
+    for (const [name, kind] of place.kinds) {
+      const lost = { code: 'LOCK_LOST', reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH', key: name } };
+      const take = async () => {
+        for (const client of place.clients) await client.del(name);
+        const lease = await lockOf(locks, name, kind).acquire({ leaseTime: 60_000 });
+        // The fence stays, and names the kind.
+        for (const client of place.clients) await client.multi().del(name).zadd(name, 10, 'student:1').exec();
+        return lease;
+      };
+      const extended = await take();
+      const before = await kept(name);
+      await expect(extended.extend(120_000)).rejects.toMatchObject(lost);
+      expect(extended.held).toBe(false);
+      await extended.release();
+      expect(await kept(name)).toEqual(before);
+      const released = await take();
+      const again = await kept(name);
+      await released.release();
+      expect(await kept(name)).toEqual(again);
+    }
+    const renewed = await Promise.all(
+      place.kinds.map(([name, kind]) => lockOf(locks, `${name}-renewed`, kind).acquire()),
+    );
+    for (const { name } of renewed) await put(name, { members: [FUTURE, 'session:1'], fence: KIND });
+    for (const { signal, name } of renewed) {
+      const before = await kept(name);
+      await until(() => signal.aborted);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+      expect(signal.reason).toMatchObject({ reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH' } });
+      expect(await kept(name)).toEqual(before);
+    }
+  });
+});
+
+describe('The holders of a lock whose fence was evicted', () => {
+  it('keep it, and give it up; others get it when it has ended', async () => {
+    const server = await environment.server();
+    const [ours, theirs] = [1, 2].map(() =>
+      environment.service({ connection: server.url, leaseTime: LEASE }),
+    );
+    const [long, short] = [
+      await lockOf(ours!, 'key', semaphore(2)).acquire({ leaseTime: 60_000 }),
+      await lockOf(theirs!, 'key', semaphore(2)).acquire({ leaseTime: 30_000 }),
+    ];
+    const fence = fenceOf('lock:key');
+    expect(await server.client().del(fence)).toBe(1);
+    const third = environment.service({ connection: server.url });
+    const before = await server.client().dump('lock:key');
+    for (const [, work] of [
+      ['inspect', () => third.inspect('key')],
+      ['forceRelease', () => third.forceRelease('key')],
+      ['fair', () => lockOf(third, 'key', FAIR).tryAcquire()],
+      ['plain', () => third.tryAcquire('key')],
+    ] as const) {
+      await expect(work()).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
+    }
+    expect(await server.client().dump('lock:key')).toBe(before);
+    await long.extend(90_000);
+    await long.release();
+    await short.release();
+    expect(await server.client().exists('lock:key')).toBe(0);
+    await (await lockOf(third, 'key', FAIR).acquire()).release();
+  });
+});

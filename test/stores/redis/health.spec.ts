@@ -1,0 +1,256 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { LockService } from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+
+const LEASE = 3_000;
+/** ms: a sixth of the lease, and what a busy machine may add to it. */
+const COMMAND_TIMEOUT = LEASE / 6 + 2_500;
+
+describe('Health', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let locks: LockService;
+
+  beforeEach(async () => {
+    server = await environment.server();
+    locks = environment.service({ connection: server.url, leaseTime: LEASE });
+  });
+
+  afterEach(() => environment.end());
+
+  const isUp = async () => (await locks.health()).status === 'up';
+
+  it('is up while Redis answers, and counts what is held and who waits', async () => {
+    const node = { node: `127.0.0.1:${String(server.port)}`, status: 'up', error: undefined };
+    const idle = await locks.health();
+    expect(idle).toMatchObject({
+      status: 'up',
+      nodes: [node],
+      warnings: [],
+      held: 0,
+      waiting: 0,
+      renewalHeadroom: undefined,
+      renewalStuck: false,
+    });
+    expect(idle.nodes[0]?.latency).toBeGreaterThan(0);
+
+    const lease = await locks.acquire('a');
+    const fixed = await locks.acquire('b', { leaseTime: 60_000 });
+    const waiting = Promise.all([locks.acquire('a'), locks.acquire('a')]);
+    const busy = await locks.health();
+    expect(busy).toMatchObject({ status: 'up', held: 2, waiting: 2 });
+    // A fixed lease is not renewed, so it has no say in this.
+    expect(busy.renewalHeadroom).toBeGreaterThan(0);
+    expect(busy.renewalHeadroom).toBeLessThan(LEASE);
+
+    await lease.release();
+    await fixed.release();
+    expect(await locks.health()).toMatchObject({ held: 1, waiting: 1 });
+    locks.beforeApplicationShutdown();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  });
+
+  it.each([
+    ['has crashed', () => server.kill(), () => server.restart()],
+    [
+      'is frozen',
+      async () => {
+        server.freeze();
+      },
+      async () => {
+        server.thaw();
+      },
+    ],
+  ])('is down when Redis %s, says so in time, and is up again afterwards', async (_, harm, heal) => {
+    expect(await isUp()).toBe(true);
+    await harm();
+    const asked = performance.now();
+    const { status, nodes } = await locks.health();
+    expect(performance.now() - asked).toBeLessThan(COMMAND_TIMEOUT);
+    expect(status).toBe('down');
+    expect(nodes).toEqual([
+      {
+        node: `127.0.0.1:${String(server.port)}`,
+        status: 'down',
+        latency: undefined,
+        error: expect.stringMatching(/./),
+      },
+    ]);
+    await heal();
+    await until(isUp);
+  });
+
+  it('of what is held shrinks while no renewal comes through', async () => {
+    const lease = await locks.acquire('a');
+    await server.kill();
+    const first = (await locks.health()).renewalHeadroom ?? NaN;
+    const second = (await locks.health()).renewalHeadroom ?? NaN;
+    expect(second).toBeLessThan(first);
+    await until(() => !lease.held);
+    expect(await locks.health()).toMatchObject({ status: 'down', held: 0, renewalHeadroom: undefined });
+  });
+
+  it('is down while renewals do not come through, though Redis answers and takes locks', async () => {
+    const lease = await locks.acquire('a');
+    const { renewalHeadroom: most = 0 } = await locks.health();
+    await server.client().call('ACL', 'SETUSER', 'default', 'resetkeys', '~*trial*');
+    let headroom = most;
+    // The key that health tries is still allowed. Before a renewal is due, and while there is time for another try, all is well.
+    await until(async () => {
+      const health = await locks.health();
+      headroom = health.renewalHeadroom ?? NaN;
+      expect(health.nodes[0]?.status).toBe('up');
+      expect(health.status).toBe(health.renewalStuck ? 'down' : 'up');
+      return health.renewalStuck;
+    });
+    expect(headroom).toBeLessThan(LEASE / 3);
+    await server.client().call('ACL', 'SETUSER', 'default', '~*');
+    await until(isUp);
+    expect(lease.held).toBe(true);
+    await lease.release();
+  });
+});
+
+describe('The health of a node', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+
+  beforeEach(async () => {
+    server = await environment.server();
+  });
+
+  afterEach(() => environment.end());
+
+  const service = (connection = server.url) => environment.service({ connection, leaseTime: LEASE });
+  const nodeOf = async (locks: LockService) => (await locks.health()).nodes[0]!;
+
+  /** Has a message connection made, as whoever waits does. */
+  const wait = async (locks: LockService) => {
+    const lease = await locks.acquire('busy');
+    await expect(locks.acquire('busy', { waitTime: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await lease.release();
+  };
+
+  it('is what the server says of itself', async () => {
+    const node = await nodeOf(service());
+    const info = await server.client().info();
+    const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1];
+    expect(node).toMatchObject({
+      role: 'master',
+      version: field('valkey_version') ?? field('redis_version'),
+      runId: field('run_id'),
+      replicas: [],
+      evictionPolicy: 'noeviction',
+      persistence: {
+        appendOnly: false,
+        failing: false,
+        lastSave: Number(field('rdb_last_save_time')) * 1_000,
+      },
+    });
+    // Both read the same clock.
+    expect(Math.abs(node.clockOffset ?? NaN)).toBeLessThan(1_000);
+    expect(node.uptime).toBeGreaterThanOrEqual(0);
+    expect(node.uptime).toBeLessThan(60_000);
+  });
+
+  it('is that of another server after a restart', async () => {
+    const locks = service();
+    await server.client().config('SET', 'appendonly', 'yes');
+    const before = await nodeOf(locks);
+    expect(before.persistence).toMatchObject({ appendOnly: true });
+    await server.restart();
+    await until(async () => (await nodeOf(locks)).status === 'up');
+    const after = await nodeOf(locks);
+    expect(after.runId).toMatch(/^[\da-f]{40}$/);
+    expect(after.runId).not.toBe(before.runId);
+  });
+
+  it('lists its replicas, and how far they are behind', async () => {
+    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    await server.client().config('SET', 'repl-diskless-sync-delay', '0');
+    const locks = service();
+    const replicas = async () => (await nodeOf(locks)).replicas ?? [];
+    await until(async () => (await replicas())[0]?.online === true);
+    await until(async () => (await replicas())[0]?.behind === 0);
+    expect(await replicas()).toEqual([
+      { node: `127.0.0.1:${String(replica.port)}`, online: true, lag: expect.any(Number), behind: 0 },
+    ]);
+    replica.freeze();
+    await (await locks.acquire('a')).release();
+    expect((await replicas())[0]?.behind).toBeGreaterThan(0);
+    await until(async () => ((await replicas())[0]?.lag ?? 0) >= 2_000);
+  });
+
+  it.each([['-info'], ['-info -ping']])('leaves out what the user may not ask for: %s', async (rules) => {
+    const quiet = jest.spyOn(console, 'warn').mockImplementation(() => undefined); // ioredis misses INFO, too
+    const acl = `ACL SETUSER app on >word ~* &* +@all ${rules}`.split(' ') as [string, ...string[]];
+    await server.client().call(...acl);
+    const node = await nodeOf(service(server.url.replace('//', '//app:word@')));
+    const name = `127.0.0.1:${String(server.port)}`;
+    expect(node).toEqual({ node: name, status: 'up', latency: node.latency, clockOffset: node.clockOffset });
+    expect(node.latency).toBeGreaterThan(0);
+    quiet.mockRestore();
+  });
+
+  it.each([{ protocol: 2 }, { protocol: 3 }, { stringNumbers: true }] as const)(
+    "is complete through the user's own client with %p",
+    async (options) => {
+      const client = new Redis(server.url, { ...options, commandTimeout: 5_000 });
+      environment.add(() => {
+        client.disconnect();
+      });
+      const node = await nodeOf(environment.service({ connection: client }));
+      expect(node).toMatchObject({ status: 'up', role: 'master', evictionPolicy: 'noeviction' });
+      expect(Math.abs(node.clockOffset ?? NaN)).toBeLessThan(1_000);
+    },
+  );
+
+  it('is degraded while messages cannot be heard', async () => {
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    const locks = service(proxy.url);
+    expect((await nodeOf(locks)).subscriber).toBeUndefined();
+    await wait(locks);
+    expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
+
+    proxy.refuse(true);
+    const subscribers = async () => String(await server.client().client('LIST', 'TYPE', 'PUBSUB'));
+    const id = /\bid=(\d+)/.exec(await subscribers())?.[1];
+    await server.client().client('KILL', 'ID', Number(id));
+    await until(async () => (await nodeOf(locks)).subscriber === false);
+    expect(await locks.health()).toMatchObject({
+      status: 'degraded',
+      nodes: [{ status: 'degraded', error: expect.stringContaining('poll') }],
+    });
+
+    proxy.refuse(false);
+    await until(async () => (await locks.health()).status === 'up');
+    expect((await nodeOf(locks)).subscriber).toBe(true);
+  });
+
+  it('is degraded for a user who may not subscribe', async () => {
+    const allow = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'app', ...rules);
+    await allow('on', '>word', '~*', '+@all', 'resetchannels');
+    const locks = service(server.url.replace('//', '//app:word@'));
+    // The release of the lock publishes, which needs the channel as well.
+    await locks.acquire('busy');
+    await expect(locks.acquire('busy', { waitTime: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await locks.health()).toMatchObject({ status: 'degraded', nodes: [{ subscriber: false }] });
+    await allow('allchannels');
+    await expect(locks.acquire('busy', { waitTime: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
+  });
+
+  it('is down for a replica', async () => {
+    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    const { status, nodes } = await service(replica.url).health();
+    expect(status).toBe('down');
+    expect(nodes).toMatchObject([
+      { status: 'down', role: 'replica', error: expect.stringContaining('replica') },
+    ]);
+  });
+});

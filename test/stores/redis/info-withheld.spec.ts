@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
+import type { LockService, RedisConnection } from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { RedisCluster } from '../../support/redis-cluster.js';
+
+const environment = new TestEnvironment();
+
+beforeEach(() => {
+  // ioredis says that it goes on without.
+  jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await environment.end();
+});
+
+/** From one service to another, with a message, and then what health knows. */
+async function used(one: LockService, two: LockService): Promise<void> {
+  for (const lockOf of [
+    (locks: LockService) => locks.getLock('plain'),
+    (locks: LockService) => locks.getFairLock('fair'),
+  ]) {
+    const lease = await lockOf(one).acquire();
+    const waiting = lockOf(two).acquire();
+    await until(async () => {
+      const state = await one.inspect(lease.name);
+      return (state?.waiters.processes ?? 0) + (state?.queue.length ?? 0) > 0;
+    });
+    await lease.release();
+    await (await waiting).release();
+  }
+  const { status, nodes } = await two.health();
+  expect(status).toBe('up');
+  for (const node of nodes)
+    expect(node).toMatchObject({ role: undefined, version: undefined, error: undefined });
+}
+
+const WITHOUT_INFO: [string, string[], string | undefined][] = [
+  ['forbidden', [], '-info'],
+  ['renamed away', ['--rename-command', 'INFO', 'hidden-info'], undefined],
+];
+
+describe.each(WITHOUT_INFO)('Where INFO is %s', (_, args, rule) => {
+  it('locks work, and health knows less', async () => {
+    const server = await environment.server({ args });
+    if (rule !== undefined) await server.client().acl('SETUSER', 'default', rule);
+    const [one, two] = [0, 1].map(() => environment.service({ connection: server.url, leaseTime: 6_000 }));
+    await used(one!, two!);
+  });
+});
+
+/** What an acquisition is refused with: at once, and for good. */
+async function refusal(connection: RedisConnection): Promise<string> {
+  const locks = environment.service({ connection, leaseTime: 6_000 });
+  const asked = performance.now();
+  const error: unknown = await locks.acquire('key', { waitTime: 20_000 }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true });
+  expect(performance.now() - asked).toBeLessThan(15_000);
+  return ((error as Error).cause as Error).message;
+}
+
+/** The client of an application: for TypeScript the versions are classes of their own. */
+function ownClient<C extends Redis | Cluster>(own: C): C {
+  own.on('error', () => undefined);
+  environment.add(() => {
+    own.disconnect();
+  });
+  return own;
+}
+
+it('A client of the application that insists on INFO is refused at once, by the name of the command', async () => {
+  const server = await environment.server({ args: ['--rename-command', 'INFO', 'hidden-info'] });
+  for (const Client of [Redis, Redis5 as unknown as typeof Redis]) {
+    expect(await refusal(ownClient(new Client(server.url)))).toMatch(/unknown command 'info'/i);
+    const ready = [0, 1].map(() => {
+      const connection = ownClient(new Client(server.url, { enableReadyCheck: false }));
+      return environment.service({ connection, leaseTime: 6_000 });
+    });
+    await used(ready[0]!, ready[1]!);
+  }
+});
+
+it('Where INFO is renamed away, a cluster works', async () => {
+  const only = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+  const server = await environment.server({ args: [...only, '--rename-command', 'INFO', 'hidden-info'] });
+  const admin = ownClient(new Redis(server.url, { enableReadyCheck: false }));
+  await admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
+  await until(
+    async () => (await admin.call('CLUSTER', 'INFO'))?.toString().includes('cluster_state:ok') === true,
+  );
+  const connection = { cluster: [{ host: '127.0.0.1', port: server.port }] };
+  const [one, two] = [0, 1].map(() => environment.service({ connection, leaseTime: 6_000 }));
+  await used(one!, two!);
+
+  for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
+    const unchecked = { enableReadyCheck: false };
+    const own = ownClient(new Client(connection.cluster, { ...unchecked, redisOptions: unchecked }));
+    await (await environment.service({ connection: own, leaseTime: 6_000 }).acquire('own')).release();
+  }
+});
+
+it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client that insists on them is refused by name', async () => {
+  const cluster = await RedisCluster.start();
+  environment.add(() => cluster.stop());
+  for (const server of cluster.servers)
+    await server.client().acl('SETUSER', 'default', '-info', '-cluster|info');
+  const [one, two] = [0, 1].map(() =>
+    environment.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 }),
+  );
+  await used(one!, two!);
+
+  for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
+    const insisting = ownClient(new Client(cluster.addresses));
+    expect(await refusal(insisting)).toMatch(/NOPERM.*cluster\|info/);
+    const connection = ownClient(new Client(cluster.addresses, { enableReadyCheck: false }));
+    await (await environment.service({ connection, leaseTime: 6_000 }).acquire('key')).release();
+    for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '+cluster|info');
+    const locks = environment.service({ connection: insisting, leaseTime: 6_000 });
+    await until(async () => (await locks.health()).status === 'up');
+    await (await locks.acquire('key')).release();
+    for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '-cluster|info');
+  }
+});

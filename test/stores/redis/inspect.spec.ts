@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import type { Worker } from '../../support/worker.js';
+
+describe('Inspecting a lock', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let locks: LockService;
+  let worker: Worker;
+
+  beforeAll(async () => {
+    server = await environment.server();
+    locks = environment.service({ connection: server.url });
+    worker = await environment.worker({ url: server.url });
+  });
+
+  afterAll(() => environment.end());
+
+  /** By the clock of the server, as `since` is. */
+  const serverTime = async () => {
+    const [seconds, microseconds] = await server.client().time();
+    return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+  };
+
+  it('that nobody holds gives null', async () => {
+    expect(await locks.inspect('free')).toBeNull();
+    await (await locks.acquire('free')).release();
+    expect(await locks.inspect('free')).toBeNull();
+  });
+
+  it('tells its own holder, since when and for how long', async () => {
+    const before = await serverTime();
+    const lease = await locks.acquire('own', { leaseTime: 20_000 });
+    const after = await serverTime();
+    const state = await locks.inspect('own');
+    expect(state).toMatchObject({
+      name: 'own',
+      kind: 'lock',
+      holders: [
+        {
+          owner: lease.owner,
+          local: true,
+          since: expect.any(Date),
+          remainingTime: expect.any(Number),
+        },
+      ],
+      remainingTime: state?.holders[0]?.remainingTime,
+      fencingToken: lease.fencingToken,
+      waiters: { local: 0, processes: 0 },
+    });
+    const since = state?.holders[0]?.since?.getTime();
+    expect(since).toBeGreaterThanOrEqual(before);
+    expect(since).toBeLessThanOrEqual(after);
+    expect(state?.remainingTime).toBeGreaterThan(10_000);
+    expect(state?.remainingTime).toBeLessThanOrEqual(20_000);
+    await lease.release();
+  });
+
+  it('tells the same since after a renewal, and more time', async () => {
+    const lease = await locks.acquire('renewed', { leaseTime: 20_000 });
+    const before = await locks.inspect('renewed');
+    await lease.extend(60_000);
+    const after = await locks.inspect('renewed');
+    expect(after?.holders[0]?.since).toEqual(before?.holders[0]?.since);
+    expect(after?.remainingTime).toBeGreaterThan(40_000);
+    await lease.release();
+  });
+
+  it('tells a holder elsewhere, and who waits here and there', async () => {
+    const { id, owner, fencingToken } = await worker.call<{
+      id: number;
+      owner: string;
+      fencingToken: number;
+    }>('acquire', 'elsewhere');
+    const waiting = Promise.all([1, 2, 3].map(() => locks.using('elsewhere', () => undefined)));
+    await until(async () => (await locks.inspect('elsewhere'))?.waiters.processes === 1);
+    expect(await locks.inspect('elsewhere')).toMatchObject({
+      holders: [{ owner, local: false, since: expect.any(Date) }],
+      fencingToken,
+      waiters: { local: 3, processes: 1 },
+    });
+    await worker.call('release', id);
+    await waiting;
+    expect(await locks.inspect('elsewhere')).toBeNull();
+  });
+
+  it('tells a holder that is not of this package', async () => {
+    await server.client().multi().hset('lock:foreign', 'java:1', 2).pexpire('lock:foreign', 60_000).exec();
+    expect(await locks.inspect('foreign')).toMatchObject({
+      name: 'foreign',
+      kind: 'lock',
+      holders: [{ owner: 'java:1', local: false, since: undefined, remainingTime: expect.any(Number) }],
+      remainingTime: expect.any(Number),
+      fencingToken: undefined,
+      waiters: { local: 0, processes: 0 },
+    });
+    const left = await locks.getLock('foreign').remainingTime();
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(60_000);
+  });
+
+  it('does not take the last holder of ours for one that is not of this package', async () => {
+    const lease = await locks.acquire('foreign-now');
+    await lease.release();
+    const key = 'lock:foreign-now';
+    await server.client().multi().hset(key, 'java:1', 1).pexpire(key, 60_000).exec();
+    const state = await locks.inspect('foreign-now');
+    expect(state?.holders).toMatchObject([
+      { owner: 'java:1', local: false, since: undefined, remainingTime: expect.any(Number) },
+    ]);
+    expect(state?.fencingToken).toBe(lease.fencingToken);
+  });
+
+  it('tells the last token that was given out, also when the lock was handed on within the process', async () => {
+    const first = await locks.acquire('handed-on');
+    const next = locks.acquire('handed-on');
+    await first.release();
+    const second = await next;
+    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+    expect((await locks.inspect('handed-on'))?.fencingToken).toBe(second.fencingToken);
+    await second.release();
+  });
+});

@@ -1,0 +1,28 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+
+const environment = new TestEnvironment();
+
+afterEach(() => environment.end());
+
+it.each(['held', 'waited for'])('a name that is %s as another kind says so at a hand-over', async (state) => {
+  const server = await environment.server();
+  const [one, two, three] = [0, 0, 0].map(() =>
+    environment.service({ connection: server.url, localHandoff: 0 }),
+  );
+  const lease = await one!.acquire('a');
+  const waiting = one!.acquire('a', { waitTime: 5_000 }).catch((error: unknown) => error);
+  await until(async () => (await one!.health()).waiting === 1);
+  await server.client().del('lock:a');
+  const fair = await two!.getFairLock('a').acquire({ leaseTime: state === 'held' ? 20_000 : 400 });
+  const next = three!.getFairLock('a').acquire({ waitTime: 20_000 });
+  await until(async () => (await three!.health()).waiting === 1);
+  await lease.release();
+  expect(await waiting).toMatchObject({
+    code: 'LOCK_KIND_MISMATCH',
+    message: expect.stringContaining('fair lock'),
+  });
+  await fair.release();
+  await (await next).release();
+});

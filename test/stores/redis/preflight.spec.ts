@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Test } from '@nestjs/testing';
+import { Redis, type RedisOptions } from 'ioredis';
+import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../../lib/index.js';
+import { sameServerWarnings } from '../../../lib/port/node-warnings.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { runProgram } from '../../scenarios/program.js';
+import { until } from '../../scenarios/until.js';
+import { LogLines } from './log-lines.js';
+
+type Warning = Extract<LockEvent, { type: 'warning' }>;
+
+describe('Preflight', () => {
+  const environment = new TestEnvironment();
+  let logs: LogLines;
+
+  beforeEach(() => {
+    logs = new LogLines();
+  });
+
+  afterEach(async () => {
+    logs.stop();
+    await environment.end();
+  });
+
+  const boot = async (connection: RedisConnection) => {
+    const imports = [LockModule.forRoot({ connection, leaseTime: 3_000 })];
+    const logger = { ...logs.logger, log: () => undefined };
+    const app = await Test.createTestingModule({ imports }).setLogger(logger).compile();
+    environment.add(() => app.close());
+    const locks = app.get(LockService);
+    const warnings: Warning[] = [];
+    locks.events$.subscribe((event) => {
+      if (event.type === 'warning') warnings.push(event);
+    });
+    await app.init();
+    return { locks, warnings };
+  };
+
+  const clientOf = (url: string, options: RedisOptions = {}): Redis => {
+    const client = new Redis(url, {
+      autoResendUnfulfilledCommands: false,
+      ...options,
+      replyMapping: 'legacy',
+    });
+    client.on('error', () => undefined);
+    environment.add(() => {
+      client.disconnect();
+    });
+    return client;
+  };
+
+  const warned = async (locks: LockService) => (await locks.health()).warnings.map(({ code }) => code);
+  const linesOf = (text: string) => logs.lines.filter((line) => line.includes(text));
+
+  it('is silent about a server that is set up well', async () => {
+    const server = await environment.server();
+    const { locks, warnings } = await boot(server.url);
+    await locks.acquire('a');
+    expect(await warned(locks)).toEqual([]);
+    expect(warnings).toEqual([]);
+    expect(logs.lines).toEqual([]);
+  });
+
+  it.each(['allkeys-lru', 'volatile-ttl'])('warns of the eviction policy %s, once', async (policy) => {
+    const server = await environment.server({ args: ['--maxmemory-policy', policy] });
+    const { locks, warnings } = await boot(server.url);
+    // By itself: nobody has asked for anything.
+    await until(() => warnings.length > 0);
+    const node = `127.0.0.1:${String(server.port)}`;
+    expect(warnings).toEqual([
+      { type: 'warning', code: 'eviction-policy', node, message: expect.stringContaining(policy) },
+    ]);
+    expect(warnings[0]?.message).toMatch(/Set maxmemory-policy to noeviction/);
+
+    expect(await warned(locks)).toEqual(['eviction-policy']);
+    await server.restart();
+    await until(async () => (await locks.health()).status === 'up');
+    expect(await warned(locks)).toEqual(['eviction-policy']);
+    expect(warnings).toHaveLength(1);
+    expect(linesOf(policy)).toHaveLength(1);
+    // Locks are given out all the same.
+    expect(await locks.using('a', () => 'held')).toBe('held');
+
+    await server.client().config('SET', 'maxmemory-policy', 'noeviction');
+    expect(await warned(locks)).toEqual([]);
+  });
+
+  it('warns of a replica', async () => {
+    const server = await environment.server();
+    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
+    const { locks, warnings } = await boot(replica.url);
+    await until(() => warnings.length > 0);
+    expect(warnings).toMatchObject([
+      { code: 'replica', message: expect.stringMatching(/Connect to its master/) },
+    ]);
+    expect(await warned(locks)).toEqual(['replica']);
+    expect(linesOf('is a replica')).toHaveLength(1);
+  });
+
+  it("warns of a user's client without a command timeout, connected already or not", async () => {
+    const server = await environment.server();
+    const connected = clientOf(server.url);
+    await connected.ping();
+    for (const client of [connected, clientOf(server.url)]) {
+      const { locks, warnings } = await boot(client);
+      await until(() => warnings.length > 0);
+      expect(warnings).toMatchObject([
+        { code: 'command-timeout', message: expect.stringMatching(/Set commandTimeout/) },
+      ]);
+      expect(await warned(locks)).toEqual(['command-timeout']);
+      expect(warnings).toHaveLength(1);
+    }
+    const { locks } = await boot(clientOf(server.url, { commandTimeout: 5_000 }));
+    expect(await warned(locks)).toEqual([]);
+    // Ours are bounded.
+    expect(await warned((await boot({ port: server.port, host: '127.0.0.1' })).locks)).toEqual([]);
+  });
+
+  it.each<[string, RedisOptions, RegExp]>([
+    ['resend', { autoResendUnfulfilledCommands: true }, /Set autoResendUnfulfilledCommands to false/],
+    ['retry-strategy', { retryStrategy: null }, /Set retryStrategy/],
+    [
+      'failover-detector',
+      { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks' },
+      /Set failoverDetector to true/,
+    ],
+  ])("warns of a user's client: %s", async (code, options, message) => {
+    const server = await environment.server();
+    const { locks } = await boot(clientOf(server.url, { commandTimeout: 5_000, ...options }));
+    expect((await locks.health()).warnings).toMatchObject([
+      { code, message: expect.stringMatching(message) },
+    ]);
+  });
+
+  it("does not connect a user's client that connects when it is used", async () => {
+    const server = await environment.server();
+    const client = clientOf(server.url, { lazyConnect: true });
+    const { locks, warnings } = await boot(client);
+    await sleep(100);
+    expect(client.status).toBe('wait');
+    expect(warnings).toEqual([]);
+    await (await locks.acquire('a')).release();
+    await until(() => warnings.length === 1);
+  });
+
+  it('looks when the server is there, however late, and again at the server after a reconnection', async () => {
+    const server = await environment.server();
+    await server.kill();
+    const { locks, warnings } = await boot(server.url);
+    expect(await locks.health()).toMatchObject({ status: 'down', warnings: [] });
+    await server.restart();
+    await until(async () => (await locks.health()).status === 'up');
+    await server.kill();
+    // Another one in its place. Nobody asks.
+    await environment.server({ port: server.port, args: ['--maxmemory-policy', 'allkeys-lfu'] });
+    await until(() => warnings.length > 0);
+    expect(warnings).toMatchObject([{ code: 'eviction-policy' }]);
+  });
+
+  // A rejection that nobody handles ends a process.
+  it.each([
+    ['the service is shut down at once', `await locks.onApplicationShutdown();`],
+    ['the service is shut down while it looks', `await connected; await locks.onApplicationShutdown();`],
+    [
+      'the server freezes and dies while it looks',
+      `await connected;
+       process.kill(pid, 'SIGSTOP');
+       await sleep(100);
+       process.kill(pid, 'SIGKILL');
+       await sleep(1_000);
+       await locks.onApplicationShutdown();`,
+    ],
+  ])('harms no process when %s', async (_, rest) => {
+    const server = await environment.server({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    const output = await runProgram(
+      `import { setTimeout as sleep } from 'node:timers/promises';
+       import { once } from 'node:events';
+       import { Redis } from 'ioredis';
+       const pid = ${String(server.pid)};
+       const client = new Redis('${server.url}');
+       client.on('error', () => undefined);
+       const connected = once(client, 'ready');
+       const locks = new LockService({ connection: client, leaseTime: 3_000 });
+       ${rest}
+       client.disconnect();
+       console.log('\\nunharmed');`,
+    );
+    expect(output.split('\n').at(-1)).toBe('unharmed');
+  });
+
+  it('knows a server again that is named twice', async () => {
+    const [one, two] = [await environment.server(), await environment.server()];
+    const urls = [one.url, two.url, one.url.replace('127.0.0.1', 'localhost')];
+    const reports = await Promise.all(
+      urls.map(async (url) => (await (await boot(url)).locks.health()).nodes),
+    );
+    const [first, second, again] = reports.map(([node]) => node!);
+    expect(sameServerWarnings([first!, second!])).toEqual([]);
+    expect(sameServerWarnings([first!, second!, again!])).toMatchObject([
+      {
+        code: 'same-server',
+        node: `localhost:${String(one.port)}`,
+        message: expect.stringContaining(`127.0.0.1:${String(one.port)} and localhost`),
+      },
+    ]);
+    // What hides its id is not taken for another.
+    const hidden = [first!, second!].map((node) => ({ ...node, runId: '0'.repeat(40) }));
+    expect(sameServerWarnings(hidden)).toEqual([]);
+  });
+});

@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { ServerClock } from '../../../lib/stores/redis/server-clock.js';
+
+const TEN_MINUTES = 600_000;
+
+describe('ServerClock', () => {
+  it('takes no date for later than it was', () => {
+    const clock = new ServerClock();
+    expect(clock.momentOf(50_000, 1_000)).toBe(-Infinity);
+    // The command took 10 ms at the most, so a date is at most so much too early.
+    clock.learn(50_000, 990, 1_000);
+    expect(clock.momentOf(50_100, 1_200)).toBe(1_089);
+    expect(clock.momentOf(50_100, 1_089)).toBe(1_089);
+  });
+
+  it.each([
+    ['forward', 0, TEN_MINUTES],
+    ['back and forward again', -TEN_MINUTES, 0],
+  ])(
+    'says that it does not know when the clock went %s, instead of taking an old message for a new one',
+    (_, first, then) => {
+      const clock = new ServerClock();
+      clock.learn(50_000 + first, 1_000, 1_005);
+      // Two seconds on its way: the process was paused, and what the message grants is over.
+      expect(clock.momentOf(50_100 + then, 3_100)).toBe(-Infinity);
+      clock.learn(52_150 + then, 3_150, 3_155);
+      expect(clock.momentOf(52_200 + then, 3_300)).toBe(3_199);
+    },
+  );
+
+  it('notices by a reply that the clock went forward by less than a message is late', () => {
+    const clock = new ServerClock();
+    clock.learn(50_000, 1_000, 1_001);
+    // A slow reply says nothing of that.
+    clock.learn(50_100, 1_050, 1_101);
+    expect(clock.momentOf(50_200, 1_300)).toBe(1_199);
+    // Forward by 800 ms.
+    clock.learn(51_100, 1_300, 1_301);
+    // What is granted now comes 850 ms late, and counts from when it was granted.
+    expect(clock.momentOf(51_200, 2_250)).toBe(1_399);
+  });
+});

@@ -1,0 +1,81 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { commandClient, nodeName } from '../../../lib/stores/redis/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection.js';
+import { parseInfo, serverInfo } from '../../../lib/stores/redis/server-info.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+
+describe('What a server says of itself', () => {
+  const environment = new TestEnvironment();
+
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await environment.end();
+  });
+
+  const connect = (url: string) => {
+    const client = commandClient(url, 3_000);
+    const connection = new ServerConnection(client, nodeName(client), 500, true);
+    environment.add(() => connection.close());
+    return connection;
+  };
+
+  it('is nothing where it may not be asked, and an error where it does not answer', async () => {
+    const server = await environment.server();
+    jest.spyOn(console, 'warn').mockImplementation(() => undefined); // ioredis misses INFO, too
+    await server.client().call('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all', '-info');
+    const forbidden = connect(server.url.replace('//', '//app:word@'));
+    expect(await serverInfo(forbidden)).toEqual(parseInfo(''));
+    const connection = connect(server.url);
+    expect(await serverInfo(connection)).toMatchObject({ role: 'master', full: false });
+    await server.kill();
+    await expect(serverInfo(connection)).rejects.toThrow();
+  });
+
+  it('is nothing where the command does not exist', async () => {
+    const server = await environment.server({ args: ['--rename-command', 'INFO', ''] });
+    const client = new Redis(server.url, { enableReadyCheck: false });
+    const connection = new ServerConnection(client, nodeName(client), 500, true);
+    environment.add(() => connection.close());
+    expect(await serverInfo(connection)).toEqual(parseInfo(''));
+  });
+
+  it('is undefined where it is silent', () => {
+    expect(parseInfo('')).toEqual({ refusesWrites: undefined, full: false });
+    expect(parseInfo('# Server\r\nrun_id:\r\nuptime_in_seconds:\r\n')).toMatchObject({ uptime: undefined });
+  });
+
+  it('is the version of Valkey, and not the one that it stands in for', () => {
+    const text = 'redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n';
+    expect(parseInfo(text).version).toBe('8.1.0');
+  });
+
+  it('is a role that we know, or none', () => {
+    expect(parseInfo('role:slave\r\nslave_read_only:1\r\n')).toMatchObject({
+      role: 'replica',
+      refusesWrites: expect.stringContaining('replica'),
+    });
+    expect(parseInfo('role:slave\r\nslave_read_only:0\r\n')).toMatchObject({ refusesWrites: undefined });
+    expect(parseInfo('role:active-replica\r\n')).toMatchObject({ role: undefined, refusesWrites: undefined });
+  });
+
+  it('is full when nothing may be evicted and what counts is over the limit', () => {
+    const memory = (policy: string, uncounted: number) =>
+      `used_memory:120\r\nmaxmemory:100\r\nmaxmemory_policy:${policy}\r\nmem_not_counted_for_evict:${String(uncounted)}\r\n`;
+    expect(parseInfo(memory('noeviction', 0)).full).toBe(true);
+    expect(parseInfo(memory('noeviction', 30)).full).toBe(false);
+    expect(parseInfo(memory('allkeys-lru', 0)).full).toBe(false);
+    expect(parseInfo('used_memory:120\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n').full).toBe(false);
+  });
+
+  it('lists replicas that are still copying, too', () => {
+    const text =
+      'role:master\r\nmaster_repl_offset:500\r\n' +
+      'slave0:ip=10.0.0.2,port=6379,state=online,offset=420,lag=1\r\n' +
+      'slave1:ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0\r\n';
+    expect(parseInfo(text).replicas).toEqual([
+      { node: '10.0.0.2:6379', online: true, lag: 1_000, behind: 80 },
+      { node: '10.0.0.3:6379', online: false, lag: 0, behind: 500 },
+    ]);
+  });
+});

@@ -1,0 +1,316 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockKindMismatchError, LockUnavailableError, type LockService } from '../../../lib/index.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { fenceOf, lockKeys } from '../../support/keys.js';
+
+const LEASE = 3_000;
+/** What the service grants a command: a sixth of its lease. */
+const COMMAND_TIMEOUT = LEASE / 6;
+const WAIT = 1_000;
+/** ms: what a busy machine may add. Far less than the bounds that would be missing otherwise, which have no end. */
+const SLACK = 2_500;
+
+/** Ends a bad state. */
+type Cure = () => Promise<unknown>;
+
+/** A state, what Redis answers in it (nothing, in the first two), how to get there, and the server's arguments. */
+type State = [state: string, code: string, enter: (server: RedisServer) => Promise<Cure>, args?: string[]];
+
+const STATES: State[] = [
+  [
+    'is down',
+    '',
+    async (server) => {
+      await server.kill();
+      return () => server.restart();
+    },
+  ],
+  [
+    'is frozen',
+    '',
+    async (server) => {
+      server.freeze();
+      return async () => {
+        server.thaw();
+      };
+    },
+  ],
+  [
+    'is out of memory',
+    'OOM',
+    async (server) => {
+      await server.client().config('SET', 'maxmemory', '1');
+      return () => server.client().config('SET', 'maxmemory', '0');
+    },
+  ],
+  [
+    'is a replica',
+    'READONLY',
+    async (server) => {
+      await server.client().replicaof('127.0.0.1', 1);
+      return () => server.client().replicaof('NO', 'ONE');
+    },
+  ],
+  [
+    'is a replica without its master',
+    'MASTERDOWN',
+    async (server) => {
+      await server.client().config('SET', 'replica-serve-stale-data', 'no');
+      await server.client().replicaof('127.0.0.1', 1);
+      return () => server.client().replicaof('NO', 'ONE');
+    },
+  ],
+  [
+    'misses its replicas',
+    'NOREPLICAS',
+    async (server) => {
+      await server.client().config('SET', 'min-replicas-to-write', '1');
+      return () => server.client().config('SET', 'min-replicas-to-write', '0');
+    },
+  ],
+  [
+    'has no room for another client',
+    '',
+    async (server) => {
+      await server.client().config('SET', 'maxclients', '1');
+      await server.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      return () => server.client().config('SET', 'maxclients', '10000');
+    },
+  ],
+  [
+    'runs an endless script',
+    'BUSY',
+    async (server) => {
+      await server.client().config('SET', 'lua-time-limit', '50');
+      const looping = server.client().duplicate();
+      looping.eval('while true do end', 0).catch(() => undefined);
+      await until(async () => (await answer(server.client().get('any'))).startsWith('BUSY'));
+      return async () => {
+        looping.disconnect();
+        await server.client().script('KILL');
+      };
+    },
+  ],
+  [
+    'cannot save',
+    'MISCONF',
+    async (server) => {
+      const [, directory = ''] = await server.client().config('GET', 'dir');
+      // No file can take a directory's place.
+      await mkdir(join(directory, 'dump.rdb'));
+      await server.client().config('SET', 'save', '3600 1');
+      await server.client().bgsave();
+      await until(async () => (await answer(server.client().set('any', ''))).startsWith('MISCONF'));
+      return () => server.client().config('SET', 'stop-writes-on-bgsave-error', 'no');
+    },
+  ],
+  [
+    'loads its data',
+    'LOADING',
+    async (server) => {
+      await server.client().eval("for i = 1, 7000 do redis.call('SET', i, redis.sha1hex(i)) end", 0);
+      await server.client().save();
+      const restarted = server.restart();
+      // It connects at once, where other clients wait until the data is there.
+      const early = new Redis(server.url, { enableReadyCheck: false, retryStrategy: () => 10 });
+      early.on('error', () => undefined);
+      await until(async () => (await answer(early.get('any'))).startsWith('LOADING'));
+      return async () => {
+        await early.config('SET', 'key-load-delay', '0');
+        early.disconnect();
+        await restarted;
+      };
+    },
+    ['--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024'],
+  ],
+];
+
+/** The text of a reply, also of an error. */
+const answer = (reply: Promise<unknown>): Promise<string> =>
+  reply.then(String, (error: unknown) => (error as Error).message);
+
+const failure = async (attempt: () => Promise<unknown>): Promise<{ error: unknown; after: number }> => {
+  const asked = performance.now();
+  const error: unknown = await attempt().then(
+    (value) => ({ unexpected: value }),
+    (reason: unknown) => reason,
+  );
+  return { error, after: performance.now() - asked };
+};
+
+describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let locks: LockService;
+  let onClient: LockService;
+
+  beforeEach(async () => {
+    server = await environment.server({ args });
+    locks = environment.service({ connection: server.url, leaseTime: LEASE, waitTime: WAIT });
+    // As careless as a user's client can be: it queues, sends again, and talks to a server that is not ready.
+    const client = new Redis(server.url, { enableReadyCheck: false, maxRetriesPerRequest: null });
+    client.on('error', () => undefined);
+    environment.add(() => {
+      client.disconnect();
+    });
+    onClient = environment.service({ connection: client, leaseTime: LEASE, waitTime: WAIT });
+    for (const service of [locks, onClient]) await (await service.acquire('secret-name')).release();
+  });
+
+  afterEach(() => environment.end());
+
+  it('nobody gets a lock or hears that it is busy, all hear in time, and it works again afterwards', async () => {
+    const cure = await enter(server);
+    const health = locks.health();
+    const trying = [() => locks.tryAcquire('secret-1'), () => onClient.tryAcquire('secret-2')].map(failure);
+    const waiting = [
+      () => locks.acquire('secret-3'),
+      () => onClient.acquire('secret-4'),
+      () => locks.using('secret-5', () => 'ran'),
+      () => onClient.using('secret-6', () => 'ran'),
+    ].map(failure);
+    for (const { after } of await Promise.all(trying)) expect(after).toBeLessThan(COMMAND_TIMEOUT + SLACK);
+    for (const { after } of await Promise.all(waiting)) {
+      // Whoever waits may still be lucky, so nobody is sent away early.
+      expect(after).toBeGreaterThan(WAIT - 10);
+      expect(after).toBeLessThan(WAIT + SLACK);
+    }
+    // What is held is kept where only memory is short.
+    expect((await health).status).toBe(code === 'OOM' ? 'degraded' : 'down');
+    const errors = await Promise.all([...trying, ...waiting].map(async (attempt) => (await attempt).error));
+    for (const error of errors) {
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      const { message, status, expose, key } = error as LockUnavailableError;
+      expect({ status, expose }).toEqual({ status: 503, expose: true });
+      expect(key).toMatch(/^secret-\d$/);
+      expect(message).not.toMatch(/secret|lock:|127|localhost|redis|eval|script|[\da-f]{8}-/i);
+      expect(message).not.toContain(String(server.port));
+    }
+    expect((errors[1] as LockUnavailableError).cause).toMatchObject({
+      message: expect.stringMatching(code === '' ? /./ : new RegExp(`^${code} `)),
+    });
+
+    const patient = [locks, onClient].map((service) => service.acquire('secret-name', { waitTime: 20_000 }));
+    expect(await Promise.race([...patient, sleep(300, 'nothing')])).toBe('nothing');
+    await cure();
+    const lease = await Promise.race(patient);
+    expect(lease.held).toBe(true);
+    expect(await server.client().hgetall('lock:secret-name')).toEqual({ [lease.owner]: '1' });
+    await lease.release();
+    for (const other of await Promise.all(patient)) await other.release();
+    await until(async () => (await locks.health()).status === 'up');
+    // Whatever was asked for in vain has been taken back.
+    await until(async () => (await lockKeys(server.client())).length === 0);
+    expect(await onClient.using('secret-1', () => 'ran')).toBe('ran');
+  });
+});
+
+describe('When Redis is out of memory', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let locks: LockService;
+
+  beforeAll(async () => {
+    server = await environment.server();
+    locks = environment.service({ connection: server.url, leaseTime: LEASE });
+  });
+
+  afterAll(() => environment.end());
+
+  it('what is held is still renewed and released, and fencing tokens go on', async () => {
+    const first = await locks.acquire('handed-on');
+    const next = locks.acquire('handed-on');
+    const alone = await locks.acquire('alone');
+    await server.client().config('SET', 'maxmemory', '1');
+    await first.release();
+    const second = await next;
+    // Its token is known here only: it was never sent to the store.
+    expect(second.fencingToken).toBe(first.fencingToken + 1);
+
+    await sleep(LEASE + 500);
+    expect([alone.held, second.held]).toEqual([true, true]);
+    expect(await server.client().pttl('lock:alone')).toBeGreaterThan(0);
+
+    await Promise.all([alone.release(), second.release()]);
+    expect(await lockKeys(server.client())).toEqual([]);
+    expect(await server.client().get(fenceOf('lock:handed-on'))).toContain(String(second.fencingToken));
+    await expect(locks.acquire('handed-on', { waitTime: 0 })).rejects.toThrow(LockUnavailableError);
+
+    await server.client().config('SET', 'maxmemory', '0');
+    const third = await locks.acquire('handed-on');
+    expect(third.fencingToken).toBeGreaterThan(second.fencingToken);
+    await third.release();
+  });
+});
+
+describe('When the name belongs to something else', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+  let redis: Redis;
+  let locks: LockService;
+
+  beforeAll(async () => {
+    server = await environment.server();
+    redis = server.client();
+    locks = environment.service({ connection: server.url });
+  });
+
+  afterAll(() => environment.end());
+
+  const attemptsOn = (name: string) => [
+    () => locks.acquire(name),
+    () => locks.tryAcquire(name),
+    () => locks.using(name, () => 'ran'),
+    () => locks.getFairLock(name).acquire(),
+    () => locks.getReadWriteLock(name).read.acquire(),
+    () => locks.getSemaphore(name, 2).acquire(),
+    () => locks.forceRelease(name),
+  ];
+
+  it.each([
+    ['string', () => redis.set('lock:string', 'value')],
+    ['list', () => redis.rpush('lock:list', 'value')],
+    ['set', () => redis.sadd('lock:set', 'value')],
+    ['zset', () => redis.zadd('lock:zset', 1, 'value')],
+    ['stream', () => redis.xadd('lock:stream', '*', 'field', 'value')],
+  ])('a %s is refused as such by every kind of lock, and stays as it is', async (name, create) => {
+    await create();
+    const content = async () => (await redis.dumpBuffer(`lock:${name}`)).toString('hex');
+    const before = await content();
+    for (const attempt of attemptsOn(name)) {
+      const error = await attempt().catch((reason: unknown) => reason);
+      expect(await content()).toBe(before);
+      expect(error).toBeInstanceOf(LockKindMismatchError);
+      expect(error).toMatchObject({ key: name, status: 500, expose: false });
+    }
+    // The release that takes an acquisition back comes last.
+    await locks.health();
+    expect(await content()).toBe(before);
+    expect(await redis.pttl(`lock:${name}`)).toBe(-1);
+  });
+
+  it('a kind that the store names cannot forge a line of a log, nor end the quotation', async () => {
+    await redis.zadd('lock:forged', Date.now() + 60_000, 'xother:1');
+    await redis.pexpire('lock:forged', 60_000);
+    await redis.set(fenceOf('lock:forged'), '1 other:1 fair\u001b[2J"\u0007\u2028 1');
+    const attempts = [() => locks.acquire('forged'), () => locks.getFairLock('forged').acquire()];
+    for (const attempt of attempts) {
+      const error: unknown = await attempt().catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LockKindMismatchError);
+      expect((error as Error).message).toContain('holds a fair\\u001b[2J\\"\\u0007\\u2028 lock under');
+    }
+  });
+
+  it('a fence that is something else is refused too, stays, and leaves no lock behind', async () => {
+    await redis.rpush(fenceOf('lock:fenced'), 'value');
+    await expect(locks.acquire('fenced')).rejects.toThrow(LockKindMismatchError);
+    await until(async () => (await redis.exists('lock:fenced')) === 0);
+    expect(await redis.lrange(fenceOf('lock:fenced'), 0, -1)).toEqual(['value']);
+  });
+});

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from '@jest/globals';
+import { commandClient } from '../../../lib/stores/redis/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection.js';
+import { Subscriber } from '../../../lib/stores/redis/subscriber.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+
+const environment = new TestEnvironment();
+
+afterEach(() => environment.end());
+
+const open = async () => {
+  const server = await environment.server();
+  const connection = new ServerConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
+  const subscriber = new Subscriber(connection);
+  environment.add(() => subscriber.close());
+  return { server, subscriber };
+};
+
+it('a connection that comes back has its channels again, and who listens is told', async () => {
+  const { server, subscriber } = await open();
+  const heard: (string | undefined)[] = [];
+  const subscription = await subscriber.subscribe('a', (message) => heard.push(message));
+  await server.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await until(() => heard.length > 0);
+  await until(() => subscription.active);
+  await until(() => heard.length === 2);
+  await server.client().publish('a', 'hello');
+  await until(() => heard.length === 3);
+  expect(heard).toEqual([undefined, undefined, 'hello']);
+});
+
+it('a channel is kept while anybody listens, and given up after that', async () => {
+  const { server, subscriber } = await open();
+  const heard: (string | undefined)[] = [];
+  const leaver = await subscriber.subscribe('a', () => undefined);
+  const stayer = await subscriber.subscribe('a', (message) => heard.push(message));
+  leaver.close();
+  await sleep(1_200); // for a second it would stay anyway
+  await server.client().publish('a', 'hello');
+  await until(() => heard.includes('hello'));
+  stayer.close();
+  await until(async () => (await server.client().pubsub('CHANNELS')).length === 0);
+});
+
+it('a channel that belongs elsewhere is given up, and who listens there is told; the others stay', async () => {
+  const { server, subscriber } = await open();
+  const heard: string[] = [];
+  const [stays, goes] = await Promise.all(
+    ['stays', 'goes'].map((name) =>
+      subscriber.subscribe(name, (message) => heard.push(`${name}: ${message ?? 'look'}`)),
+    ),
+  );
+  subscriber.keep((channel) => channel === 'stays');
+  expect([stays?.active, goes?.active]).toEqual([true, false]);
+  expect(heard).toEqual(['goes: look']);
+  await until(async () => (await server.client().pubsub('CHANNELS')).length === 1);
+  await server.client().publish('stays', 'hello');
+  await until(() => heard.includes('stays: hello'));
+});
+
+it('a channel that belongs elsewhere before the server has confirmed it is not taken for one that is heard', async () => {
+  const { server, subscriber } = await open();
+  await subscriber.subscribe('other', () => undefined);
+  const heard: (string | undefined)[] = [];
+  const subscribing = subscriber.subscribe('goes', (message) => heard.push(message));
+  subscriber.keep((channel) => channel === 'other');
+  const former = await subscribing;
+  expect(former.active).toBe(false);
+  const present = await subscriber.subscribe('goes', (message) => heard.push(message));
+  expect(present.active).toBe(true);
+  await server.client().publish('goes', 'hello');
+  await until(() => heard.includes('hello'));
+});
