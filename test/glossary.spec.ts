@@ -13,7 +13,7 @@ const files = readdirSync(`${root}lib`, { recursive: true, encoding: 'utf8' }).f
 /** Words that the glossary has another one for, as parts of names. */
 const RETIRED = [
   ...['place', 'places', 'ear', 'inbox', 'departure', 'departures', 'electorate', 'epoch'],
-  ...['troupe', 'obtain', 'beside', 'patience'],
+  ...['troupe', 'obtain', 'beside', 'patience', 'hear', 'hears', 'heard', 'hearing', 'deaf'],
 ];
 
 /** `acquireAllRequest` is acquire, all, request. */

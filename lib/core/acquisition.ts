@@ -10,7 +10,7 @@ import {
   type ReleaseRequest,
 } from '../port/lock-store.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
-import type { QueueMessages } from './queue-subscription.js';
+import type { Messages } from './message-subscription.js';
 import { mayFollow, type AcquisitionState } from './acquisition-state.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { backoff, isRefusal, POLL, tooLate, type WaitingContext } from './waiting.js';
@@ -31,12 +31,12 @@ export interface Callers {
   /** Whether some callers wait. Otherwise the store is only asked. */
   readonly wait: boolean;
   /** Whether this process is subscribed to the releases of the lock. That is needed where no queue hands the lock over. */
-  readonly hearing: boolean;
+  readonly isSubscribed: boolean;
   /** @returns whether the subscription to releases is active now */
-  hear(): Promise<boolean>;
+  subscribe(): Promise<boolean>;
   /** The lock is left to other owners for a moment. */
   leftToOthers(): void;
-  stopHearing(): void;
+  unsubscribe(): void;
   /** Another owner has the lock. Callers that asked before `askedAt` and do not wait any longer get their answer. */
   refused(askedAt: number, holder: string | undefined): void;
   /** @param isFinal a second try cannot change it, and callers that asked before `askedAt` get their answer */
@@ -53,7 +53,7 @@ export interface AcquisitionContext extends WaitingContext {
   /** The lease time of the module, ms. No caller waits for a message for longer. */
   readonly leaseTime: number;
   /** The subscription to the messages about acquisitions. */
-  readonly queueMessages: QueueMessages;
+  readonly queueMessages: Messages;
   readonly setTimer: typeof timerAt;
 }
 
@@ -63,7 +63,7 @@ interface Attempt {
   /** The request takes an entry in the store queue where the lock is busy. */
   readonly takesEntry: boolean;
   /** The subscription to releases was already active when the request was sent, so no later release can be missed. */
-  readonly hearing: boolean;
+  readonly wasSubscribed: boolean;
 }
 
 /**
@@ -163,7 +163,7 @@ export class Acquisition {
     if (after > 0) await this.sleepUntil(now() + after);
     // Where the order of callers is promised, the client subscribes to the queue before it asks. A request before that is a
     // wasted command where the lock is busy.
-    if (this.byArrival && this.callers.wait && queueMessages.untried) await queueMessages.listen();
+    if (this.byArrival && this.callers.wait && queueMessages.untried) await queueMessages.subscribe();
     for (let failures = 0; this.become('asking'); sent = undefined) {
       const attempt = (this.attempt = this.begin(sent !== undefined));
       const reply = await (sent ?? this.context.store.acquire(this.request(attempt))).catch(
@@ -182,7 +182,7 @@ export class Acquisition {
     }
   }
 
-  hear(message: AcquisitionMessage): void {
+  onMessage(message: AcquisitionMessage): void {
     if (message.type === 'missed') {
       this.lookAgain();
     } else if (message.type === 'granted') {
@@ -242,10 +242,11 @@ export class Acquisition {
     }
     // An owner with an entry keeps it. An entry that is forgotten in the queue would be granted the lock without a caller.
     const isPatient = this.callers.wait || this.stands;
-    const takesEntry = isSent || (queue !== undefined && isPatient && this.context.queueMessages.listening);
+    const takesEntry =
+      isSent || (queue !== undefined && isPatient && this.context.queueMessages.isSubscribed);
     this.stands ||= takesEntry;
     this.lookAt = Infinity;
-    return { askedAt: now(), takesEntry, hearing: this.callers.hearing };
+    return { askedAt: now(), takesEntry, wasSubscribed: this.callers.isSubscribed };
   }
 
   /**
@@ -326,22 +327,24 @@ export class Acquisition {
     if (this.isOver) return 0;
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);
     if (!attempt.takesEntry) {
-      if (!this.callers.wait || (await queueMessages.listen())) return 0;
+      if (!this.callers.wait || (await queueMessages.subscribe())) return 0;
       return now() + Math.min(retryAfter, POLL);
     }
-    if (listen !== true) this.callers.stopHearing();
+    if (listen !== true) this.callers.unsubscribe();
     else if (holder === undefined) this.callers.leftToOthers();
-    else this.hearReleases(attempt);
+    else this.subscribeToReleases(attempt);
     this.claimsFrom = Math.min(this.claimsFrom, now() + CLAIM + driftOf(CLAIM));
     this.asked = attempt.askedAt >= this.claimsFrom;
     // Polls until the subscription is active, because it may have failed. The same applies on a store without queues.
-    return listen === true && !attempt.hearing ? now() + Math.min(retryAfter, POLL) : this.after(retryAfter);
+    return listen === true && !attempt.wasSubscribed
+      ? now() + Math.min(retryAfter, POLL)
+      : this.after(retryAfter);
   }
 
   private untilReleased(attempt: Attempt, retryAfter: number): number {
-    this.hearReleases(attempt);
+    this.subscribeToReleases(attempt);
     // A hold without an end is also looked at, once per lease time: it may end without a message.
-    const sleep = Math.min(retryAfter, attempt.hearing ? this.context.leaseTime : POLL);
+    const sleep = Math.min(retryAfter, attempt.wasSubscribed ? this.context.leaseTime : POLL);
     // Keeps the processes that wait for one lock from asking all at once when the hold ends.
     return now() + sleep + 1 + Math.random() * Math.min(sleep / 10, 50);
   }
@@ -350,10 +353,10 @@ export class Acquisition {
    * The release may have come between the request and the subscription, so the owner asks once more as soon as the
    * subscription is active.
    */
-  private hearReleases({ hearing }: Attempt): void {
-    if (hearing) return;
-    void this.callers.hear().then((heard) => {
-      if (heard) this.lookAgain();
+  private subscribeToReleases({ wasSubscribed }: Attempt): void {
+    if (wasSubscribed) return;
+    void this.callers.subscribe().then((isSubscribed) => {
+      if (isSubscribed) this.lookAgain();
     });
   }
 

@@ -28,7 +28,7 @@ export class Acquisitions {
       this.tombstones.add(place.releaseRequest);
   }
 
-  hear(message: AcquisitionMessage): void {
+  onMessage(message: AcquisitionMessage): void {
     const { owner } = message;
     if (owner === undefined) {
       for (const place of this.acquisitions.values()) place.lookAgain();
@@ -36,7 +36,7 @@ export class Acquisitions {
     }
     const place = this.acquisitions.get(owner);
     if (place !== undefined) {
-      place.hear(message);
+      place.onMessage(message);
       return;
     }
     const left = this.tombstones.of(owner);

@@ -1,6 +1,6 @@
 import { timeSuspended } from '../lock.clock.js';
 import { now, type timerAt } from './deadline.js';
-import type { QueueMessages } from './queue-subscription.js';
+import type { Messages } from './message-subscription.js';
 import type { Tenure } from './tenure.js';
 
 /** How long a hold lasts before messages about it are worth a subscription, ms. Most holds are over by then. */
@@ -28,7 +28,7 @@ export class HoldWatch {
    */
   private readonly unknown = new Set<string>();
   /** When the subscription began. A message about a hold that was asked for before may have been missed. */
-  private heardSince = -Infinity;
+  private subscribedSince = -Infinity;
 
   /** ms for which the machine had been suspended at the last check. */
   private suspended = 0;
@@ -38,7 +38,7 @@ export class HoldWatch {
   constructor(
     /** The oldest first. */
     private readonly tenures: ReadonlyMap<Tenure, unknown>,
-    private readonly ear: QueueMessages,
+    private readonly messages: Messages,
     /** Asks the store, and ends the tenures that are gone. */
     private readonly look: (tenures: readonly Tenure[]) => void,
     /** The machine has been suspended: timers are late by that time. */
@@ -50,7 +50,7 @@ export class HoldWatch {
   begun(tenure: Tenure): void {
     if (this.timer === undefined) this.wakeIn(LONG);
     const { owner, grantedAt } = tenure;
-    if (this.unknown.delete(owner) || grantedAt < this.heardSince) this.hear(owner);
+    if (this.unknown.delete(owner) || grantedAt < this.subscribedSince) this.onLost(owner);
   }
 
   /** A hold is over. */
@@ -61,7 +61,7 @@ export class HoldWatch {
   }
 
   /** The store says that this owner has lost a hold. */
-  hear(owner: string): void {
+  onLost(owner: string): void {
     this.suspects.add(owner);
     if (this.suspects.size > 1) return;
     // Together with the owners of messages that come at the same time.
@@ -78,12 +78,12 @@ export class HoldWatch {
   /** Messages may have been missed, and the subscription may have ended. */
   missed(): void {
     this.retryAt = -Infinity;
-    if (this.ear.listening) this.listening();
+    if (this.messages.isSubscribed) this.subscribed();
   }
 
   /** The subscription is active from now on. One look finds a hold that was taken away before. */
-  listening(): void {
-    this.heardSince = now();
+  subscribed(): void {
+    this.subscribedSince = now();
     if (this.tenures.size > 0) this.look([...this.tenures.keys()]);
   }
 
@@ -113,9 +113,9 @@ export class HoldWatch {
     if (oldest === undefined) return;
     const time = now();
     const age = time - oldest.grantedAt;
-    if (age >= LONG && time >= this.retryAt && !this.ear.listening) {
+    if (age >= LONG && time >= this.retryAt && !this.messages.isSubscribed) {
       this.retryAt = time + RETRY;
-      void this.ear.listen();
+      void this.messages.subscribe();
     }
     clearTimeout(this.timer);
     this.wakeIn(age < LONG ? LONG - age : LONG);

@@ -12,7 +12,7 @@ import { now } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
 import { type Callers, Acquisition, type AcquisitionContext, type LockTerms } from './acquisition.js';
-import { ReleaseSubscription } from './release-subscription.js';
+import { MessageSubscription } from './message-subscription.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
 import { type Busy, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
@@ -53,9 +53,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   /** Asks about the hold of this process. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
-  private releases: ReleaseSubscription | undefined;
+  private releases: MessageSubscription<void> | undefined;
   /** When a hold was last seen that needs the subscription to releases. */
-  private heardAt = -Infinity;
+  private subscribedAt = -Infinity;
   /**
    * This process has just released the lock while other callers of it wait. Its release message arrives first, so that all
    * processes compete as equals.
@@ -91,8 +91,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return this.hasWaiter({ impatient: false });
   }
 
-  get hearing(): boolean {
-    return this.releases?.listening === true;
+  get isSubscribed(): boolean {
+    return this.releases?.isSubscribed === true;
   }
 
   /**
@@ -130,7 +130,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private giveUp(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
     const { passOn, queueMessages } = this.context;
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
-    if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.listening) {
+    if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.isSubscribed) {
       const place = this.makeAcquisition();
       const { released, next } = passOn(tenure, keepFor, place);
       void place.start(next);
@@ -220,9 +220,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return tenure;
   }
 
-  async hear(): Promise<boolean> {
-    this.heardAt = now();
-    return await this.listen();
+  async subscribe(): Promise<boolean> {
+    this.subscribedAt = now();
+    return await this.openSubscription();
   }
 
   /**
@@ -231,26 +231,27 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
    * ever.
    */
   leftToOthers(): void {
-    if (now() - this.heardAt < CLAIM) void this.listen();
-    else this.stopHearing();
+    if (now() - this.subscribedAt < CLAIM) void this.openSubscription();
+    else this.unsubscribe();
   }
 
-  private async listen(): Promise<boolean> {
+  private async openSubscription(): Promise<boolean> {
     const doubt = () => {
       // The hold of this process may be what has been released.
       if (this.tenure !== undefined) this.looking.doubt(this.tenure);
     };
-    this.releases ??= new ReleaseSubscription(this.name, this.context.store, {
-      onMessage: () => {
+    this.releases ??= new MessageSubscription(
+      (onMessage) => this.context.store.subscribeToReleases(this.name, onMessage),
+      () => {
         doubt();
         this.acquisition?.lookAgain();
       },
-      onListening: doubt,
-    });
-    return await this.releases.listen();
+      doubt,
+    );
+    return await this.releases.subscribe();
   }
 
-  stopHearing(): void {
+  unsubscribe(): void {
     this.releases?.close();
   }
 
@@ -264,8 +265,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   /** Whether a message tells this process when its turn comes after another process had the lock. */
-  private get hearsOfTurn(): boolean {
-    return this.hasQueue ? this.context.queueMessages.listening : this.hearing;
+  private get isToldOfTurn(): boolean {
+    return this.hasQueue ? this.context.queueMessages.isSubscribed : this.isSubscribed;
   }
 
   /** Makes sure that the waiters wait for something. */
@@ -277,11 +278,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.onIdle(this);
     } else if (this.tenure?.held === true) {
       // Only a process that has subscribed before the release receives the messages that follow it.
-      if (this.wait && !this.hearsOfTurn)
-        void (this.hasQueue ? this.context.queueMessages.listen() : this.hear());
+      if (this.wait && !this.isToldOfTurn)
+        void (this.hasQueue ? this.context.queueMessages.subscribe() : this.subscribe());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
     } else if (this.acquisition === undefined) {
-      const after = this.yielding && this.hearing ? MESSAGE_ROUND : 0;
+      const after = this.yielding && this.isSubscribed ? MESSAGE_ROUND : 0;
       this.yielding = false;
       void this.makeAcquisition().start(undefined, after);
     }

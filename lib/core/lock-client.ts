@@ -6,6 +6,7 @@ import type {
   AcquireReply,
   HandOverReply,
   LockStore,
+  QueueMessage,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
@@ -14,9 +15,10 @@ import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
 import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
-import { QueueSubscription } from './queue-subscription.js';
+import { MessageSubscription } from './message-subscription.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../port/releaser.js';
+import { subscribeToMessages } from '../port/subscribe-to-messages.js';
 import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
 import type { LockTerms } from './acquisition.js';
 import { Acquisitions } from './acquisitions.js';
@@ -41,7 +43,7 @@ export class LockClient {
   private readonly callers = new Set<LocalQueue | GroupRequest>();
   /** The tenures of this process, each with the keeper that takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
-  private readonly queueMessages: QueueSubscription;
+  private readonly queueMessages: MessageSubscription<QueueMessage>;
   private readonly holdWatch: HoldWatch;
   private readonly acquisitions: Acquisitions;
   private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
@@ -85,16 +87,15 @@ export class LockClient {
       setTimer,
     );
     this.releaser = new Releaser(store);
-    this.queueMessages = new QueueSubscription(
-      this.id,
-      store,
+    this.queueMessages = new MessageSubscription(
+      (onMessage) => subscribeToMessages(store, this.id, onMessage),
       (message) => {
-        if (message.type === 'lost') this.holdWatch.hear(message.owner);
-        else this.acquisitions.hear(message);
+        if (message.type === 'lost') this.holdWatch.onLost(message.owner);
+        else this.acquisitions.onMessage(message);
         if (message.type === 'missed' && message.owner === undefined) this.holdWatch.missed();
       },
       () => {
-        this.holdWatch.listening();
+        this.holdWatch.subscribed();
       },
     );
     this.holdWatch = new HoldWatch(

@@ -25,9 +25,9 @@ it.each([
       leaseTime,
       rivals: 'none',
     } as const;
-    places.hear({ ...granted, owner: 'client:2' });
+    places.onMessage({ ...granted, owner: 'client:2' });
     expect(untils).toEqual([]);
-    places.hear({ ...granted, owner: 'client:1' });
+    places.onMessage({ ...granted, owner: 'client:1' });
     expect(untils).toEqual([expect.closeTo(now() + least, -2)]);
   },
 );
@@ -38,8 +38,8 @@ it('an owner that has changed meanwhile leaves nothing behind', () => {
   const place = { owner: 'client:1', isGranted: true, lookAgain: () => looks++ };
   places.add(place as unknown as Acquisition);
   place.owner = 'client:2';
-  places.hear({ type: 'missed' });
+  places.onMessage({ type: 'missed' });
   places.remove(place as unknown as Acquisition);
-  places.hear({ type: 'missed' });
+  places.onMessage({ type: 'missed' });
   expect(looks).toBe(1);
 });

@@ -103,7 +103,7 @@ export class MemoryLock {
       if (isPlain || head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
     }
-    const arrival = entry === undefined ? undefined : this.stand(owner, mode, leaseTime, entry.arrival);
+    const arrival = entry === undefined ? undefined : this.takeEntry(owner, mode, leaseTime, entry.arrival);
     return this.busy(owner, mode, arrival);
   }
 
@@ -132,7 +132,7 @@ export class MemoryLock {
     const gone = this.admits(mode) ? 'deleted' : 'taken';
     // The request may have been sent twice.
     const stands = next !== undefined && !this.holders.has(next.owner);
-    const arrival = stands ? this.stand(next.owner, mode, next.leaseTime, undefined) : undefined;
+    const arrival = stands ? this.takeEntry(next.owner, mode, next.leaseTime, undefined) : undefined;
     const leftFor = this.handOver(next?.owner);
     const released = hold === undefined ? gone : 'released';
     return { released, next: this.answerTo(next, mode, arrival, leftFor) };
@@ -225,7 +225,7 @@ export class MemoryLock {
     return fencingToken;
   }
 
-  private stand(owner: string, mode: Mode, leaseTime: number, before: number | undefined): number {
+  private takeEntry(owner: string, mode: Mode, leaseTime: number, before: number | undefined): number {
     const standing = this.waiting.find((entry) => entry.owner === owner);
     if (standing !== undefined) return standing.arrival;
     const last = this.waiting.at(-1)?.arrival ?? 0;

@@ -10,7 +10,7 @@ const APART = 20;
  */
 export class Hints {
   /** By owner. */
-  private readonly heard = new Map<
+  private readonly hints = new Map<
     string,
     { readonly members: Set<number>; readonly timer: NodeJS.Timeout }
   >();
@@ -20,16 +20,16 @@ export class Hints {
     private readonly onHint: (owner: string) => void,
   ) {}
 
-  hear(member: number, owner: string): void {
-    let hint = this.heard.get(owner);
+  add(member: number, owner: string): void {
+    let hint = this.hints.get(owner);
     if (hint === undefined) {
       const members = new Set<number>();
       const timer = setTimeout(() => {
-        this.heard.delete(owner);
+        this.hints.delete(owner);
         if (members.size < quorumOf(this.members)) this.onHint(owner);
       }, APART);
       hint = { members, timer };
-      this.heard.set(owner, hint);
+      this.hints.set(owner, hint);
     }
     const before = hint.members.size;
     hint.members.add(member);
@@ -37,7 +37,7 @@ export class Hints {
   }
 
   close(): void {
-    for (const { timer } of this.heard.values()) clearTimeout(timer);
-    this.heard.clear();
+    for (const { timer } of this.hints.values()) clearTimeout(timer);
+    this.hints.clear();
   }
 }

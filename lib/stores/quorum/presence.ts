@@ -18,7 +18,7 @@ interface Attendance {
   /** The number of requests that have not been answered. */
   unanswered: number;
   /** When the member last answered anything. */
-  heardAt: number;
+  answeredAt: number;
 }
 
 /**
@@ -34,7 +34,7 @@ export class Presence {
       silent: false,
       roundTrip: undefined,
       unanswered: 0,
-      heardAt: -Infinity,
+      answeredAt: -Infinity,
     }));
   }
 
@@ -47,12 +47,12 @@ export class Presence {
     answer.then(
       () => {
         of.unanswered--;
-        heard(of, sentAt);
+        noteAnswer(of, sentAt);
       },
       (error: unknown) => {
         of.unanswered--;
         const cause = isLockUnavailableError(error) ? causeOf(error) : 'ReplyError';
-        if (cause === 'ReplyError') heard(of, sentAt);
+        if (cause === 'ReplyError') noteAnswer(of, sentAt);
         if (cause === 'CommandTimeout' || cause === 'NotConnected') of.silent = true;
       },
     );
@@ -94,7 +94,7 @@ export class Presence {
         setImmediate(() => {
           if (over) return;
           // The member still answers earlier requests, or the wait is for something else.
-          if (of === undefined || of.unanswered === 0 || of.heardAt > since) {
+          if (of === undefined || of.unanswered === 0 || of.answeredAt > since) {
             wait();
             return;
           }
@@ -121,11 +121,11 @@ function causeOf(error: unknown): string | undefined {
   return isLockUnavailableError(error) && error.cause instanceof Error ? error.cause.name : undefined;
 }
 
-function heard(of: Attendance, sentAt: number): void {
+function noteAnswer(of: Attendance, sentAt: number): void {
   const now = performance.now();
   const usual = of.roundTrip ?? now - sentAt;
   of.silent = false;
-  of.heardAt = now;
+  of.answeredAt = now;
   of.roundTrip = usual + (now - sentAt - usual) * WEIGHT;
 }
 

@@ -169,12 +169,16 @@ export class QuorumLockStore implements LockStore {
     });
     const open = (store: LockStore, index: number, isOpen: () => boolean) =>
       store.subscribeToReleases(name, () => {
-        if (isOpen()) wakeUp.hear(index);
+        if (isOpen()) wakeUp.tell(index);
       });
     const close = () => {
       wakeUp.close();
     };
-    return await subscribeAll(members, { open, close, refusal: (cast) => this.deaf(name, cast) });
+    return await subscribeAll(members, {
+      open,
+      close,
+      refusal: (cast) => this.subscriptionRefused(name, cast),
+    });
   }
 
   async subscribeToLosses(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription> {
@@ -184,13 +188,17 @@ export class QuorumLockStore implements LockStore {
     const open = (store: MemberStore, index: number, isOpen: () => boolean) =>
       store.queues.subscribe(client, (message) => {
         if (!isOpen()) return;
-        if (message.type === 'lost') hints.hear(index, message.owner);
+        if (message.type === 'lost') hints.add(index, message.owner);
         else if (message.type === 'missed') onMessage(message);
       });
     const close = () => {
       hints.close();
     };
-    return await subscribeAll(this.members, { open, close, refusal: (cast) => this.deaf(undefined, cast) });
+    return await subscribeAll(this.members, {
+      open,
+      close,
+      refusal: (cast) => this.subscriptionRefused(undefined, cast),
+    });
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
@@ -375,7 +383,10 @@ export class QuorumLockStore implements LockStore {
     throw mismatchAmong(cast) ?? noMajority(name, this.outcomesOf(cast), { effect: 'unknown' });
   }
 
-  private deaf(name: string | undefined, cast: readonly (NodeAnswer<unknown> | undefined)[]): Error {
+  private subscriptionRefused(
+    name: string | undefined,
+    cast: readonly (NodeAnswer<unknown> | undefined)[],
+  ): Error {
     return noMajority(name, this.outcomesOf(cast), { effect: 'refused' });
   }
 

@@ -40,7 +40,7 @@ const PAUSE = 20;
 /** When the process looks again after that, ms. */
 const RECESS = 1_000;
 /** How long the process waits for members that have not answered, once a majority has, ms. */
-const HEARING = 250;
+const ANSWER_TIME = 250;
 
 /**
  * Decides which votes count. A node that has restarted may have forgotten a lock that is still held, so it votes again only
@@ -106,7 +106,7 @@ export class RestartQuarantine {
     if (this.current(index) === undefined) return false;
     if (this.quarantineOf(index) === 0) return true;
     if (this.clocks.length < quorumOf(this.members.length)) {
-      await this.hearing(0);
+      await this.awaitAnswers(0);
       if (this.quarantineOf(index) === 0) return true;
     }
     if (!this.inService) {
@@ -242,7 +242,7 @@ export class RestartQuarantine {
 
   /** Makes all members founders, if two rounds find nothing that speaks against it. */
   private async found(): Promise<void> {
-    await this.hearing(HEARING);
+    await this.awaitAnswers(ANSWER_TIME);
     // What was learned before may be out of date: another process may have founded the quorum since, and given out locks.
     if (this.unproven() === undefined) return;
     if (!(await Promise.all(this.members.map((_, index) => this.identify(index)))).every(Boolean)) return;
@@ -281,7 +281,7 @@ export class RestartQuarantine {
   }
 
   /** Looks at all members, until all have answered, or until `time` ms after a majority has answered. */
-  private hearing(time: number): Promise<void> {
+  private awaitAnswers(time: number): Promise<void> {
     return new Promise((resolve) => {
       let answered = 0;
       let timer: NodeJS.Timeout | undefined;

@@ -13,7 +13,7 @@ const APART = 10;
  * again.
  */
 export class WakeUp {
-  private readonly heard = new Set<number>();
+  private readonly told = new Set<number>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -21,25 +21,25 @@ export class WakeUp {
     private readonly onWake: () => void,
   ) {}
 
-  hear(member: number): void {
+  tell(member: number): void {
     // A second message of one node belongs to the next release.
-    if (this.heard.has(member)) this.end(this.heard.size < quorumOf(this.members));
-    this.heard.add(member);
-    if (this.heard.size === 1) {
+    if (this.told.has(member)) this.end(this.told.size < quorumOf(this.members));
+    this.told.add(member);
+    if (this.told.size === 1) {
       this.timer = setTimeout(
         () => {
-          this.end(this.heard.size < quorumOf(this.members));
+          this.end(this.told.size < quorumOf(this.members));
         },
         APART + Math.random() * APART,
       );
     }
-    if (this.heard.size === quorumOf(this.members)) this.onWake();
-    if (this.heard.size === this.members) this.end(false);
+    if (this.told.size === quorumOf(this.members)) this.onWake();
+    if (this.told.size === this.members) this.end(false);
   }
 
   close(): void {
     clearTimeout(this.timer);
-    this.heard.clear();
+    this.told.clear();
   }
 
   private end(wake: boolean): void {

@@ -6,7 +6,7 @@ import { ConnectionState } from './connection-state.js';
 import type { AcquisitionGuard, Argument, Command } from './command.js';
 import type { Deployment, Server } from './deployment.js';
 import { withCommand } from './command-refused.js';
-import { hearSwitches } from './database-switches.js';
+import { onDatabaseSwitch } from './database-switches.js';
 import { Evaluator } from './evaluator.js';
 import type { Call } from './lane.js';
 import { isWithheld, NotConnected, TakenBack } from './redis-errors.js';
@@ -95,19 +95,19 @@ export class ServerConnection implements Deployment, Server {
         if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
       },
       sentinelError: (error: unknown) => {
-        this.sentinels.heard(error);
+        this.sentinels.answered(error);
       },
     };
     const stopListening = listen(client, listeners, owned);
-    const stopHearing = owned
+    const stopWatching = owned
       ? undefined
-      : hearSwitches(client, (database) => {
+      : onDatabaseSwitch(client, (database) => {
           // A lock that is being taken at this moment could not be kept.
           if (this.database.switchedTo(database)) this.generation = ++epochs;
         });
     this.stopListening = () => {
       stopListening();
-      stopHearing?.();
+      stopWatching?.();
     };
   }
 

@@ -17,7 +17,7 @@ const watches = new WeakMap<Redis, Watch>();
  * `sendCommand`. So while a service uses the client, each command is looked at there and passed on unchanged.
  * @returns a function that stops it
  */
-export function hearSwitches(client: Redis, listener: Listener): () => void {
+export function onDatabaseSwitch(client: Redis, listener: Listener): () => void {
   const watch = watches.get(client) ?? watchOver(client);
   watch.listeners.add(listener);
   return () => {

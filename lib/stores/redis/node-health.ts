@@ -16,7 +16,7 @@ export async function nodeHealth(
 ): Promise<NodeHealth> {
   const { node } = connection;
   // All are sent at once, so that a server that is gone is waited for once.
-  const [answer, info, clockOffset, hears, found] = await Promise.all([
+  const [answer, info, clockOffset, isSubscribed, found] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
     clockOffsetOf(connection),
@@ -24,14 +24,14 @@ export async function nodeHealth(
     attempt,
   ]);
   const { refusesWrites, full, ...told } = info;
-  const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: hears };
+  const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: isSubscribed };
   const obstacle = answer.error ?? refusesWrites ?? (found?.status === 'down' ? found.error : undefined);
   if (obstacle !== undefined) return { ...report, status: 'down', error: obstacle };
-  const lack = full ? FULL.error : (found?.error ?? (hears === false ? DEAF : undefined));
+  const lack = full ? FULL.error : (found?.error ?? (isSubscribed === false ? NO_MESSAGES : undefined));
   return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };
 }
 
-const DEAF = 'its messages do not come through: those who wait poll';
+const NO_MESSAGES = 'its messages do not come through, so waiters poll';
 
 interface Answer {
   readonly latency: number | undefined;

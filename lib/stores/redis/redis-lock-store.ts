@@ -263,7 +263,7 @@ export class RedisLockStore implements LockStore {
     client: string,
     onMessage: (message: QueueMessage) => void,
   ): Promise<Subscription> {
-    return await this.hear(QUEUE_CHANNEL + client, undefined, false, (text) => {
+    return await this.subscribe(QUEUE_CHANNEL + client, undefined, false, (text) => {
       const message: QueueMessage = text === undefined ? { type: 'missed' } : queueMessage(text, this.clocks);
       // The grant was written over the connection of the process that released. Only a command of the owner can be waited
       // for.
@@ -275,7 +275,7 @@ export class RedisLockStore implements LockStore {
   async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     await this.learnSharding(name);
     const [, channel] = this.publishing(this.keys(name));
-    return await this.hear(channel, name, this.connection.sharded, onWake);
+    return await this.subscribe(channel, name, this.connection.sharded, onWake);
   }
 
   async health(depth: HealthDepth = 'try'): Promise<StoreHealth> {
@@ -434,7 +434,7 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  private async hear(
+  private async subscribe(
     channel: string,
     name: string | undefined,
     sharded: boolean,

@@ -86,7 +86,7 @@ export function plainReply(reply: unknown, told: Told): AcquireReply | Queued {
 
 type Told = (date: number, node: string) => void;
 
-/** The answer to an owner in the queue of a plain lock: what place_of in plain-queue.include.lua returns. */
+/** The answer to an owner in the queue of a plain lock: what busy_reply in plain-queue.include.lua returns. */
 function entryReply(entry: readonly unknown[], reply: unknown, told: Told): AcquireReply {
   const [look, holder, arrival, date, node, listen] = entry;
   told(integer(date, reply, 1), text(node, reply));

@@ -10,7 +10,7 @@ const REFUSED = /\bbecause (?:NOAUTH|NOPERM|WRONGPASS)\b/;
 export class SentinelRound {
   private answers: Error[] = [];
 
-  heard(answer: unknown): void {
+  answered(answer: unknown): void {
     if (answer instanceof Error) this.answers.push(answer);
   }
 

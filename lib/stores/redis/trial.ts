@@ -78,7 +78,7 @@ function lacking(lacks: readonly string[]): Finding {
   const told = [...new Set(each)].join('; ');
   const mute = lacks.some((command) => /^S?PUBLISH$/.test(command));
   const error = mute
-    ? `its releases cannot be told, so those who wait poll: ${told}`
+    ? `its releases cannot be told, so waiters poll: ${told}`
     : `part of what can be done with locks is refused: ${told}`;
   return { status: 'degraded', error };
 }

@@ -215,8 +215,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: 'local arrival = stand(entry, 0, ARGV[9]',
-        replace: 'local arrival = stand(entry, 1, ARGV[9]',
+        find: 'local arrival = take_entry(entry, 0, ARGV[9]',
+        replace: 'local arrival = take_entry(entry, 1, ARGV[9]',
       },
     ],
     faults: [],

@@ -17,12 +17,12 @@ describe('Hints', () => {
   });
 
   it('pass one on with the message that makes a majority', () => {
-    for (const member of [0, 0, 1]) hints.hear(member, 'a:1');
-    hints.hear(2, 'a:2');
+    for (const member of [0, 0, 1]) hints.add(member, 'a:1');
+    hints.add(2, 'a:2');
     expect(passed).toEqual([]);
-    hints.hear(2, 'a:1');
+    hints.add(2, 'a:1');
     expect(passed).toEqual(['a:1']);
-    for (const member of [2, 3, 4]) hints.hear(member, 'a:1');
+    for (const member of [2, 3, 4]) hints.add(member, 'a:1');
     expect(passed).toEqual(['a:1']);
     jest.advanceTimersByTime(50);
     expect(passed).toEqual(['a:1', 'a:2']);
@@ -30,7 +30,7 @@ describe('Hints', () => {
   });
 
   it('pass none on when nobody hears any more', () => {
-    hints.hear(0, 'a:1');
+    hints.add(0, 'a:1');
     hints.close();
     jest.advanceTimersByTime(50);
     expect(passed).toEqual([]);

@@ -21,7 +21,7 @@ describe('WakeUp', () => {
   });
 
   const hear = (...members: number[]) => {
-    for (const member of members) wakeUp.hear(member);
+    for (const member of members) wakeUp.tell(member);
   };
 
   it('wakes once for the messages of one release, with the one that makes a majority', () => {
@@ -70,12 +70,12 @@ describe('WakeUp', () => {
         const heardOnce = new Set<number>();
         for (const what of before) {
           if (what === 'pause') jest.advanceTimersByTime(SETTLED);
-          else one.hear(what);
+          else one.tell(what);
           if (what === 'pause') heardOnce.clear();
           else heardOnce.add(what);
         }
         const already = woken;
-        for (const node of release) one.hear(node);
+        for (const node of release) one.tell(node);
         jest.advanceTimersByTime(SETTLED);
         // Where a whole release had just woken, and this one's messages may be its last ones, once is enough.
         const mayBeTheSame = heardOnce.size >= 3;
@@ -90,9 +90,9 @@ describe('WakeUp', () => {
     fc.assert(
       fc.property(majority(), majority(), (first, second) => {
         const one = new WakeUp(5, () => woken++);
-        for (const node of first) one.hear(node);
+        for (const node of first) one.tell(node);
         const already = woken;
-        for (const node of second) one.hear(node);
+        for (const node of second) one.tell(node);
         jest.advanceTimersByTime(SETTLED);
         expect(woken).toBeGreaterThan(already);
         one.close();

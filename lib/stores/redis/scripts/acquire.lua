@@ -42,7 +42,7 @@ local asker, outsiders, last_token
 
 -- @include plain-queue
 
-if not token then return place_of(entry, stand(entry, ARGV[5], lease + stay + left), left, holder) end
+if not token then return busy_reply(entry, take_entry(entry, ARGV[5], lease + stay + left), left, holder) end
 -- The owner may still have an entry: the answer that told it so was lost.
 if entry and ARGV[5] == '0' then redis.call('ZREM', KEYS[3], entry) end
 -- The waiters have been told of another end.

@@ -40,11 +40,11 @@ local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first
 
 -- The last token and its owner, and the kind and capacity that the lock is in use as. These count, not the kind and capacity
 -- that the caller takes the lock for.
-local last, last_owner, used, places
+local last, last_owner, used, used_capacity
 local function read_fence()
   if last then return end
   local token, owner, used_kind, count = string.match(fence or redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
-  last, last_owner, used, places = tonumber(token or 0), owner, used_kind ~= '' and used_kind or nil, tonumber(count)
+  last, last_owner, used, used_capacity = tonumber(token or 0), owner, used_kind ~= '' and used_kind or nil, tonumber(count)
 end
 
 -- The lock has a holder or a waiter.
@@ -98,11 +98,11 @@ local function may_enter(mode, as, many, own_write_hold)
   return as ~= 'read-write' or exclusive_owner() == '' or exclusive_owner() == own_write_hold
 end
 
-local function in_line(mode) return mode == 'x' or mode == 's' end
+local function is_of_kind(mode) return mode == 'x' or mode == 's' end
 
 local function admits(mode)
   read_fence()
-  return may_enter(mode, used or kind, places or capacity)
+  return may_enter(mode, used or kind, used_capacity or capacity)
 end
 
 -- When the hold that is in the way of `mode` ends by itself, and its owner.
@@ -114,7 +114,7 @@ end
 
 local function let_in(mode, owner, token, span)
   hold(mode .. owner, now + span)
-  write_fence(token, owner, used or kind, places or capacity)
+  write_fence(token, owner, used or kind, used_capacity or capacity)
 end
 
 local function put_out(mode, owner)

@@ -8,7 +8,7 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
-local function in_line(mode) return mode == 'p' end
+local function is_of_kind(mode) return mode == 'p' end
 
 local free
 local function admits()
@@ -42,7 +42,7 @@ end
 -- A hold that the fence does not know, and that is not kept after a release, belongs to Redisson. The release by Redisson
 -- hands nothing over, and sends a message. The head subscribes to it. The other waiters poll now and then, because the head
 -- may be dead.
-local function place_of(entry, arrival, left, holder)
+local function busy_reply(entry, arrival, left, holder)
   local rank = redis.call('ZRANK', KEYS[3], entry)
   local kept = string.sub(holder or '', 1, 5) == 'kept:'
   local known = kept or string.match(redis.call('GET', KEYS[2]) or '', '^%d+ (%S+)') == holder

@@ -35,20 +35,20 @@ if foreign then
   return foreign
 end
 read_fence()
-if used and (used ~= kind or places ~= capacity) and in_use() then
+if used and (used ~= kind or used_capacity ~= capacity) and in_use() then
   -- Perhaps only dead processes use the lock.
   advance()
-  if in_use() then return { -1, used, places } end
+  if in_use() then return { -1, used, used_capacity } end
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
 -- The lock has no holder, and some waiters wait for it as a plain lock. The first gets a claim of that kind. So each dead
 -- waiter that cannot be told from a living one keeps this owner out for the time of a claim.
-while head and not in_line(string.sub(head, 1, 1)) do
+while head and not is_of_kind(string.sub(head, 1, 1)) do
   local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')
   local token, span = next_token(), math.min(tonumber(wanted) or CLAIM, CLAIM)
   redis.call('ZREM', KEYS[3], head)
-  if hears(whose) then
+  if is_subscribed(whose) then
     redis.call('HSET', KEYS[1], whose, 1)
     redis.call('PEXPIRE', KEYS[1], span)
     redis.call('SET', KEYS[2], digits(token) .. ' ' .. whose, 'PX', span + stay)
@@ -98,7 +98,7 @@ if (not head or head == entry or own_write_hold ~= '') and enters() then
 end
 
 local arrival = tonumber(redis.call('ZSCORE', KEYS[3], entry) or ARGV[7])
-if ARGV[6] == '1' then arrival = stand(entry, arrival, lease + stay + math.max(blocked_until('x') - now, 0)) end
+if ARGV[6] == '1' then arrival = take_entry(entry, arrival, lease + stay + math.max(blocked_until('x') - now, 0)) end
 
 local ends_at, holder = blocked_until(mode)
 local rank = redis.call('ZRANK', KEYS[3], entry) or 0

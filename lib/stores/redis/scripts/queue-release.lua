@@ -43,7 +43,7 @@ if held == 0 then
   leave_queue(mode, owner, ARGV[6])
   -- This script must not let in the waiters for the plain lock. They would lose their entry, and the name.
   local head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-  if head and not in_line(string.sub(head, 1, 1)) then return held end
+  if head and not is_of_kind(string.sub(head, 1, 1)) then return held end
 else
   holders = holders - 1
   if holders > 0 then keep_until_last() end

@@ -1,6 +1,6 @@
 -- The queue of a lock of any kind: waiters in the order of their arrival. The script lets a waiter in and tells its process
 -- so. Expects KEYS, and from the script that includes it:
---   in_line(mode)       whether it is a mode of this kind: one name is one kind
+--   is_of_kind(mode)    whether it is a mode of this kind: one name is one kind
 --   admits(mode)        whether a waiter for the lock in this mode may enter now
 --   blocked_until(mode) when the hold that is in the way ends by itself, ms, and its owner
 --   next_token()        the token that the next holder gets
@@ -33,25 +33,25 @@ local function server() return in_cluster and redis.call('CLUSTER', 'MYID') or '
 -- script cannot tell the living waiters from the dead ones. A living waiter polls, and takes its old position in the queue
 -- again.
 local function publish(channel, message)
-  local heard = redis.pcall('PUBLISH', channel, message)
-  return type(heard) == 'number' and heard
+  local receivers = redis.pcall('PUBLISH', channel, message)
+  return type(receivers) == 'number' and receivers
 end
 
 -- Whether a waiter's process is subscribed, as far as that is known. PUBLISH also counts subscribers of patterns, such as a
 -- monitoring tool, and with these a dead process would look alive. The count of PUBLISH must be enough if the user may not
 -- send PUBSUB.
-local function hears(owner)
+local function is_subscribed(owner)
   return in_cluster or redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. string.match(owner, PROCESS))[2] ~= 0
 end
 
 -- Returns false if no process has received the message.
 local function send(owner, ...)
-  local heard = publish(CHANNEL .. string.match(owner, PROCESS), table.concat({ ... }, ' '))
-  return heard and (in_cluster or heard > 0)
+  local receivers = publish(CHANNEL .. string.match(owner, PROCESS), table.concat({ ... }, ' '))
+  return receivers and (in_cluster or receivers > 0)
 end
 
 -- Sends a message to the process of one waiter. Returns false if that process is not subscribed.
-local function tell(owner, ...) return hears(owner) and send(owner, ...) end
+local function tell(owner, ...) return is_subscribed(owner) and send(owner, ...) end
 
 -- The time that the store grants to a waiter by a message, ms. It is the whole lease if the waiter has arrived within CLAIM.
 -- Else it is a claim of CLAIM, which the process confirms before the caller's code runs. A process that stopped while it
@@ -112,7 +112,7 @@ local function advance(sparing)
     for i = 1, #heads, 2 do
       local entry = heads[i]
       local mode, owner, lease = string.match(entry, '^(%S) (%S+) ?(%d*)$')
-      if not in_line(mode) then
+      if not is_of_kind(mode) then
         -- The waiter learns of the other kind when it asks.
         redis.call('ZREM', KEYS[3], entry)
         tell(owner, 'next', owner, 0)
@@ -124,7 +124,7 @@ local function advance(sparing)
         if owner == asker then
           asker_token, asker_rivals = token, rivals
           let_in(mode, owner, token, span)
-        elseif hears(owner) then
+        elseif is_subscribed(owner) then
           -- The write comes before the message, which cannot be undone: a slot that is being moved takes no new key, and a
           -- user may lose rights.
           let_in(mode, owner, token, span)
@@ -147,7 +147,7 @@ end
 
 -- Takes an entry in the queue: the one that exists, one at the arrival that the owner was told before, or (0) one at the
 -- end. Returns the arrival. The queue outlives the hold that it waits for.
-local function stand(entry, arrival, life)
+local function take_entry(entry, arrival, life)
   local stands = redis.call('ZSCORE', KEYS[3], entry)
   arrival = tonumber(stands or arrival)
   if arrival == 0 then
@@ -162,9 +162,9 @@ end
 
 -- Gives up the entry. Without the lease that the owner has asked for (0), the script searches the queue.
 local function leave_queue(mode, owner, lease)
-  local place = mode .. ' ' .. owner .. ' '
-  if lease ~= '0' then return redis.call('ZREM', KEYS[3], place .. lease) end
+  local prefix = mode .. ' ' .. owner .. ' '
+  if lease ~= '0' then return redis.call('ZREM', KEYS[3], prefix .. lease) end
   for _, entry in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
-    if string.sub(entry, 1, #place) == place then redis.call('ZREM', KEYS[3], entry) end
+    if string.sub(entry, 1, #prefix) == prefix then redis.call('ZREM', KEYS[3], entry) end
   end
 end

@@ -91,9 +91,9 @@ if redis.call('HEXISTS', KEYS[1], asker) == 1 then
   return { released, (read_fence(redis.call('GET', KEYS[2]))), 0 }
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]
-local arrival = stand(entry, 0, ARGV[9] + ARGV[5] + blocked_until() - now)
+local arrival = take_entry(entry, 0, ARGV[9] + ARGV[5] + blocked_until() - now)
 local wait = hand_over()
 if asker_token then return { released, asker_token, asker_rivals } end
 if wait then return { released, wait, false, digits(arrival), now, server(), 1 } end
 local left = blocked_until() - now
-return { released, unpack(place_of(entry, arrival, left, holder_of(KEYS[1]) or nil)) }
+return { released, unpack(busy_reply(entry, arrival, left, holder_of(KEYS[1]) or nil)) }

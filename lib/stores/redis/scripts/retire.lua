@@ -25,4 +25,4 @@ local busy = in_use()
 -- From now on the fence names no kind, so that the plain lock has nothing to ask for.
 if used and not busy then redis.call('SET', KEYS[2], digits(last) .. ' ' .. last_owner, 'KEEPTTL') end
 -- If the fence was lost, nothing tells which kind it is.
-return { busy and 1 or 0, used or 'queued', places or 1 }
+return { busy and 1 or 0, used or 'queued', used_capacity or 1 }
