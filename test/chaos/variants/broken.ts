@@ -100,8 +100,8 @@ export const broken: readonly Control[] = [
   {
     name: 'no second try after the subscription',
     patches: [
-      { file: ACQUISITION, find: 'if (heard)\n                this.lookAgain();', replace: '' },
-      { file: ACQUISITION, find: 'attempt.hearing ? this.context.leaseTime : POLL', replace: 'Infinity' },
+      { file: ACQUISITION, find: 'if (isSubscribed)\n                this.lookAgain();', replace: '' },
+      { file: ACQUISITION, find: 'attempt.wasSubscribed ? this.context.leaseTime : POLL', replace: 'Infinity' },
     ],
     topology: 'quorum',
     faults: ['network slow'],
@@ -115,7 +115,7 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'messages wake nobody',
-    patches: [{ file: ACQUISITION, find: 'hear(message) {', replace: 'hear(message) {\n        return;' }],
+    patches: [{ file: ACQUISITION, find: 'onMessage(message) {', replace: 'onMessage(message) {\n        return;' }],
     faults: [],
     habits: { fixedShare: 0 },
   },
