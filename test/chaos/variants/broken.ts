@@ -101,7 +101,11 @@ export const broken: readonly Control[] = [
     name: 'no second try after the subscription',
     patches: [
       { file: ACQUISITION, find: 'if (isSubscribed)\n                this.lookAgain();', replace: '' },
-      { file: ACQUISITION, find: 'attempt.wasSubscribed ? this.context.leaseTime : POLL', replace: 'Infinity' },
+      {
+        file: ACQUISITION,
+        find: 'attempt.wasSubscribed ? this.context.leaseTime : POLL',
+        replace: 'Infinity',
+      },
     ],
     topology: 'quorum',
     faults: ['network slow'],
@@ -115,7 +119,9 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'messages wake nobody',
-    patches: [{ file: ACQUISITION, find: 'onMessage(message) {', replace: 'onMessage(message) {\n        return;' }],
+    patches: [
+      { file: ACQUISITION, find: 'onMessage(message) {', replace: 'onMessage(message) {\n        return;' },
+    ],
     faults: [],
     habits: { fixedShare: 0 },
   },
