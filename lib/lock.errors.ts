@@ -1,9 +1,10 @@
-import { IntrinsicException } from '@nestjs/common';
+import { STATUS_CODES } from 'node:http';
+import { HttpException } from '@nestjs/common';
 import { inQuotes } from './lock.text.js';
 
 /**
- * Every failure has a class of its own. The errors that a web client may see (409, 503) have a message that reveals nothing
- * to a stranger. The key, the holder and the cause are properties beside it, for logs.
+ * Every failure has a class of its own. `message` is for logs and job boards. `publicMessage` is what a client of the
+ * application may see: it reveals nothing to a stranger.
  */
 
 /** Marks the errors of this package, so that a guard recognises an error that another copy of this package has thrown. */
@@ -25,6 +26,12 @@ interface LockErrorDetails {
   readonly cause?: unknown;
 }
 
+interface LockErrorStatus {
+  readonly status: number;
+  /** Left out where a client is told only that the server has failed. */
+  readonly publicMessage?: string;
+}
+
 /** What all errors of this package have in common, on top of the class that decides how Nest treats them. */
 function lockErrorOn(Base: new (message: string) => Error) {
   abstract class BaseLockError extends Base {
@@ -37,21 +44,20 @@ function lockErrorOn(Base: new (message: string) => Error) {
     /** HTTP status. Nest's own exception handling reads these three and answers without a filter. */
     readonly status: number;
     readonly statusCode: number;
-    /** Whether `message` may be shown to a client. */
+    /** Whether `message` may be shown to a client: it is the public one. */
     readonly expose: boolean;
+    /** What a client of the application may be told: no name, owner, host or command. */
+    readonly publicMessage: string;
 
-    constructor(
-      message: string,
-      http: { status: number; expose: boolean },
-      { key, cause }: LockErrorDetails = {},
-    ) {
+    constructor(message: string, http: LockErrorStatus, { key, cause }: LockErrorDetails = {}) {
       super(message);
       if (cause !== undefined) this.cause = cause;
       this.name = new.target.name;
       this.key = key;
       this.status = http.status;
       this.statusCode = http.status;
-      this.expose = http.expose;
+      this.publicMessage = http.publicMessage ?? 'Internal server error';
+      this.expose = message === this.publicMessage;
       Object.defineProperty(this, BRAND, { value: true });
     }
   }
@@ -66,8 +72,33 @@ export abstract class LockError extends lockErrorOn(Error) {
   }
 }
 
+/** What Nest sends as the body of the answer. */
+interface LockErrorBody {
+  readonly statusCode: number;
+  /** The name of the status. */
+  readonly error: string | undefined;
+  readonly message: string;
+  readonly code: LockErrorCode;
+}
+
+/** Its own fields are set below: Nest, and what works like it, reads the body from `response`. */
+const HttpError = HttpException as unknown as new (message: string) => Error;
+
 /** An error that is normal in every healthy application. Nest would log any other error as a fault, with its stack. */
-abstract class ExpectedLockError extends lockErrorOn(IntrinsicException) {}
+abstract class ExpectedLockError extends lockErrorOn(HttpError) {
+  /** @internal */
+  readonly response: LockErrorBody;
+
+  constructor(code: LockErrorCode, message: string, http: LockErrorStatus, details: LockErrorDetails) {
+    super(message, http, details);
+    const { status, publicMessage } = this;
+    this.response = { statusCode: status, error: STATUS_CODES[status], message: publicMessage, code };
+  }
+
+  getResponse(): LockErrorBody {
+    return this.response;
+  }
+}
 
 /**
  * The lock was still held by another owner when the wait time was over. HTTP 409. Of several locks `key` names the one that
@@ -81,7 +112,14 @@ export class LockTimeoutError extends ExpectedLockError {
   readonly holder: string | undefined;
 
   constructor(key: string, waited: number, holder?: string) {
-    super('The resource is busy, try again later', { status: 409, expose: true }, { key });
+    const owner = holder === undefined ? 'another owner' : inQuotes(holder);
+    const after = waited > 0 ? ` after a wait of ${String(waited)} ms` : '';
+    super(
+      'LOCK_TIMEOUT',
+      `The lock "${inQuotes(key)}" is busy${after}: held by ${owner}`,
+      { status: 409, publicMessage: 'The resource is busy, try again later' },
+      { key },
+    );
     this.waited = waited;
     this.holder = holder;
   }
@@ -121,11 +159,8 @@ export class LockUnavailableError extends LockError {
       outcomes?: readonly NodeOutcome[];
     } = {},
   ) {
-    super(
-      'The service is temporarily unavailable, try again later',
-      { status: 503, expose: true },
-      { key, cause: details.cause },
-    );
+    const publicMessage = 'The service is temporarily unavailable, try again later';
+    super(publicMessage, { status: 503, publicMessage }, { key, cause: details.cause });
     this.effect = details.effect ?? 'unknown';
     this.permanent = details.permanent ?? false;
     this.outcomes = details.outcomes ?? [];
@@ -171,7 +206,7 @@ export class LockLostError extends LockError {
   ) {
     super(
       `The lease on "${inQuotes(key)}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})`,
-      { status: 500, expose: false },
+      { status: 500 },
       { key, cause: details.cause },
     );
     this.reason = details.reason;
@@ -186,8 +221,9 @@ export class LockAbortedError extends ExpectedLockError {
 
   constructor(key: string, reason: unknown) {
     super(
+      'LOCK_ABORTED',
       `Waiting for the lock "${inQuotes(key)}" was aborted by the caller`,
-      { status: 499, expose: false },
+      { status: 499, publicMessage: 'The request was aborted' },
       { key, cause: reason },
     );
   }
@@ -198,7 +234,7 @@ export class LockKeyError extends LockError {
   readonly code = 'LOCK_KEY';
 
   constructor(message: string, key?: string, cause?: unknown) {
-    super(message, { status: 500, expose: false }, { key, cause });
+    super(message, { status: 500 }, { key, cause });
   }
 }
 
@@ -210,7 +246,7 @@ export class LockKindMismatchError extends LockError {
     super(
       `"${inQuotes(key)}" cannot be used as a ${details.expected}: the store holds a ${inQuotes(details.found)} under that name. ` +
         'Give the lock a name of its own, or another keyPrefix.',
-      { status: 500, expose: false },
+      { status: 500 },
       { key, cause: details.cause },
     );
   }
@@ -231,7 +267,7 @@ export class LockConfigError extends LockError {
     const { key, source, cause } = details;
     const found = 'value' in details ? ` (found: ${describeOption(details.value)})` : '';
     const given = source === undefined ? '' : `; given by ${source}`;
-    super(`${option}: ${rule}${found}${given}`, { status: 500, expose: false }, { key, cause });
+    super(`${option}: ${rule}${found}${given}`, { status: 500 }, { key, cause });
     this.option = option;
   }
 }
@@ -241,7 +277,8 @@ export class LockClosedError extends ExpectedLockError {
   readonly code = 'LOCK_CLOSED';
 
   constructor(key?: string) {
-    super('The service is shutting down', { status: 503, expose: true }, { key });
+    const publicMessage = 'The service is shutting down';
+    super('LOCK_CLOSED', publicMessage, { status: 503, publicMessage }, { key });
   }
 }
 

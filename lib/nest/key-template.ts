@@ -100,12 +100,32 @@ function parse(template: string, roots: readonly string[]): (string | Path)[] {
       parts.push(path);
       at = end;
     } else {
+      assertNotForeign(template, at);
       text += template.charAt(at++);
     }
   }
   if (text !== '') parts.push(text);
   if (parts.length === 0) throw malformed(template, 0, 'is empty');
   return parts;
+}
+
+/**
+ * How other template languages write a value: `${…}`, `$name`, `#{…}`, `{{…}}`. And `<args[0]>` or `{args[0]}`, with the
+ * sign forgotten or another bracket.
+ */
+const FOREIGN = /\$\{|\$[A-Za-z_]\w*|#\{|\{\{|[<{](?:args|this|class|method)(?![\w$])/y;
+
+/** As a text, it would give all calls the same lock, silently. */
+function assertNotForeign(template: string, at: number): void {
+  FOREIGN.lastIndex = at;
+  const [foreign] = FOREIGN.exec(template) ?? [];
+  if (foreign === undefined) return;
+  throw malformed(
+    template,
+    at,
+    `${foreign} is no value here, and every call would get the same lock. A value is written $<args[0].id>; a text with ` +
+      `${foreign} in it is given by a function`,
+  );
 }
 
 function parsePath(template: string, from: number, roots: readonly string[]): { path: Path; end: number } {

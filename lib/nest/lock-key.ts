@@ -7,7 +7,9 @@ import {
   type TemplateRoots,
 } from './key-template.js';
 
-/** A key: a template, several (a multi-lock), or a function of the call's arguments. */
+/**
+ * A key: a template, several (a multi-lock), or a function of the call's arguments, with the called object as its `this`.
+ */
 export type LockKey<Args extends readonly unknown[]> =
   string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
@@ -29,7 +31,8 @@ export function compileKey<Args extends readonly unknown[]>(
   roots: readonly string[],
 ): KeyMaker<Args> {
   if (typeof key === 'function') {
-    return ({ args }) => sorted(checked(key(...args)));
+    // `this` is the object whose method is called, as in the method itself.
+    return ({ roots, args }) => sorted(checked(Reflect.apply(key, roots.this, args)));
   }
   const templates: readonly unknown[] = Array.isArray(key) ? key : [key];
   if (templates.length === 0) throw new LockConfigError('key', 'an array of templates must not be empty');

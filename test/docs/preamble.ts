@@ -21,6 +21,7 @@ export {
   LockInterceptor,
   LockModule,
   LockService,
+  LockTimeoutError,
 } from 'nestjs-distributed-lock';
 
 export const places = await Places.open();

@@ -244,10 +244,11 @@ describe('tryAcquire and acquire', () => {
       holder: lease.owner,
       status: 409,
       statusCode: 409,
-      expose: true,
+      expose: false,
     });
     expect((error as LockTimeoutError).waited).toBeGreaterThanOrEqual(19);
-    expect((error as Error).message).not.toContain(lease.owner);
+    expect((error as LockTimeoutError).message).toContain(lease.owner);
+    expect((error as LockTimeoutError).publicMessage).toBe('The resource is busy, try again later');
   });
 
   it('waits for ever with Infinity', async () => {

@@ -51,7 +51,12 @@ describe('errors answer for themselves, without a filter', () => {
     const lease = await app.get(LockService).acquire('order:7');
     const { status, body } = await request('7');
     expect(status).toBe(409);
-    expect(body).toEqual({ statusCode: 409, message: 'The resource is busy, try again later' });
+    expect(body).toEqual({
+      statusCode: 409,
+      error: 'Conflict',
+      message: 'The resource is busy, try again later',
+      code: 'LOCK_TIMEOUT',
+    });
     expect(JSON.stringify(body)).not.toContain(lease.owner);
     await lease.release();
     expect((await request('7')).status).toBe(201);

@@ -14,6 +14,14 @@ const keysOf = (key: LockKey<never[]>, args: unknown[] = [], self: object = {}) 
     args: args as never[],
   });
 
+function refusal(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return error;
+  }
+}
+
 describe('a key template', () => {
   it.each<[string, unknown[], string[]]>([
     ['nightly', [], ['nightly']],
@@ -43,6 +51,39 @@ describe('a key template', () => {
     ['cost: 5$ > 4€', [], ['cost: 5$ > 4€']],
   ])('%s', (template, args, keys) => {
     expect(keysOf(template, args, { tenant: 'acme' })).toEqual(keys);
+  });
+
+  it.each([
+    ['order:${args[0]}', '${'],
+    ['order:$args[0]', '$args'],
+    ['$id', '$id'],
+    ['order:{{id}}', '{{'],
+    ['#{#id}', '#{'],
+    ['order:<args[0]>', '<args'],
+    ['order:{args[0]}', '{args'],
+    ['{this.id}', '{this'],
+    ['$<args[0]>:${method}', '${'],
+  ])('refuses %s, and names what it takes for a value of another language', (template, foreign) => {
+    const error = refusal(() => keysOf(template, ['1']));
+    expect(isLockConfigError(error)).toBe(true);
+    expect((error as Error).message).toContain(
+      `malformed at position ${String(template.indexOf(foreign))}: ${foreign} is no value here`,
+    );
+    expect(keysOf(() => template, ['1'])).toEqual([template]);
+  });
+
+  it.each(['order:{7}', 'a < b', 'a{classy}', '{methods}', 'ticket#5', '5$', '$', '#', '{', 'a$ b'])(
+    'takes %s as it is',
+    (name) => {
+      expect(keysOf(name)).toEqual([name]);
+    },
+  );
+
+  it('a function has the called object as its this', () => {
+    const key = function (this: { tenant: string }, id: number) {
+      return `${this.tenant}:${String(id)}`;
+    };
+    expect(keysOf(key as LockKey<never[]>, [7], { tenant: 'acme' })).toEqual(['acme:7']);
   });
 
   it('means the words that stand in it', () => {
