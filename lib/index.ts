@@ -7,7 +7,7 @@ export {
   type ObservableLockDecorator,
   type PromiseLockDecorator,
 } from './nest/distributed-lock.decorator.js';
-export type { DistributedLockOptions } from './nest/distributed-lock.options.js';
+export type { DistributedLockOptions, LockInterceptorOptions } from './nest/distributed-lock.options.js';
 export type { LockKey } from './nest/lock-key.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';
 export { assertLocked, currentLease } from './nest/current-lease.js';

@@ -110,18 +110,22 @@ export class LockTimeoutError extends ExpectedLockError {
   readonly waited: number;
   /** The owner that held the lock at the last try, if the store told. */
   readonly holder: string | undefined;
+  /** `timeout`: the wait time was over. `queue-full`: `maxWaiting` callers of this process waited already. */
+  readonly reason: 'timeout' | 'queue-full';
 
-  constructor(key: string, waited: number, holder?: string) {
+  constructor(key: string, waited: number, holder?: string, reason: LockTimeoutError['reason'] = 'timeout') {
     const owner = holder === undefined ? 'another owner' : inQuotes(holder);
     const after = waited > 0 ? ` after a wait of ${String(waited)} ms` : '';
+    const cause = reason === 'queue-full' ? 'maxWaiting callers wait for it already' : `held by ${owner}`;
     super(
       'LOCK_TIMEOUT',
-      `The lock "${inQuotes(key)}" is busy${after}: held by ${owner}`,
+      `The lock "${inQuotes(key)}" is busy${after}: ${cause}`,
       { status: 409, publicMessage: 'The resource is busy, try again later' },
       { key },
     );
     this.waited = waited;
     this.holder = holder;
+    this.reason = reason;
   }
 }
 

@@ -57,6 +57,20 @@ export interface LockModuleOptions {
    * @default 16
    */
   localHandoff?: number | undefined;
+  /**
+   * How many callers of this process may wait for one name at the same time. A further caller gets LockTimeoutError at once,
+   * with the reason `queue-full`. A caller waits from its request to its answer. Callers that do not wait are not counted,
+   * and neither are callers that re-enter. @default Infinity
+   */
+  maxWaiting?: number | undefined;
+  /**
+   * While the connection is known to be down, a caller gets LockUnavailableError at once. Otherwise it waits for `waitTime`
+   * at most, because a connection is often back within that time, as after a failover. Callers that wait already go on
+   * waiting. @default false
+   */
+  failFast?: boolean | undefined;
+  /** The codes of warnings that are known and accepted: these are neither logged nor events, nor in `health()`. */
+  silencedWarnings?: readonly string[] | undefined;
   /** Lets an acquisition or a renewal count only when replicas have it, so that a failover does not lose the lock. */
   replication?: ReplicationOptions | undefined;
 }
@@ -122,6 +136,10 @@ export interface AcquireOptions {
   leaseTime?: Duration | undefined;
   /** With `leaseTime`: a lease of that length, but renewed. @default false when `leaseTime` is given */
   renew?: boolean | undefined;
+  /** Fails at once while the connection is known to be down. @default the module's `failFast` */
+  failFast?: boolean | undefined;
+  /** How many callers of this process may wait for the name, this one included. @default the module's `maxWaiting` */
+  maxWaiting?: number | undefined;
   /** Stops the waiting with LockAbortedError. A lock that is held already is not affected. */
   signal?: AbortSignal | undefined;
   /**
@@ -147,12 +165,18 @@ export const DEFAULTS = Object.freeze({
   maxHoldTime: Infinity,
   /** Saves 16 of 17 round trips, and delays another process by 16 short holds at most. */
   localHandoff: 16,
+  /** Callers wait for a bounded time already. */
+  maxWaiting: Infinity,
+  /** An outage that is shorter than the wait time costs no call. */
+  failFast: false,
   isGlobal: true,
 });
 
 /** Options of one acquisition with every default filled in, in ms. */
 export interface ResolvedAcquireOptions extends CheckedAcquireOptions {
   readonly waitTime: number;
+  readonly maxWaiting: number;
+  readonly failFast: boolean;
 }
 
 /** Options of one acquisition that have been checked, in ms. */
@@ -162,6 +186,8 @@ export interface CheckedAcquireOptions {
   readonly renew?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly minHoldTime?: number | undefined;
+  readonly maxWaiting?: number | undefined;
+  readonly failFast?: boolean | undefined;
 }
 
 /** Options with every default filled in, in ms. */
@@ -171,4 +197,7 @@ export interface ResolvedLockOptions {
   readonly waitTime: number;
   readonly maxHoldTime: number;
   readonly localHandoff: number;
+  readonly maxWaiting: number;
+  readonly failFast: boolean;
+  readonly silencedWarnings: readonly string[];
 }

@@ -1,4 +1,4 @@
-import { assertKnownOptions, leaseTimeOf } from './core/validation.js';
+import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from './core/validation.js';
 import { timeOf } from './lock.duration.js';
 import { describe, LockConfigError } from './lock.errors.js';
 import {
@@ -24,6 +24,9 @@ const KNOWN: readonly string[] = [
   'waitTime',
   'maxHoldTime',
   'localHandoff',
+  'maxWaiting',
+  'failFast',
+  'silencedWarnings',
   'replication',
 ];
 
@@ -62,8 +65,22 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}`;
     throw new LockConfigError('localHandoff', rule, { value: localHandoff });
   }
+  const { maxWaiting = DEFAULTS.maxWaiting, failFast = DEFAULTS.failFast } = options;
+  assertMaxWaiting(maxWaiting);
+  assertSwitch('failFast', failFast);
+  const { silencedWarnings = [] } = options;
+  assertCodes(silencedWarnings);
   assertReplication(options);
-  return Object.freeze({ keyPrefix, leaseTime, waitTime, maxHoldTime, localHandoff });
+  return Object.freeze({
+    keyPrefix,
+    leaseTime,
+    waitTime,
+    maxHoldTime,
+    localHandoff,
+    maxWaiting,
+    failFast,
+    silencedWarnings,
+  });
 }
 
 /**
@@ -116,9 +133,7 @@ export function assertOptionsFactory(maker: LockOptionsFactory): void {
 }
 
 function assertGlobal(isGlobal: unknown): void {
-  if (isGlobal !== undefined && typeof isGlobal !== 'boolean') {
-    throw new LockConfigError('isGlobal', 'must be true or false', { value: isGlobal });
-  }
+  if (isGlobal !== undefined) assertSwitch('isGlobal', isGlobal);
 }
 
 /** @throws LockConfigError when it is not undefined and not a name */
@@ -128,6 +143,13 @@ export function assertInstanceName(name: unknown, option = 'name'): asserts name
       value: name,
     });
   }
+}
+
+function assertCodes(silencedWarnings: unknown): void {
+  const isCode = (code: unknown) => typeof code === 'string' && /^[a-z]+(?:-[a-z]+)*$/.test(code);
+  if (Array.isArray(silencedWarnings) && silencedWarnings.every(isCode)) return;
+  const rule = "must be an array of codes of warnings, such as ['command-timeout']";
+  throw new LockConfigError('silencedWarnings', rule, { value: silencedWarnings });
 }
 
 function assertReplication({ replication, connection }: LockModuleOptions): void {

@@ -67,7 +67,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     this.client.events.subscribe((event) => {
       logEvent(logger, event, this.client.ranOut.has(event));
     });
-    if (settings.leaseTime < SHORT_LEASE) {
+    if (settings.leaseTime < SHORT_LEASE && !settings.silencedWarnings.includes('short-lease')) {
       const message =
         `leaseTime is ${String(settings.leaseTime)} ms. Times are milliseconds: a pause of the process or of the network is ` +
         "often longer, and the lock is lost then. Write '30s' for 30 seconds";

@@ -149,9 +149,13 @@ export class LockClient {
         await Promise.all(this.watchdog.look([tenure]));
       },
     };
-    this.preflight = new Preflight(store, (warning) => {
-      this.events.next({ type: 'warning', ...warning });
-    });
+    this.preflight = new Preflight(
+      store,
+      (warning) => {
+        this.events.next({ type: 'warning', ...warning });
+      },
+      options.silencedWarnings,
+    );
     store.onConnectionChange(({ node, connected, first, error }) => {
       if (first !== true) this.events.next({ type: connected ? 'reconnected' : 'disconnected', node, error });
       if (!connected) return;
@@ -183,8 +187,8 @@ export class LockClient {
 
   /** How many local callers wait for one lock. */
   waitingFor(name: string): number {
-    let waiting = 0;
-    for (const { names, length } of this.allQueues()) if (names.includes(name)) waiting += length;
+    let waiting = this.queues.get(name)?.length ?? 0;
+    for (const { names, length } of this.callers) if (names.includes(name)) waiting += length;
     return waiting;
   }
 

@@ -17,6 +17,8 @@ export class Preflight {
   constructor(
     private readonly store: LockStore,
     private readonly onWarning: (warning: StoreWarning) => void,
+    /** The codes of the warnings that are left out. */
+    private readonly silenced: readonly string[] = [],
   ) {}
 
   /** In the background. Nodes that connect during a look are looked at together afterwards. */
@@ -33,13 +35,14 @@ export class Preflight {
   /** Never rejects, and takes 5 s at most. */
   async report(depth: HealthDepth = 'try'): Promise<StoreHealth> {
     const health = await this.ask(depth);
-    for (const warning of health.warnings) {
+    const warnings = health.warnings.filter(({ code }) => !this.silenced.includes(code));
+    for (const warning of warnings) {
       const key = `${warning.code} ${warning.node}`;
       if (this.told.has(key)) continue;
       this.told.add(key);
       this.onWarning(warning);
     }
-    return health;
+    return { ...health, warnings };
   }
 
   private ask(depth: HealthDepth): Promise<StoreHealth> {

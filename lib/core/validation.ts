@@ -70,7 +70,15 @@ function unknownOption(option: string, known: readonly string[], owner: string):
 export const KINDS = ['lock', 'fair', 'read', 'write'] as const;
 
 /** The options of one acquisition of a lock, which has its kind. */
-export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'renew', 'signal', 'minHoldTime'] as const;
+export const ACQUIRE_OPTIONS = [
+  'waitTime',
+  'leaseTime',
+  'renew',
+  'signal',
+  'minHoldTime',
+  'maxWaiting',
+  'failFast',
+] as const;
 
 /**
  * Checks the options that are given at a call or at a decorator. An absent option has a default.
@@ -81,21 +89,32 @@ export function resolveAcquireOptions(
   options: AcquireOptions,
   maxHoldTime = Infinity,
 ): CheckedAcquireOptions {
-  const { renew, signal } = options;
+  const { renew, signal, maxWaiting, failFast } = options;
   const waitTime =
     options.waitTime === undefined ? undefined : timeOf('waitTime', options.waitTime, { unbounded: true });
   const leaseTime = options.leaseTime === undefined ? undefined : leaseTimeOf(options.leaseTime);
   const minHoldTime =
     options.minHoldTime === undefined ? undefined : timeOf('minHoldTime', options.minHoldTime);
-  if (renew !== undefined && typeof renew !== 'boolean') {
-    throw new LockConfigError('renew', 'must be true or false', { value: renew });
-  }
+  if (renew !== undefined) assertSwitch('renew', renew);
+  if (failFast !== undefined) assertSwitch('failFast', failFast);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
   }
-  const resolved = { waitTime, leaseTime, renew, signal, minHoldTime };
+  if (maxWaiting !== undefined) assertMaxWaiting(maxWaiting);
+  const resolved = { waitTime, leaseTime, renew, signal, minHoldTime, maxWaiting, failFast };
   assertMinHoldTime(resolved, maxHoldTime);
   return resolved;
+}
+
+/** @throws LockConfigError */
+export function assertSwitch(option: string, value: unknown): asserts value is boolean {
+  if (typeof value !== 'boolean') throw new LockConfigError(option, 'must be true or false', { value });
+}
+
+/** @throws LockConfigError */
+export function assertMaxWaiting(value: unknown): asserts value is number {
+  if (value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 1)) return;
+  throw new LockConfigError('maxWaiting', 'must be a whole number from 1 on, or Infinity', { value });
 }
 
 /**

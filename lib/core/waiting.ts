@@ -37,6 +37,8 @@ export interface Busy {
   readonly holder: string | undefined;
   /** The name of the busy lock, where several locks were asked for. */
   readonly name?: string | undefined;
+  /** Too many callers wait already. */
+  readonly isFull?: true;
 }
 
 /** What waiters need from their client. */

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../core/deadline.js';
 import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
-import { isLockUnavailableError, LockConfigError } from '../lock.errors.js';
+import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
 import type { ResolvedAcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { WaitLimits } from './wait-limits.js';
 import { type Refusal, type Round, Rounds } from './rounds.js';
-import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
+import { isScopedLock, type LockSettings, type OwnLease, ScopedLock } from './scoped-lock.js';
 import { Semaphore } from './semaphore.js';
 import { type Unit, unitsOf } from './unit.js';
 
@@ -23,7 +23,7 @@ export class MultiLock extends ScopedLock {
 
   constructor(
     locks: readonly Lock[],
-    private readonly defaults: { readonly waitTime: number; readonly maxHoldTime: number },
+    private readonly defaults: LockSettings,
   ) {
     super(defaults);
     if (!Array.isArray(locks) || locks.length === 0) {
@@ -88,6 +88,17 @@ export class MultiLock extends ScopedLock {
   /** Checks all members before the first one is asked for. */
   assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void {
     for (const member of this.members) member.assertAcquirable(inside, options);
+  }
+
+  refusal(
+    inside: Scope | undefined,
+    options: ResolvedAcquireOptions,
+  ): Busy | LockUnavailableError | undefined {
+    for (const member of this.members) {
+      const refusal = member.refusal(inside, options);
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
   }
 
   countHolds(scope: Scope | undefined): number {

@@ -4,8 +4,13 @@ import { assertNotHandedOut } from '../core/late-result.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
 import { ACQUIRE_OPTIONS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
-import { LockConfigError, LockTimeoutError } from '../lock.errors.js';
-import type { AcquireOptions, ResolvedAcquireOptions, UsingOptions } from '../lock.options.js';
+import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
+import type {
+  AcquireOptions,
+  ResolvedAcquireOptions,
+  ResolvedLockOptions,
+  UsingOptions,
+} from '../lock.options.js';
 import type { Lease, Lock } from './lock.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
@@ -27,6 +32,9 @@ const BRAND = Symbol.for('nestjs-distributed-lock.lock');
 export const isScopedLock = (value: unknown): value is ScopedLock =>
   typeof value === 'object' && value !== null && BRAND in value;
 
+/** The defaults and limits of the module. */
+export type LockSettings = Pick<ResolvedLockOptions, 'waitTime' | 'maxHoldTime' | 'maxWaiting' | 'failFast'>;
+
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
@@ -38,7 +46,7 @@ export abstract class ScopedLock implements Lock {
   readonly [BRAND] = true;
   abstract readonly kind: 'lock' | 'fair' | 'read' | 'write' | 'semaphore' | 'multi';
 
-  constructor(private readonly settings: { readonly waitTime: number; readonly maxHoldTime: number }) {}
+  constructor(private readonly settings: LockSettings) {}
 
   abstract isLocked(): Promise<boolean>;
   abstract remainingTime(): Promise<number>;
@@ -58,6 +66,12 @@ export abstract class ScopedLock implements Lock {
   /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the options want */
   abstract assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void;
 
+  /** Why a caller is refused before anything is sent. Undefined where it is not, or re-enters. */
+  abstract refusal(
+    inside: Scope | undefined,
+    options: ResolvedAcquireOptions,
+  ): Busy | LockUnavailableError | undefined;
+
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
 
@@ -72,7 +86,7 @@ export abstract class ScopedLock implements Lock {
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
     const checked = this.checked(options, 'tryAcquire');
-    const lease = await this.acquireLease(currentScope(), owningScope(), checked);
+    const lease = await this.enter(currentScope(), owningScope(), checked);
     return 'busy' in lease ? null : kept(lease, checked);
   }
 
@@ -120,11 +134,25 @@ export abstract class ScopedLock implements Lock {
     options: ResolvedAcquireOptions,
   ): Promise<OwnLease> {
     const askedAt = now();
-    return this.acquireLease(inside, into, options).then((lease) => {
+    return this.enter(inside, into, options).then((lease) => {
       if (!('busy' in lease)) return kept(lease, options);
-      const { name = this.name, holder } = lease;
-      throw new LockTimeoutError(name, Math.round(now() - askedAt), holder);
+      const { name = this.name, holder, isFull } = lease;
+      const waited = Math.round(now() - askedAt);
+      throw new LockTimeoutError(name, waited, holder, isFull === true ? 'queue-full' : 'timeout');
     });
+  }
+
+  private enter(
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: ResolvedAcquireOptions,
+  ): Promise<OwnLease | Busy> {
+    if (options.failFast || options.maxWaiting < Infinity) {
+      const refusal = this.refusal(inside, options);
+      if (refusal instanceof Error) return Promise.reject(refusal);
+      if (refusal !== undefined) return Promise.resolve(refusal);
+    }
+    return this.acquireLease(inside, into, options);
   }
 
   /**
@@ -136,10 +164,13 @@ export abstract class ScopedLock implements Lock {
     method: 'acquire' | 'tryAcquire' | 'using',
   ): ResolvedAcquireOptions {
     const defaultWaitTime = method === 'tryAcquire' ? 0 : this.settings.waitTime;
-    if (options === undefined) return { waitTime: defaultWaitTime };
+    const { settings } = this;
+    const { maxWaiting: most, failFast: fast } = settings;
+    if (options === undefined) return { waitTime: defaultWaitTime, maxWaiting: most, failFast: fast };
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
-    const resolved = resolveAcquireOptions(options, this.settings.maxHoldTime);
-    return { ...resolved, waitTime: resolved.waitTime ?? defaultWaitTime };
+    const resolved = resolveAcquireOptions(options, settings.maxHoldTime);
+    const { waitTime = defaultWaitTime, maxWaiting = most, failFast = fast } = resolved;
+    return { ...resolved, waitTime, maxWaiting, failFast };
   }
 }
 

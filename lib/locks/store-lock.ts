@@ -4,7 +4,7 @@ import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
 import { assertName } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
-import { LockAbortedError } from '../lock.errors.js';
+import { LockAbortedError, type LockUnavailableError } from '../lock.errors.js';
 import type { ResolvedAcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
@@ -27,6 +27,18 @@ export abstract class StoreLock extends ScopedLock {
   countHolds(scope: Scope | undefined): number {
     const hold = this.findHold(scope);
     return hold?.held === true ? hold.count : 0;
+  }
+
+  refusal(
+    inside: Scope | undefined,
+    { waitTime, maxWaiting, failFast }: ResolvedAcquireOptions,
+  ): Busy | LockUnavailableError | undefined {
+    const { name, client } = this;
+    if (this.findHold(inside)?.held === true) return undefined;
+    const outage = failFast ? client.store.outageOf?.(name) : undefined;
+    if (outage !== undefined) return outage;
+    const isFull = waitTime > 0 && maxWaiting < Infinity && client.waitingFor(name) >= maxWaiting;
+    return isFull ? { busy: true, holder: undefined, name, isFull } : undefined;
   }
 
   async remainingTime(): Promise<number> {

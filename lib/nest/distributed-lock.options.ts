@@ -1,5 +1,6 @@
 import { ACQUIRE_OPTIONS, KINDS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
-import { LockConfigError, type LockTimeoutError } from '../lock.errors.js';
+import type { ExecutionContext } from '@nestjs/common';
+import { LockConfigError, type LockKeyError, type LockTimeoutError } from '../lock.errors.js';
 import { assertInstanceName } from '../lock.options.validation.js';
 import type { AcquireOptions } from '../lock.options.js';
 
@@ -29,6 +30,16 @@ export interface DistributedLockOptions extends AcquireOptions {
    * @default the method's emitted return type, else 'promise'
    */
   returns?: 'promise' | 'observable';
+}
+
+/** How {@link LockInterceptor} locks handlers. Times are milliseconds, or texts such as `'30s'`. */
+export interface LockInterceptorOptions extends Omit<DistributedLockOptions, 'returns'> {
+  /**
+   * Gives the error of a request that gives no usable key, because it lacks a header or a parameter for example.
+   * @default over HTTP a BadRequestException with `code: 'LOCK_KEY'` and the LockKeyError as its cause, with one log line for
+   *   each handler; elsewhere the LockKeyError
+   */
+  onKeyError?: ((failure: { error: LockKeyError; context: ExecutionContext }) => Error) | undefined;
 }
 
 const CHOICES = {
@@ -61,9 +72,16 @@ export function assertDistributedLockOptions(options: DistributedLockOptions): v
   resolveAcquireOptions(options);
 }
 
-/** The same without `returns`, which an interceptor does not need. */
-export function assertInterceptorOptions(options: Omit<DistributedLockOptions, 'returns'>): void {
+/**
+ * The same for an interceptor, which does not need `returns`.
+ * @throws LockConfigError with the option, the rule and the value
+ */
+export function assertInterceptorOptions(options: LockInterceptorOptions): void {
   const known = KNOWN.filter((option) => option !== 'returns');
-  assertKnownOptions(options, known, 'LockInterceptor');
-  assertDistributedLockOptions(options);
+  assertKnownOptions(options, [...known, 'onKeyError'], 'LockInterceptor');
+  const { onKeyError, ...others } = options;
+  if (onKeyError !== undefined && typeof onKeyError !== 'function') {
+    throw new LockConfigError('onKeyError', 'must be a function', { value: onKeyError });
+  }
+  assertDistributedLockOptions(others);
 }

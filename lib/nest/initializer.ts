@@ -1,9 +1,12 @@
-import type { InjectionToken, Provider } from '@nestjs/common';
+import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { LockConfigError } from '../lock.errors.js';
+import { inQuotes } from '../lock.text.js';
 import { connectService, type LockService } from '../lock.service.js';
 import { checkInjection } from './service-property.js';
 
 let made = 0;
+const tokens = new Set<symbol>();
 
 /**
  * The work at boot when all modules are loaded. A decorator that needs a feature which the service's store does not have
@@ -13,13 +16,15 @@ let made = 0;
  * when their factories differ only in the options that they close over.
  */
 export const initializerOf = (token: InjectionToken<LockService>, name: string | undefined): Provider => ({
-  provide: Symbol(`initializer ${String(++made)}`),
+  provide: newToken(),
   inject: [token, ModulesContainer],
   useFactory: (service: LockService, modules: ModulesContainer) => ({
     onModuleInit: () => {
       const all = [...modules.values()];
+      const providing = all.filter(({ providers }) => providers.has(token));
+      assertOneGlobal(providing, all, name);
       // Where several modules provide one, Nest decides which class gets which.
-      if (all.filter(({ providers }) => providers.has(token)).length === 1) {
+      if (providing.length === 1) {
         for (const { providers, controllers } of all) {
           for (const { metatype } of [...providers.values(), ...controllers.values()]) {
             checkInjection(metatype, name, service);
@@ -32,3 +37,43 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
     },
   }),
 });
+
+function newToken(): symbol {
+  const token = Symbol(`initializer ${String(++made)}`);
+  tokens.add(token);
+  return token;
+}
+
+type Module = ModulesContainer extends Map<string, infer M> ? M : never;
+
+/** @throws LockConfigError where two services have one name, and every injection would get the one that Nest finds first */
+function assertOneGlobal(
+  providing: readonly Module[],
+  all: readonly Module[],
+  name: string | undefined,
+): void {
+  const everywhere = providing.filter(({ isGlobal }) => isGlobal);
+  if (everywhere.length < 2) return;
+  const importers = everywhere.flatMap((provider) => importersOf(provider, all));
+  const same = name === undefined ? 'without a name' : `named "${inQuotes(name)}"`;
+  throw new LockConfigError(
+    'name',
+    `${String(everywhere.length)} services ${same} are provided for every module, and only one of them would be injected ` +
+      `(imported by ${importers.join(' and ')}); import LockModule once, give the others a name, or set isGlobal: ` +
+      'false where each module has a service of its own',
+  );
+}
+
+/** The classes that import it by their decorator. `imports` of a module has every global module, imported or not. */
+function importersOf(provider: Module, all: readonly Module[]): string[] {
+  const token = [...provider.providers.keys()].find((key) => typeof key === 'symbol' && tokens.has(key));
+  const isIt = (imported: unknown) =>
+    ((imported as Partial<DynamicModule> | undefined)?.providers ?? []).some(
+      (given) => 'provide' in given && given.provide === token,
+    );
+  const importing = all.filter(({ metatype }) => {
+    const imports: unknown = Reflect.getMetadata('imports', metatype);
+    return Array.isArray(imports) && imports.some(isIt);
+  });
+  return importing.length === 0 ? ['a dynamic module'] : importing.map(({ metatype }) => metatype.name);
+}

@@ -30,7 +30,7 @@ const INDEX = /\[(0|[1-9]\d{0,8})\]/y;
 const QUOTED = /\["((?:[^"\\]|\\.)*)"\]/y;
 
 /**
- * Compiles text with `$<path>` in it; `$$<` is a literal `$<`. Nothing is evaluated: a path is a root and a list of own
+ * Compiles text with `$<path>` in it; `$$<` is a literal `$<`. Nothing is evaluated: a path is a root and a list of
  * properties.
  * @param roots the names that a path may start with
  * @throws LockConfigError with the position, when the template is malformed
@@ -188,7 +188,7 @@ function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: st
   let values: unknown[] = [roots[root]];
   try {
     for (const step of steps) {
-      values = values.flatMap((value) => (step === EVERY ? elements(value) : [own(value, step)]));
+      values = values.flatMap((value) => (step === EVERY ? elements(value) : [propertyOf(value, step)]));
       assertNumberOfKeys(values.length, source);
     }
   } catch (cause) {
@@ -206,10 +206,29 @@ function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: st
 
 const elements = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [undefined]);
 
-/** Own properties only: neither `constructor` nor any other property of a prototype. */
-function own(value: unknown, step: string | number): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
-  return (value as Record<string | number, unknown>)[step];
+/**
+ * An own property, or one that an accessor of the value's class computes. Nothing else of a prototype is read: neither
+ * `constructor` nor `__proto__`. A method is returned for the message that says so.
+ */
+function propertyOf(value: unknown, step: string | number): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (Object.hasOwn(value, step)) return Reflect.get(value, step);
+  for (const prototype of classesOf(value)) {
+    const property = Object.getOwnPropertyDescriptor(prototype, step);
+    if (property?.get !== undefined) return Reflect.get(value, step);
+    if (property !== undefined) return typeof property.value === 'function' ? property.value : undefined;
+  }
+  return undefined;
+}
+
+/** The prototypes of a value, without the last one, which is Object.prototype. */
+function* classesOf(value: object): Generator<object> {
+  let prototype = Reflect.getPrototypeOf(value);
+  while (prototype !== null) {
+    const next = Reflect.getPrototypeOf(prototype);
+    if (next !== null) yield prototype;
+    prototype = next;
+  }
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,8 +1,10 @@
 import {
+  BadRequestException,
   type CallHandler,
   type ExecutionContext,
   Inject,
   Injectable,
+  Logger,
   mixin,
   type NestInterceptor,
   type Type,
@@ -11,8 +13,9 @@ import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { onAbort } from '../core/on-abort.js';
+import { isLockKeyError, type LockKeyError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
-import { assertInterceptorOptions, type DistributedLockOptions } from './distributed-lock.options.js';
+import { assertInterceptorOptions, type LockInterceptorOptions } from './distributed-lock.options.js';
 import { isSentLater } from '../core/late-result.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
@@ -36,10 +39,11 @@ const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'h
  */
 export function LockInterceptor(
   key: LockKey<[context: ExecutionContext]>,
-  options: Omit<DistributedLockOptions, 'returns'> = {},
+  options: LockInterceptorOptions = {},
 ): Type<NestInterceptor> {
   assertInterceptorOptions(options);
   const makeKeys = compileKey(key, ['req', 'args', 'class', 'method']);
+  const { onKeyError = keyErrors(), ...lockOptions } = options;
 
   @Injectable()
   class MixinLockInterceptor implements NestInterceptor {
@@ -58,13 +62,30 @@ export function LockInterceptor(
         () => {
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
-          const keys = makeKeys({ roots, args: [context] });
+          let keys: string[];
+          try {
+            keys = makeKeys({ roots, args: [context] });
+          } catch (error) {
+            throw isLockKeyError(error) ? onKeyError({ error, context }) : error;
+          }
           const isSoleAnswer =
             context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());
-          return { service, keys, options, title: `${className}.${method}`, isRequest: true, isSoleAnswer };
+          return {
+            service,
+            keys,
+            options: lockOptions,
+            title: `${className}.${method}`,
+            isRequest: true,
+            isSoleAnswer,
+          };
         },
         () => next.handle(),
         {
+          onClientGone: (callback) => {
+            const response = responseOf(context);
+            response?.once('close', callback);
+            return () => response?.off('close', callback);
+          },
           sending: (value, lost) => (isSentLater(value) ? responseOver(context, lost) : undefined),
           answering: (lost) =>
             answersByItself(context.getClass(), context.getHandler())
@@ -77,17 +98,34 @@ export function LockInterceptor(
   return mixin(MixinLockInterceptor);
 }
 
+/** What a request lacks is no fault of the application. A wrong template would be, so the first case of each is logged. */
+function keyErrors(): NonNullable<LockInterceptorOptions['onKeyError']> {
+  const logger = new Logger('LockInterceptor');
+  const logged = new WeakSet<object>();
+  return ({ error, context }) => {
+    if (context.getType() !== 'http') return error;
+    const handler = context.getHandler();
+    if (!logged.has(handler)) {
+      logger.warn(`${context.getClass().name}.${handler.name} has answered 400: ${error.message}`);
+      logged.add(handler);
+    }
+    return badRequest(error);
+  };
+}
+
+function badRequest(cause: LockKeyError): BadRequestException {
+  const message = 'The request lacks a value that it needs, or has one that cannot be used';
+  const body = { statusCode: 400, error: 'Bad Request', message, code: cause.code };
+  return new BadRequestException(body, { cause });
+}
+
 /**
  * Settles when the HTTP response has been sent, or its client has gone; undefined outside of HTTP.
  * @param lost cuts the response off, so that the client does not take a part for the whole
  */
 function responseOver(context: ExecutionContext, lost: AbortSignal | undefined): Promise<void> | undefined {
-  if (context.getType() !== 'http') return undefined;
-  // Fastify's reply has Node's response inside.
-  const reply = context.switchToHttp().getResponse<ServerResponse & { raw?: ServerResponse }>();
-  const response = reply.raw ?? reply;
-  // A test of the application may have a plain object in its place.
-  if (!('on' in response)) return undefined;
+  const response = responseOf(context);
+  if (response === undefined) return undefined;
   return new Promise((resolve) => {
     const ignoreLoss = lost && onAbort(lost, () => response.destroy());
     // With its default, `finished` also waits for the end of a readable side, which a response only seems to have. It never
@@ -97,6 +135,16 @@ function responseOver(context: ExecutionContext, lost: AbortSignal | undefined):
       resolve();
     });
   });
+}
+
+/** Node's response of an HTTP request. */
+function responseOf(context: ExecutionContext): ServerResponse | undefined {
+  if (context.getType() !== 'http') return undefined;
+  // Fastify's reply has Node's response inside.
+  const reply = context.switchToHttp().getResponse<ServerResponse & { raw?: ServerResponse }>();
+  const response = reply.raw ?? reply;
+  // A test of the application may have a plain object in its place.
+  return 'on' in response ? response : undefined;
 }
 
 /** The request with its parts as own properties; undefined outside HTTP. */

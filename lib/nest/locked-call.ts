@@ -44,6 +44,8 @@ export async function lockPromise(makeCall: () => LockedCall, run: () => unknown
 
 /** How an Observable differs that is the answer of a handler. */
 interface Answer {
+  /** Calls back when the client goes away before it has its answer. @returns ends that */
+  onClientGone?(callback: () => void): (() => void) | undefined;
   /**
    * For a value that is sent after the handler has ended: settles when it has been sent. Undefined for any other value.
    * @param lost cuts it off
@@ -81,6 +83,12 @@ export function lockObservable(
         gone.abort(signal?.reason);
       };
       if (signal !== undefined) subscriber.add(onAbort(signal, abort));
+      // Only the waiting ends. A handler that runs is not interrupted, and keeps its lock.
+      subscriber.add(
+        answer?.onClientGone?.(() => {
+          gone.abort(new Error('the client has closed its request'));
+        }),
+      );
       // The stream itself, and not the value that `onBusy` gives instead.
       let streamed: true | undefined;
       const instead = await holdFor(call, gone.signal, async (lease) => {
@@ -148,6 +156,8 @@ async function holdFor(
     leaseTime,
     renew,
     minHoldTime,
+    maxWaiting,
+    failFast,
     onBusy = 'throw',
     onLost = 'log',
     kind = 'lock',
@@ -156,7 +166,16 @@ async function holdFor(
   let lease: Lease | undefined;
   let result: unknown;
   try {
-    const using = { waitTime, leaseTime, renew, minHoldTime, signal, ...(kind === 'lock' ? {} : { kind }) };
+    const using = {
+      waitTime,
+      leaseTime,
+      renew,
+      minHoldTime,
+      maxWaiting,
+      failFast,
+      signal,
+      ...(kind === 'lock' ? {} : { kind }),
+    };
     const callback = (held: Lease) => {
       lease = held;
       return run(held);

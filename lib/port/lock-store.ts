@@ -1,3 +1,5 @@
+import type { LockUnavailableError } from '../lock.errors.js';
+
 /**
  * The port between the locks and the location where they live. A store knows names and owners. It knows nothing of leases,
  * scopes or Nest. Every operation is idempotent, because a reply can be lost after the command was carried out: an
@@ -34,6 +36,12 @@ export interface LockStore {
    * @default the same for all
    */
   nodeOf?(name: string): string;
+
+  /**
+   * Why a command on a name cannot be sent now: its connection is known to be down. Undefined while a command may be
+   * answered. Sends nothing. A store that does not know leaves this out.
+   */
+  outageOf?(name: string): LockUnavailableError | undefined;
 
   /**
    * Makes each hold last `leaseTime` from now. Never shortens a hold, so that a `leaseTime` of 0 only asks for the state.

@@ -33,6 +33,13 @@ describe('Preflight', () => {
     jest.useRealTimers();
   });
 
+  it('leaves out the warnings that are silenced, also in what it returns', async () => {
+    store.answer = () => Promise.resolve(health(warning('x'), warning('y')));
+    preflight = new Preflight(store, ({ message }) => told.push(message), ['x']);
+    expect((await preflight.report()).warnings.map(({ code }) => code)).toEqual(['y']);
+    expect(told).toEqual(['y of a']);
+  });
+
   it('tells each warning once, whoever asks', async () => {
     store.answer = () => Promise.resolve(health(warning('x'), warning('x', 'b'), warning('y')));
     preflight.look();

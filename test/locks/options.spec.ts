@@ -4,6 +4,7 @@ import { Test } from '@nestjs/testing';
 import type { Lock, UsingOptions } from '../../lib/index.js';
 import { LockModule, LockService } from '../../lib/index.js';
 import { nearest } from '../../lib/core/nearest.js';
+import { until } from '../scenarios/until.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 let store: ScriptedStore;
@@ -258,8 +259,75 @@ it('says whose option of forRootAsync is wrong, and the cure for a number of the
 it('warns of a lease that looks like seconds', () => {
   const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   new LockService({ store: 'memory', leaseTime: 100 });
+  new LockService({ store: 'memory', leaseTime: 30, silencedWarnings: ['short-lease'] });
   expect(warn).not.toHaveBeenCalled();
   new LockService({ store: 'memory', leaseTime: 30 });
   expect(warn).toHaveBeenCalledWith(expect.stringMatching(/^leaseTime is 30 ms\. Times are milliseconds/));
   warn.mockRestore();
+});
+
+describe('maxWaiting', () => {
+  let service: LockService;
+
+  beforeEach(() => {
+    service = new LockService({ store: 'memory', maxWaiting: 3 });
+  });
+
+  afterEach(() => service.close());
+
+  const KINDS_OF_ONE_NAME: [string, () => Lock][] = [
+    ['a plain lock', () => service.getLock('a')],
+    ['a fair lock', () => service.getFairLock('a')],
+    ['a write lock', () => service.getReadWriteLock('a').write],
+    ['a semaphore', () => service.getSemaphore('a', 1)],
+    ['a multi-lock', () => service.getMultiLock([service.getLock('a'), service.getLock('b')])],
+  ];
+
+  it.each(KINDS_OF_ONE_NAME)('refuses a caller at once where so many wait for %s', async (_, lockOf) => {
+    const held = await lockOf().acquire();
+    const waiting = Array.from({ length: 3 }, () => lockOf().acquire());
+    const begun = performance.now();
+    const refused: unknown = await lockOf()
+      .acquire()
+      .catch((error: unknown) => error);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    expect(refused).toMatchObject({ code: 'LOCK_TIMEOUT', reason: 'queue-full', key: 'a', status: 409 });
+    expect((refused as Error).message).toMatch(/: maxWaiting callers wait for it already$/);
+    expect(await lockOf().tryAcquire({ waitTime: 5_000 })).toBeNull();
+    const more = lockOf().acquire({ maxWaiting: 4 });
+
+    await held.release();
+    for (const lease of [...waiting, more]) await (await lease).release();
+    await (await lockOf().acquire()).release();
+  });
+
+  it('does not count callers that do not wait, other names, or callers that re-enter', async () => {
+    const lock = service.getLock('a');
+    await lock.using(async () => {
+      const waiting = Array.from({ length: 3 }, () => service.runInScope(() => lock.acquire()));
+      for (const lease of waiting) void lease.then((held) => held.release());
+      expect(await service.runInScope(() => lock.tryAcquire())).toBeNull();
+      await service
+        .runInScope(() => lock.acquire({ waitTime: 0 }))
+        .catch((error: unknown) => {
+          expect(error).toMatchObject({ reason: 'timeout' });
+        });
+      await (await service.acquire('b')).release();
+      await (await lock.acquire()).release();
+    });
+    await until(async () => !(await lock.isLocked()));
+  });
+
+  it.each([0, -1, 1.5, NaN, '3', null])('cannot be %p', async (maxWaiting) => {
+    const bad = maxWaiting as number;
+    expect(() => new LockService({ store: 'memory', maxWaiting: bad })).toThrow(
+      /^maxWaiting: must be a whole/,
+    );
+    await expect(service.acquire('a', { maxWaiting: bad })).rejects.toThrow(/^maxWaiting: must be a whole/);
+  });
+});
+
+it.each(['command-timeout', [5], ['Command Timeout'], null])('silencedWarnings cannot be %j', (codes) => {
+  const options = { store: 'memory', silencedWarnings: codes as string[] } as const;
+  expect(() => new LockService(options)).toThrow(/^silencedWarnings: must be an array of codes/);
 });

@@ -22,7 +22,11 @@ afterEach(async () => {
 
 /** @param hold ms */
 const enter = (hold: number) =>
-  group.acquire(undefined, { waitTime: 5_000 }, new WaitLimits(performance.now() + 5_000, hold));
+  group.acquire(
+    undefined,
+    { waitTime: 5_000, maxWaiting: Infinity, failFast: false },
+    new WaitLimits(performance.now() + 5_000, hold),
+  );
 const held = () => locks.leases().map(({ name }: Lease) => name);
 const owned = async () => {
   const states = await Promise.all(['a', 'b', 'c', 'd'].map((name) => others.inspect(name)));

@@ -1,11 +1,13 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type CallHandler,
   Controller,
   type ExecutionContext,
   Get,
+  HttpException,
   type INestApplication,
+  Logger,
   type NestInterceptor,
   Param,
   Post,
@@ -14,9 +16,11 @@ import {
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, of } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
+import { until } from '../scenarios/until.js';
 
 let entries: Entries;
 let app: INestApplication | undefined;
@@ -63,7 +67,14 @@ describe('LockInterceptor', () => {
     expect(answers.map(({ text }) => text)).toEqual(['1', '1', '2', '1'].map((id) => `order:${id}:acme`));
     expect(entries.most).toBe(1);
     // Without the header there is no key, and the handler does not run.
-    expect((await request('/orders/1', { method: 'POST' })).status).toBe(500);
+    const refused = await request('/orders/1', { method: 'POST' });
+    expect(refused.status).toBe(400);
+    expect(JSON.parse(refused.text)).toEqual({
+      statusCode: 400,
+      error: 'Bad Request',
+      message: 'The request lacks a value that it needs, or has one that cannot be used',
+      code: 'LOCK_KEY',
+    });
     expect(entries.total).toBe(4);
   });
 
@@ -200,5 +211,105 @@ describe('LockInterceptor', () => {
       /returns.*is not an option of LockInterceptor/,
     );
     expect(() => LockInterceptor('a', null as never)).toThrow(/options: must be an object \(found: null\)/);
+  });
+});
+
+describe('a request that gives no usable key', () => {
+  const tenant = 'order:$<req.headers["x-tenant"]>';
+
+  it('is logged once for each handler, in one line', async () => {
+    @UseInterceptors(LockInterceptor(tenant))
+    @Controller('orders')
+    class Orders {
+      @Get('one')
+      one() {
+        return 1;
+      }
+
+      @Get('two')
+      two() {
+        return 2;
+      }
+    }
+    const request = await serve(Orders);
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    for (const path of ['one', 'one', 'two']) expect((await request(`/orders/${path}`)).status).toBe(400);
+    const lines = warn.mock.calls.map(([line]) => line as string);
+    warn.mockRestore();
+    expect(lines.map((line) => line.slice(0, 'Orders.one has answered 400'.length))).toEqual([
+      'Orders.one has answered 400',
+      'Orders.two has answered 400',
+    ]);
+  });
+
+  it('fails as onKeyError says', async () => {
+    const failures: unknown[] = [];
+    const locking = LockInterceptor(tenant, {
+      onKeyError: ({ error, context }) => {
+        failures.push([error.code, context.getHandler().name]);
+        return new HttpException('Which tenant?', 428);
+      },
+    });
+    @UseInterceptors(locking)
+    @Controller('orders')
+    class Orders {
+      @Get()
+      all() {
+        return [];
+      }
+    }
+    const request = await serve(Orders);
+    expect(await request('/orders')).toMatchObject({ status: 428 });
+    expect(failures).toEqual([['LOCK_KEY', 'all']]);
+  });
+
+  it('refuses an onKeyError that is no function', () => {
+    expect(() => LockInterceptor(tenant, { onKeyError: 400 as never })).toThrow(
+      /^onKeyError: must be a function/,
+    );
+  });
+});
+
+describe('a client that closes its request', () => {
+  const ran: string[] = [];
+
+  @Controller('jobs')
+  @UseInterceptors(LockInterceptor('job:$<req.params.id>'))
+  class Jobs {
+    @Get(':id')
+    async run(@Param('id') id: string) {
+      ran.push(id);
+      await sleep(300);
+      ran.push(`${id} ended, held: ${String(currentLease()?.held)}`);
+      return id;
+    }
+  }
+
+  it('while it waits leaves the queue, and its handler never runs', async () => {
+    const request = await serve(Jobs);
+    const locks = app!.get(LockService);
+    const held = await locks.acquire('job:1');
+    const client = new AbortController();
+    const waiting = request('/jobs/1', { signal: client.signal }).catch((error: unknown) => error);
+    await until(async () => (await locks.health()).waiting === 1);
+    client.abort();
+    await waiting;
+    await until(async () => (await locks.health()).waiting === 0);
+    await held.release();
+    expect(await request('/jobs/2')).toMatchObject({ status: 200 });
+    expect(ran.filter((id) => id.startsWith('1'))).toEqual([]);
+  });
+
+  it('while the handler runs does not interrupt it, and the lock stays until it has ended', async () => {
+    const request = await serve(Jobs);
+    const locks = app!.get(LockService);
+    const client = new AbortController();
+    const running = request('/jobs/3', { signal: client.signal }).catch((error: unknown) => error);
+    await until(() => ran.includes('3'));
+    client.abort();
+    await running;
+    expect(await locks.getLock('job:3').isLocked()).toBe(true);
+    await until(async () => !(await locks.getLock('job:3').isLocked()));
+    expect(ran).toContain('3 ended, held: true');
   });
 });

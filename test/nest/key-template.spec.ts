@@ -79,6 +79,40 @@ describe('a key template', () => {
     },
   );
 
+  it('reads what an accessor of a class computes, also of a class above', () => {
+    class Entity {
+      private readonly number = 7;
+
+      get id() {
+        return this.number;
+      }
+    }
+    class Order extends Entity {
+      get self() {
+        return { entity: this };
+      }
+    }
+    expect(keysOf('order:$<args[0].id>', [new Order()])).toEqual(['order:7']);
+    expect(keysOf('order:$<args[0].self.entity.id>', [new Order()])).toEqual(['order:7']);
+  });
+
+  it.each(['method', 'shared', 'constructor', '__proto__', 'toString', 'missing'])(
+    'reads %s of no prototype',
+    (step) => {
+      class Order {
+        method() {
+          return 'x';
+        }
+      }
+      Object.assign(Order.prototype, { shared: 'for all' });
+      const error = refusal(() => keysOf(`order:$<args[0].${step}>`, [new Order()]));
+      expect(isLockKeyError(error)).toBe(true);
+      const found = /\(found: (.*)\)$/.exec((error as Error).message)?.[1];
+      expect(found).toBe(step === 'method' ? 'function method' : found);
+      expect(found).toMatch(/^(?:undefined|function )/);
+    },
+  );
+
   it('a function has the called object as its this', () => {
     const key = function (this: { tenant: string }, id: number) {
       return `${this.tenant}:${String(id)}`;

@@ -488,3 +488,35 @@ it('logs a loss once, as an error, with the key', async () => {
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain('"order:7"');
 });
+
+describe('two services of one name that every module would see', () => {
+  @Module({ imports: [LockModule.forRoot({ store: 'memory' })] })
+  class Stock {}
+  @Module({ imports: [LockModule.forRoot({ store: 'memory', keyPrefix: 'b:' })] })
+  class Billing {}
+
+  it('are refused at boot, with the modules that import them', async () => {
+    const boot = Test.createTestingModule({ imports: [Stock, Billing] }).compile();
+    const application = (await boot).createNestApplication();
+    application.useLogger(false);
+    await expect(application.init()).rejects.toThrow(
+      /^name: 2 services without a name are provided for every module, .* \(imported by Stock and Billing\)/,
+    );
+    await application.close();
+  });
+
+  it('are refused where they have one name', async () => {
+    const named = () => LockModule.forRoot({ store: 'memory', name: 'jobs' });
+    const module = await Test.createTestingModule({ imports: [named(), named()] }).compile();
+    await expect(module.init()).rejects.toThrow(/^name: 2 services named "jobs" are provided/);
+    await module.close();
+  });
+
+  it('are possible where only one of them is for all, and the others for the modules that import them', async () => {
+    @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })] })
+    class Own {}
+    const module = await Test.createTestingModule({ imports: [Stock, Own] }).compile();
+    await module.init();
+    await module.close();
+  });
+});

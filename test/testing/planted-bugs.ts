@@ -1,4 +1,4 @@
-import type { LockStore } from '../../lib/index.js';
+import { type LockStore, LockUnavailableError } from '../../lib/index.js';
 import type {
   AcquireAllReply,
   AcquireReply,
@@ -122,45 +122,73 @@ const node = (wrong: object): Bug =>
 bugs.push({
   of: 'LockStore.noQueues',
   wrong: 'gives no reason',
-  caughtBy: 'says that it has the kinds with a queue, or why it has none',
+  caughtBy: 'has queues, or says why it has none',
   bug: () => ({ noQueues: '' }),
   withoutQueues: true,
 });
 plant(
   'LockStore.noQueues',
   'gives a reason where it has them',
-  'says that it has the kinds with a queue, or why it has none',
+  'has queues, or says why it has none',
   () => ({ noQueues: 'too hard' }),
 );
-plant('LockStore.acquire', 'grants it to everybody', 'grants it to one of many', () => ({
+plant('LockStore.acquire', 'grants it to everybody', 'is granted to one of many', () => ({
   acquire: () => Promise.resolve({ granted: true, fencingToken: Date.now() }),
 }));
-plant('LockStore.acquireAll', 'takes what is free, one by one', 'takes none when one is busy', (store) => ({
-  acquireAll: async (request) => {
-    const fencingTokens: number[] = [];
-    for (const name of request.names) {
-      const reply = await store.acquire({ ...request, name });
-      if (!reply.granted) return { ...reply, name };
-      fencingTokens.push(reply.fencingToken);
-    }
-    return { granted: true, fencingTokens };
-  },
-}));
+plant(
+  'LockStore.acquireAll',
+  'takes what is free, one by one',
+  'takes no name when one is busy, and reports that name, the time left and the holder',
+  (store) => ({
+    acquireAll: async (request) => {
+      const fencingTokens: number[] = [];
+      for (const name of request.names) {
+        const reply = await store.acquire({ ...request, name });
+        if (!reply.granted) return { ...reply, name };
+        fencingTokens.push(reply.fencingToken);
+      }
+      return { granted: true, fencingTokens };
+    },
+  }),
+);
 let places = 0;
-plant('LockStore.locationOf', 'says another place each time', 'says of every name where it lives', () => ({
-  locationOf: () => String(++places),
-}));
+plant(
+  'LockStore.locationOf',
+  'says another place each time',
+  'names one location for a name, always the same',
+  () => ({
+    locationOf: () => String(++places),
+  }),
+);
+plant(
+  'LockStore.outageOf',
+  'reports one that there is not',
+  'reports no outage while its servers answer',
+  () => ({
+    outageOf: (name) => new LockUnavailableError(name),
+  }),
+);
 let nodes = 0;
-plant('LockStore.nodeOf', 'says another node each time', 'says which server answers for a name', () => ({
-  nodeOf: () => String(++nodes),
-}));
-plant('LockStore.renew', 'forgets all but the first', 'answers for each hold by itself', (store) => ({
-  renew: (holds) => {
-    const [first = Promise.resolve('deleted' as const)] = store.renew(holds.slice(0, 1));
-    return holds.map(() => first);
-  },
-}));
-plant('LockStore.renew', 'makes a hold shorter', 'never makes one shorter', (store) => ({
+plant(
+  'LockStore.nodeOf',
+  'says another node each time',
+  'names one server for a name, always the same',
+  () => ({
+    nodeOf: () => String(++nodes),
+  }),
+);
+plant(
+  'LockStore.renew',
+  'forgets all but the first',
+  'answers for each hold, in a batch of any size',
+  (store) => ({
+    renew: (holds) => {
+      const [first = Promise.resolve('deleted' as const)] = store.renew(holds.slice(0, 1));
+      return holds.map(() => first);
+    },
+  }),
+);
+plant('LockStore.renew', 'makes a hold shorter', 'never makes a hold shorter', (store) => ({
   renew: (holds) =>
     holds.map(async (hold) => {
       await store.release(hold);
@@ -168,44 +196,39 @@ plant('LockStore.renew', 'makes a hold shorter', 'never makes one shorter', (sto
       return 'held' as const;
     }),
 }));
-plant(
-  'LockStore.release',
-  'releases what another holds',
-  'changes nothing when a stranger asks',
-  (store) => ({
-    release: async (request) => ((await store.forceRelease(request.name)) ? 'released' : 'deleted'),
-  }),
-);
-plant('LockStore.subscribeToReleases', 'tells nobody', 'tells of a release, to all who listen', (store) => ({
+plant('LockStore.release', 'releases what another holds', 'changes nothing for another owner', (store) => ({
+  release: async (request) => ((await store.forceRelease(request.name)) ? 'released' : 'deleted'),
+}));
+plant('LockStore.subscribeToReleases', 'tells nobody', 'tells all subscribers about a release', (store) => ({
   subscribeToReleases: (name) => store.subscribeToReleases(name, () => undefined),
 }));
-plant('LockStore.subscribeToReleases', 'mixes up the names', 'tells of its own name only', (store) => ({
-  subscribeToReleases: async (_, onWake) => {
-    const all = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => store.subscribeToReleases(`conformance:${String(n)}`, onWake)),
-    );
-    return { active: true, close: closing(all) };
-  },
-}));
 plant(
-  'LockStore.queues',
-  'are missing',
-  'says that it has the kinds with a queue, or why it has none',
-  () => ({
-    queues: undefined,
-    noQueues: 'none',
+  'LockStore.subscribeToReleases',
+  'mixes up the names',
+  'tells subscribers only about their own name',
+  (store) => ({
+    subscribeToReleases: async (_, onWake) => {
+      const all = await Promise.all(
+        Array.from({ length: 200 }, (_, n) => store.subscribeToReleases(`conformance:${String(n)}`, onWake)),
+      );
+      return { active: true, close: closing(all) };
+    },
   }),
 );
+plant('LockStore.queues', 'are missing', 'has queues, or says why it has none', () => ({
+  queues: undefined,
+  noQueues: 'none',
+}));
 plant(
   'StoreQueues.subscribe',
   'tells nothing',
-  'tells the client of the holder of a forced release',
+  'tells the client of the holder about a forced release, and about no other release',
   queued((queues) => ({ subscribe: (client) => queues.subscribe(client, () => undefined) })),
 );
 plant(
   'StoreQueues.subscribe',
   'tells every client',
-  'tells each client what concerns it',
+  'tells each client what concerns it, and a closed client nothing',
   queued((queues) => ({
     subscribe: async (_, onMessage) => {
       const all = await Promise.all(
@@ -219,14 +242,14 @@ bugs.push(
   {
     of: 'LockStore.subscribeToLosses',
     wrong: 'tells nothing',
-    caughtBy: 'tells the client of the holder of a forced release',
+    caughtBy: 'tells the client of the holder about a forced release, and about no other release',
     bug: withoutQueues(() => undefined),
     withoutQueues: true,
   },
   {
     of: 'LossMessage.type',
     wrong: 'is never lost',
-    caughtBy: 'tells each client what concerns it',
+    caughtBy: 'tells each client what concerns it, and a closed client nothing',
     bug: withoutQueues(({ type }) => (type === 'lost' ? { type: 'missed' } : {})),
     withoutQueues: true,
   },
@@ -234,87 +257,129 @@ bugs.push(
 plant('LockStore.inspect', 'knows nothing', 'inspects holder, time and token', () => ({
   inspect: () => Promise.resolve(null),
 }));
-plant('LockStore.forceRelease', 'does nothing', 'by force, frees a lock whoever has it', () => ({
+plant('LockStore.forceRelease', 'does nothing', 'by force, frees a lock of any owner', () => ({
   forceRelease: () => Promise.resolve(true),
 }));
 plant('LockStore.forceRelease', 'takes no notice of the side', 'by force, frees one side', (store) => ({
   forceRelease: (name) => store.forceRelease(name),
 }));
-plant('LockStore.health', 'rejects', 'reports the health of its nodes', () => ({
+plant('LockStore.health', 'rejects', 'reports the health of its nodes, at each depth', () => ({
   health: () => Promise.reject(new Error('ill')),
 }));
-plant('HealthDepth', 'must be given', 'reports the health of its nodes', (store) => ({
+plant('HealthDepth', 'must be given', 'reports the health of its nodes, at each depth', (store) => ({
   health: (depth) => (depth === undefined ? Promise.reject(new Error('how deep?')) : store.health(depth)),
 }));
-plant('HealthDepth', 'admits no mere look', 'reports the health of its nodes', (store) => ({
+plant('HealthDepth', 'admits no mere look', 'reports the health of its nodes, at each depth', (store) => ({
   health: (depth) =>
     depth === 'look' ? Promise.resolve({ status: 'down', nodes: [], warnings: [] }) : store.health(depth),
 }));
-plant('LockStore.onConnectionChange', 'throws', 'tells of connections only what is so', () => ({
+plant('LockStore.onConnectionChange', 'throws', 'reports only connection changes that happened', () => ({
   onConnectionChange: () => {
     throw new Error('not implemented');
   },
 }));
-plant('LockStore.close', 'never ends', 'ends alone', () => ({ close: () => new Promise(() => undefined) }));
-plant('LockStore.close', 'cannot be called again', 'ends alone', () => {
-  let closed = false;
-  return {
-    close: () => {
-      if (closed) return Promise.reject(new Error('closed'));
-      closed = true;
-      return Promise.resolve();
-    },
-  };
-});
-plant('LockStore.close', 'goes on hearing', 'ends alone', () => ({ close: () => Promise.resolve() }));
-plant('LockStore.close', 'takes the locks along', 'ends alone', (store) => {
-  const names = new Set<string>();
-  return {
-    acquire: (request) => {
-      names.add(request.name);
-      return store.acquire(request);
-    },
-    close: async () => {
-      for (const name of names) await store.forceRelease(name);
-      await store.close();
-    },
-  };
-});
+plant('LockStore.close', 'never ends', 'closes without effect on its locks and on other clients', () => ({
+  close: () => new Promise(() => undefined),
+}));
+plant(
+  'LockStore.close',
+  'cannot be called again',
+  'closes without effect on its locks and on other clients',
+  () => {
+    let closed = false;
+    return {
+      close: () => {
+        if (closed) return Promise.reject(new Error('closed'));
+        closed = true;
+        return Promise.resolve();
+      },
+    };
+  },
+);
+plant(
+  'LockStore.close',
+  'goes on hearing',
+  'closes without effect on its locks and on other clients',
+  () => ({ close: () => Promise.resolve() }),
+);
+plant(
+  'LockStore.close',
+  'takes the locks along',
+  'closes without effect on its locks and on other clients',
+  (store) => {
+    const names = new Set<string>();
+    return {
+      acquire: (request) => {
+        names.add(request.name);
+        return store.acquire(request);
+      },
+      close: async () => {
+        for (const name of names) await store.forceRelease(name);
+        await store.close();
+      },
+    };
+  },
+);
 
 // What it is asked.
 
-plant('AcquireRequest.name', 'has one lock for all', 'keeps names apart', (store) => ({
+plant('AcquireRequest.name', 'has one lock for all', 'keeps names with any characters apart', (store) => ({
   acquire: (request) => store.acquire({ ...request, name: 'one' }),
 }));
-plant('AcquireRequest.name', 'is folded', 'keeps names apart', (store) => ({
+plant('AcquireRequest.name', 'is folded', 'keeps names with any characters apart', (store) => ({
   acquire: (request) => store.acquire({ ...request, name: request.name.toLowerCase() }),
 }));
-plant('AcquireRequest.name', 'is trimmed', 'keeps names apart', (store) => ({
+plant('AcquireRequest.name', 'is trimmed', 'keeps names with any characters apart', (store) => ({
   acquire: (request) => store.acquire({ ...request, name: request.name.trim() }),
-}));
-plant('AcquireRequest.owner', 'has one owner for all', 'tells everybody else who holds it', (store) => ({
-  acquire: (request) => store.acquire({ ...request, owner: 'one:1' }),
 }));
 plant(
   'AcquireRequest.owner',
+  'has one owner for all',
+  'reports holder and time left to every other owner',
+  (store) => ({
+    acquire: (request) => store.acquire({ ...request, owner: 'one:1' }),
+  }),
+);
+plant(
+  'AcquireRequest.owner',
   'knows no owner again',
-  'succeeds again for the owner that has it',
+  'is granted again to its owner, and needs one release',
   (store) => ({
     acquire: (request) => store.acquire({ ...request, owner: `${request.owner}${String(++places)}` }),
   }),
 );
-plant('AcquireRequest.leaseTime', 'ends too early', 'after its lease and not before', (store) => ({
-  acquire: (request) => store.acquire({ ...request, leaseTime: 1 }),
-}));
-plant('AcquireRequest.leaseTime', 'never ends', 'after its lease and not before', (store) => ({
-  acquire: (request) => store.acquire({ ...request, leaseTime: 600_000 }),
-}));
-plant('AcquireRequest.queue', 'is a plain lock always', 'grants a free lock of each kind', (store) => ({
-  acquire: (request) => store.acquire(without(request, 'queue')),
-}));
-plant('AcquireRequest.leastToken', 'is not looked at', 'gives no token below the least', (store) => ({
-  acquire: (request) => store.acquire(without(request, 'leastToken')),
-}));
+plant(
+  'AcquireRequest.leaseTime',
+  'ends too early',
+  'frees the lock of a silent holder after its lease, and not before',
+  (store) => ({
+    acquire: (request) => store.acquire({ ...request, leaseTime: 1 }),
+  }),
+);
+plant(
+  'AcquireRequest.leaseTime',
+  'never ends',
+  'frees the lock of a silent holder after its lease, and not before',
+  (store) => ({
+    acquire: (request) => store.acquire({ ...request, leaseTime: 600_000 }),
+  }),
+);
+plant(
+  'AcquireRequest.queue',
+  'is a plain lock always',
+  'grants a free lock of each kind, also to its owner again, and leaves nothing after the release',
+  (store) => ({
+    acquire: (request) => store.acquire(without(request, 'queue')),
+  }),
+);
+plant(
+  'AcquireRequest.leastToken',
+  'is not looked at',
+  'gives no token below the requested least token',
+  (store) => ({
+    acquire: (request) => store.acquire(without(request, 'leastToken')),
+  }),
+);
 plant('AcquireAllRequest.names', 'takes only the first', 'grants all names to one owner', (store) => ({
   acquireAll: async (request) => {
     const reply = await store.acquireAll({ ...request, names: request.names.slice(0, 1) });
@@ -322,37 +387,77 @@ plant('AcquireAllRequest.names', 'takes only the first', 'grants all names to on
     return reply.granted ? { ...reply, fencingTokens: request.names.map((__, n) => token + n) } : reply;
   },
 }));
-plant('AcquireAllRequest.owner', 'has one owner for all', 'never lets two in', (store) => ({
-  acquireAll: (request) => store.acquireAll({ ...request, owner: 'one:1' }),
-}));
-plant('AcquireAllRequest.leaseTime', 'never ends', 'grants all of them for the lease', (store) => ({
-  acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 600_000 }),
-}));
-plant('AcquireAllRequest.leaseTime', 'is doubled', 'grants all of them for the lease', (store) => ({
-  acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 2 * request.leaseTime }),
-}));
-plant('AcquireAllRequest.leaseTime', 'ends too early', 'grants all of them for the lease', (store) => ({
-  acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 1 }),
-}));
-plant('AcquireAllRequest.leastToken', 'is not looked at', 'gives no token below the least', (store) => ({
-  acquireAll: (request) => store.acquireAll(without(request, 'leastToken')),
-}));
-plant('QueueTerms.kind', 'is always the same', 'grants a free lock of each kind', (store) => ({
-  acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, kind: 'fair' } }),
-}));
-plant('QueueTerms.mode', 'is always exclusive', 'lets readers in together', (store) => ({
-  acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, mode: 'exclusive' } }),
-}));
-plant('QueueTerms.capacity', 'is not counted', 'counts permits', (store) => ({
-  acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, capacity: 99 } }),
-}));
+plant(
+  'AcquireAllRequest.owner',
+  'has one owner for all',
+  'never grants one name to two owners, in any overlap of groups',
+  (store) => ({
+    acquireAll: (request) => store.acquireAll({ ...request, owner: 'one:1' }),
+  }),
+);
+plant(
+  'AcquireAllRequest.leaseTime',
+  'never ends',
+  'grants all names for the lease, and not longer',
+  (store) => ({
+    acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 600_000 }),
+  }),
+);
+plant(
+  'AcquireAllRequest.leaseTime',
+  'is doubled',
+  'grants all names for the lease, and not longer',
+  (store) => ({
+    acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 2 * request.leaseTime }),
+  }),
+);
+plant(
+  'AcquireAllRequest.leaseTime',
+  'ends too early',
+  'grants all names for the lease, and not longer',
+  (store) => ({
+    acquireAll: (request) => store.acquireAll({ ...request, leaseTime: 1 }),
+  }),
+);
+plant(
+  'AcquireAllRequest.leastToken',
+  'is not looked at',
+  'gives no token below the requested least token',
+  (store) => ({
+    acquireAll: (request) => store.acquireAll(without(request, 'leastToken')),
+  }),
+);
+plant(
+  'QueueTerms.kind',
+  'is always the same',
+  'grants a free lock of each kind, also to its owner again, and leaves nothing after the release',
+  (store) => ({
+    acquire: ({ queue, ...request }) =>
+      store.acquire({ ...request, queue: queue && { ...queue, kind: 'fair' } }),
+  }),
+);
+plant(
+  'QueueTerms.mode',
+  'is always exclusive',
+  'admits readers together and a writer alone, in the order of arrival',
+  (store) => ({
+    acquire: ({ queue, ...request }) =>
+      store.acquire({ ...request, queue: queue && { ...queue, mode: 'exclusive' } }),
+  }),
+);
+plant(
+  'QueueTerms.capacity',
+  'is not counted',
+  'counts permits, and refuses another number of them',
+  (store) => ({
+    acquire: ({ queue, ...request }) =>
+      store.acquire({ ...request, queue: queue && { ...queue, capacity: 99 } }),
+  }),
+);
 plant(
   'QueueRequest.entry',
   'is given to who does not want one',
-  'only asks for who names no place',
+  'only asks without an entry, and reports holder and time left with an entry',
   (store) => ({
     acquire: ({ queue, ...request }) =>
       store.acquire({
@@ -365,18 +470,26 @@ plant('QueueRequest.entry', 'is given to nobody', 'hands over in the order of ar
   acquire: ({ queue, ...request }) =>
     store.acquire({ ...request, queue: queue && { ...queue, entry: undefined } }),
 }));
-plant('QueueRequest.arrival', 'is forgotten', 'keeps the place of an owner', (store) => ({
-  acquire: ({ queue, ...request }) =>
-    store.acquire({ ...request, queue: queue && { ...queue, entry: queue.entry && { arrival: undefined } } }),
-}));
+plant(
+  'QueueRequest.arrival',
+  'is forgotten',
+  'keeps the entry of an owner that asks again, or names its arrival again',
+  (store) => ({
+    acquire: ({ queue, ...request }) =>
+      store.acquire({
+        ...request,
+        queue: queue && { ...queue, entry: queue.entry && { arrival: undefined } },
+      }),
+  }),
+);
 plant('QueueRequest.ownWriteHold', 'is not let in', 'by force, frees one side', (store) => ({
   acquire: ({ queue, ...request }) =>
     store.acquire({ ...request, queue: queue && { ...queue, ownWriteHold: undefined } }),
 }));
-plant('RenewRequest.name', 'is mixed up', 'answers for each hold by itself', (store) => ({
+plant('RenewRequest.name', 'is mixed up', 'answers for each hold, in a batch of any size', (store) => ({
   renew: (holds) => store.renew([...holds].reverse()),
 }));
-plant('RenewRequest.owner', 'is not looked at', 'answers for each hold by itself', (store) => ({
+plant('RenewRequest.owner', 'is not looked at', 'answers for each hold, in a batch of any size', (store) => ({
   renew: (holds) =>
     holds.map(async (hold) => {
       const owner = (await store.inspect(hold.name))?.holders[0]?.owner ?? hold.owner;
@@ -386,56 +499,91 @@ plant('RenewRequest.owner', 'is not looked at', 'answers for each hold by itself
 plant('RenewRequest.leaseTime', 'is not added', 'makes a hold last longer', (store) => ({
   renew: (holds) => store.renew(holds.map((hold) => ({ ...hold, leaseTime: 0 }))),
 }));
-plant('RenewRequest.leaseTime', 'is a lease where it is none', 'for no time at all', (store) => ({
-  renew: (holds) => store.renew(holds.map((hold) => ({ ...hold, leaseTime: hold.leaseTime || 30_000 }))),
-}));
+plant(
+  'RenewRequest.leaseTime',
+  'is a lease where it is none',
+  'with a lease of 0 only reports the state',
+  (store) => ({
+    renew: (holds) => store.renew(holds.map((hold) => ({ ...hold, leaseTime: hold.leaseTime || 30_000 }))),
+  }),
+);
 plant('ReleaseRequest.name', 'is not looked at', 'frees the lock once', (store) => ({
   release: (request) => store.release({ ...request, name: 'one' }),
 }));
-plant('ReleaseRequest.owner', 'is not looked at', 'changes nothing when a stranger asks', (store) => ({
+plant('ReleaseRequest.owner', 'is not looked at', 'changes nothing for another owner', (store) => ({
   release: async (request) => {
     const owner = (await store.inspect(request.name))?.holders[0]?.owner ?? request.owner;
     return store.release({ ...request, owner });
   },
 }));
-plant('ReleaseRequest.fencingToken', 'is forgotten', 'grows beyond the last one', (store) => ({
-  release: (request) => store.release(without(request, 'fencingToken')),
-}));
-plant('ReleaseRequest.keepFor', 'is ignored', 'keeps the lock for as long as it is told to', (store) => ({
-  release: (request) => store.release(without(request, 'keepFor')),
-}));
+plant(
+  'ReleaseRequest.fencingToken',
+  'is forgotten',
+  'grows beyond the last token of a local hand-off',
+  (store) => ({
+    release: (request) => store.release(without(request, 'fencingToken')),
+  }),
+);
+plant(
+  'ReleaseRequest.keepFor',
+  'is ignored',
+  'keeps the lock from every owner for the requested time, and not longer',
+  (store) => ({
+    release: (request) => store.release(without(request, 'keepFor')),
+  }),
+);
 plant(
   'ReleaseRequest.keepFor',
   'is ignored in queues',
-  'keeps a hold for as long as its release says',
+  'keeps a hold from waiters too, for the time in its release',
   (store) => ({
     release: ({ keepFor, ...request }) =>
       store.release(request.queue === undefined ? { ...request, keepFor } : request),
   }),
 );
-plant('ReleaseRequest.keepFor', 'is too short', 'keeps the lock for as long as it is told to', (store) => ({
-  release: ({ keepFor, ...request }) =>
-    store.release(keepFor === undefined ? request : { ...request, keepFor: keepFor / 2 }),
-}));
-plant('ReleaseRequest.keepFor', 'has no end', 'keeps the lock for as long as it is told to', (store) => ({
-  release: ({ keepFor, ...request }) =>
-    store.release(keepFor === undefined ? request : { ...request, keepFor: 600_000 }),
-}));
-plant('ReleaseRequest.leaseTime', 'is missed', 'gives up a place, whether or not', (store) => ({
-  release: (request) =>
-    store.release(
-      request.queue !== undefined && request.leaseTime === undefined
-        ? { ...request, owner: 'stranger:1' }
-        : request,
-    ),
-}));
-plant('ReleaseRequest.queue', 'is not looked at', 'grants a free lock of each kind', (store) => ({
-  release: (request) => store.release(without(request, 'queue')),
-}));
+plant(
+  'ReleaseRequest.keepFor',
+  'is too short',
+  'keeps the lock from every owner for the requested time, and not longer',
+  (store) => ({
+    release: ({ keepFor, ...request }) =>
+      store.release(keepFor === undefined ? request : { ...request, keepFor: keepFor / 2 }),
+  }),
+);
+plant(
+  'ReleaseRequest.keepFor',
+  'has no end',
+  'keeps the lock from every owner for the requested time, and not longer',
+  (store) => ({
+    release: ({ keepFor, ...request }) =>
+      store.release(keepFor === undefined ? request : { ...request, keepFor: 600_000 }),
+  }),
+);
+plant(
+  'ReleaseRequest.leaseTime',
+  'is missed',
+  'removes an entry, with or without the lease in the release',
+  (store) => ({
+    release: (request) =>
+      store.release(
+        request.queue !== undefined && request.leaseTime === undefined
+          ? { ...request, owner: 'stranger:1' }
+          : request,
+      ),
+  }),
+);
+plant(
+  'ReleaseRequest.queue',
+  'is not looked at',
+  'grants a free lock of each kind, also to its owner again, and leaves nothing after the release',
+  (store) => ({
+    release: (request) => store.release(without(request, 'queue')),
+  }),
+);
 
 // What it answers.
 
-plant('AcquireReply.granted', 'is true of what is busy', 'grants it to one of many', (store) => ({
+plant('AcquireReply.granted', 'is true of what is busy', 'is granted to one of many', (store) => ({
   acquire: async (request) => {
     const reply = await store.acquire(request);
     return reply.granted ? reply : { granted: true, fencingToken: 1 };
@@ -450,25 +598,25 @@ plant(
 plant(
   'AcquireReply.fencingToken',
   'does not grow',
-  'grows with every acquisition',
+  'grows with every acquisition of any owner',
   granted(() => ({ fencingToken: 7 })),
 );
 plant(
   'AcquireReply.retryAfter',
   'is unknown',
-  'tells everybody else who holds it',
+  'reports holder and time left to every other owner',
   busy(() => ({ retryAfter: Infinity })),
 );
 plant(
   'AcquireReply.retryAfter',
   'is at once',
-  'tells everybody else who holds it',
+  'reports holder and time left to every other owner',
   busy(() => ({ retryAfter: 0 })),
 );
 plant(
   'AcquireReply.holder',
   'is unknown',
-  'tells everybody else who holds it',
+  'reports holder and time left to every other owner',
   busy(() => ({ holder: undefined })),
 );
 plant(
@@ -480,15 +628,20 @@ plant(
 plant(
   'AcquireReply.arrival',
   'is told to who does not stand',
-  'only asks for who names no place',
+  'only asks without an entry, and reports holder and time left with an entry',
   busy(({ arrival }) => ({ arrival: arrival ?? 1 })),
 );
-plant('AcquireAllReply.granted', 'is true of what is busy', 'never lets two in', (store) => ({
-  acquireAll: async (request) => {
-    const reply = await store.acquireAll(request);
-    return reply.granted ? reply : { granted: true, fencingTokens: request.names.map(() => 1) };
-  },
-}));
+plant(
+  'AcquireAllReply.granted',
+  'is true of what is busy',
+  'never grants one name to two owners, in any overlap of groups',
+  (store) => ({
+    acquireAll: async (request) => {
+      const reply = await store.acquireAll(request);
+      return reply.granted ? reply : { granted: true, fencingTokens: request.names.map(() => 1) };
+    },
+  }),
+);
 plant(
   'AcquireAllReply.fencingTokens',
   'are in another order',
@@ -504,34 +657,34 @@ plant(
 plant(
   'AcquireAllReply.name',
   'is another',
-  'takes none when one is busy',
+  'takes no name when one is busy, and reports that name, the time left and the holder',
   allBusy(({ name }) => ({ name: `${name}0` })),
 );
 plant(
   'AcquireAllReply.retryAfter',
   'is unknown',
-  'takes none when one is busy',
+  'takes no name when one is busy, and reports that name, the time left and the holder',
   allBusy(() => ({ retryAfter: Infinity })),
 );
 plant(
   'AcquireAllReply.holder',
   'is unknown',
-  'takes none when one is busy',
+  'takes no name when one is busy, and reports that name, the time left and the holder',
   allBusy(() => ({ holder: undefined })),
 );
-plant('HoldState', "is 'deleted' where another has it", 'answers for each hold by itself', (store) => ({
-  renew: (holds) =>
-    store.renew(holds).map((state) => state.then((now) => (now === 'taken' ? 'deleted' : now))),
-}));
 plant(
-  'ReleaseReply',
+  'HoldState',
   "is 'deleted' where another has it",
-  'changes nothing when a stranger asks',
+  'answers for each hold, in a batch of any size',
   (store) => ({
-    release: async (request) => ((await store.release(request)) === 'released' ? 'released' : 'deleted'),
+    renew: (holds) =>
+      store.renew(holds).map((state) => state.then((now) => (now === 'taken' ? 'deleted' : now))),
   }),
 );
-plant('Subscription.active', 'is false', 'tells of a release, to all who listen', (store) => ({
+plant('ReleaseReply', "is 'deleted' where another has it", 'changes nothing for another owner', (store) => ({
+  release: async (request) => ((await store.release(request)) === 'released' ? 'released' : 'deleted'),
+}));
+plant('Subscription.active', 'is false', 'tells all subscribers about a release', (store) => ({
   subscribeToReleases: async (name, onWake) => {
     const subscription = await store.subscribeToReleases(name, onWake);
     return { active: false, close: closing([subscription]) };
@@ -540,7 +693,7 @@ plant('Subscription.active', 'is false', 'tells of a release, to all who listen'
 plant(
   'Subscription.active',
   'is false where it listens',
-  'tells the client of the holder of a forced',
+  'tells the client of the holder about a forced release, and about no other release',
   queued((queues) => ({
     subscribe: async (client, onMessage) => {
       const subscription = await queues.subscribe(client, onMessage);
@@ -548,16 +701,21 @@ plant(
     },
   })),
 );
-plant('Subscription.close', 'does nothing', 'goes on for the others when one closes', (store) => ({
-  subscribeToReleases: async (name, onWake) => {
-    await store.subscribeToReleases(name, onWake);
-    return { active: true, close: () => undefined };
-  },
-}));
+plant(
+  'Subscription.close',
+  'does nothing',
+  'ends for a subscription that closes, and goes on for the others',
+  (store) => ({
+    subscribeToReleases: async (name, onWake) => {
+      await store.subscribeToReleases(name, onWake);
+      return { active: true, close: () => undefined };
+    },
+  }),
+);
 plant(
   'Subscription.close',
   'does nothing where it listens',
-  'tells each client what concerns it',
+  'tells each client what concerns it, and a closed client nothing',
   queued((queues) => ({
     subscribe: async (client, onMessage) => {
       await queues.subscribe(client, onMessage);
@@ -577,25 +735,25 @@ plant(
 plant(
   'QueueMessage.type',
   'is never next',
-  'tells who has become the next',
+  'tells the waiter that becomes the next, and when it has to ask again',
   told(({ type }) => (type === 'next' ? undefined : {})),
 );
 plant(
   'QueueMessage.type',
   'is never lost',
-  'tells the client of each hold that is taken away',
+  'tells the client of each hold that is taken by force, on one side or on all',
   told(({ type }) => (type === 'lost' ? undefined : {})),
 );
 plant(
   'QueueMessage.type',
   'is one that nobody knows',
-  'tells each client what concerns it',
+  'tells each client what concerns it, and a closed client nothing',
   told(() => ({ type: 'news' })),
 );
 plant(
   'QueueMessage.owner',
   'is a stranger',
-  'tells each client what concerns it',
+  'tells each client what concerns it, and a closed client nothing',
   told(() => ({ owner: 'stranger:1' })),
 );
 plant(
@@ -630,19 +788,19 @@ plant(
 plant(
   'QueueMessage.leaseTime',
   'is always a claim',
-  'grants a waiter its own lease',
+  'grants a waiter its lease in the first second of its wait, else a claim, which a repeated request makes the lease',
   told(({ type }) => (type === 'granted' ? { leaseTime: 1_000 } : {})),
 );
 plant(
   'QueueMessage.leaseTime',
   'is never a claim',
-  'grants a waiter its own lease',
+  'grants a waiter its lease in the first second of its wait, else a claim, which a repeated request makes the lease',
   told(({ type }) => (type === 'granted' ? { leaseTime: 20_000 } : {})),
 );
 plant(
   'QueueMessage.within',
   'is unknown',
-  'tells who has become the next',
+  'tells the waiter that becomes the next, and when it has to ask again',
   told(({ type }) => (type === 'next' ? { within: Infinity } : {})),
 );
 
@@ -657,7 +815,7 @@ plant(
 plant(
   'StoredLock.kind',
   'is always plain',
-  'grants a free lock of each kind',
+  'grants a free lock of each kind, also to its owner again, and leaves nothing after the release',
   stored(() => ({ kind: 'lock' })),
 );
 plant(
@@ -680,7 +838,7 @@ for (const [field, wrong] of [
   plant(
     `StoredLock.${field}`,
     'of a place is wrong',
-    'only asks for who names no place',
+    'only asks without an entry, and reports holder and time left with an entry',
     stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, [field]: wrong })) })),
   );
 }
@@ -693,7 +851,7 @@ plant(
 plant(
   'StoredLock.listeners',
   'are not counted',
-  'inspects how many listen',
+  'inspects how many clients are subscribed to the release',
   stored(() => ({ listeners: 0 })),
 );
 for (const [field, wrong] of [
@@ -712,7 +870,7 @@ for (const [field, wrong] of [
 
 // How it is doing.
 
-const HEALTH = 'reports the health of its nodes';
+const HEALTH = 'reports the health of its nodes, at each depth';
 plant(
   'StoreHealth.status',
   'is down where all is well',
@@ -782,11 +940,16 @@ for (const [field, wrong] of Object.entries({
   first: 'yes',
   error: new Error('none'),
 })) {
-  plant(`ConnectionChange.${field}`, `is ${String(wrong)}`, 'tells of connections only what is so', () => ({
-    onConnectionChange: (listener) => {
-      listener({ node: 'a', connected: true, first: true, [field]: wrong });
-    },
-  }));
+  plant(
+    `ConnectionChange.${field}`,
+    `is ${String(wrong)}`,
+    'reports only connection changes that happened',
+    () => ({
+      onConnectionChange: (listener) => {
+        listener({ node: 'a', connected: true, first: true, [field]: wrong });
+      },
+    }),
+  );
 }
 
 const handOver = ({ handOver: own }: StoreQueues): NonNullable<StoreQueues['handOver']> => {
@@ -800,8 +963,9 @@ const handedOver = (change: (reply: HandOverReply) => object): Bug =>
       return { ...reply, ...change(reply) };
     },
   }));
-const ALONE = 'answers at once where nobody else stands in the queue';
-const BEHIND = 'lets in those who stand in the queue, and takes the place behind them';
+const ALONE = 'grants at once where the queue is empty, also when it is sent twice';
+const BEHIND =
+  'grants the lock to the waiters in the queue, and takes one entry behind them, also when it is sent twice';
 plant(
   'StoreQueues.handOver',
   'only releases',
@@ -853,7 +1017,7 @@ plant(
   BEHIND,
   handedOver(({ next }) => ({ next: { ...next, listen: true } })),
 );
-const SHARE = 'leaves their share to those who listen for its release';
+const SHARE = 'leaves subscribers to its release their share, and reports it';
 plant(
   'QueueMessage.rivals',
   'are not told',

@@ -1,4 +1,10 @@
-import { LockConfigError, type NodeOutcome, asAnswer, type Found } from '../../lock.errors.js';
+import {
+  LockConfigError,
+  LockUnavailableError,
+  type NodeOutcome,
+  asAnswer,
+  type Found,
+} from '../../lock.errors.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -101,6 +107,15 @@ export class QuorumLockStore implements LockStore {
 
   locationOf(name: string): string {
     return this.members.map(({ store }) => store.locationOf(name)).join(' ');
+  }
+
+  outageOf(name: string): LockUnavailableError | undefined {
+    const down = this.members.filter(({ isDown }) => isDown);
+    if (this.members.length - down.length >= this.needed) return undefined;
+    const outcomes = down.map(({ node, store }) => {
+      return { node, outcome: 'error', error: store.outageOf?.(name)?.cause } as const;
+    });
+    return new LockUnavailableError(name, { cause: outcomes[0]?.error, effect: 'refused', outcomes });
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {

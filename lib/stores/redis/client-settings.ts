@@ -7,7 +7,8 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
   if (options.commandTimeout === undefined) {
     const message =
       `The client of ${node} has no commandTimeout: on a server that is frozen, its commands wait without an end. ` +
-      'Those of locks are given up in time all the same. Set commandTimeout, or pass a URL or options instead of a client';
+      'Those of locks are given up in time all the same. Pass a URL or options, so that locks have a client of their own, or ' +
+      'set commandTimeout, unless the client is used for blocking commands too, as by BullMQ';
     warnings.push({ code: 'command-timeout', node, message });
   }
   if (options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0) {
@@ -19,7 +20,7 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
   if (options.sentinels != null && options.failoverDetector !== true) {
     const message =
       `The client of ${node} notices a failover only when the old master hangs up, and may take locks there that ` +
-      'nobody else sees. Set failoverDetector to true, or pass options instead of a client';
+      'no other process sees. Set failoverDetector to true, or pass options instead of a client';
     warnings.push({ code: 'failover-detector', node, message });
   }
   if (typeof options.retryStrategy !== 'function') {

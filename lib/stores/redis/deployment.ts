@@ -7,6 +7,10 @@ import type { Script } from './script.js';
 export interface Server {
   /** Host and port. */
   readonly node: string;
+  /** The connection is lost, or could not be made. */
+  readonly isDown: boolean;
+  /** Why nothing can be sent now. */
+  outage(): Error;
   /** Sends any command but a script, in a bounded time. */
   send<T>(command: (client: Redis) => Promise<T>): Promise<T>;
 }

@@ -1,6 +1,6 @@
 import type { NodeHealth } from '../../port/lock-store.js';
 import type { Server } from './deployment.js';
-import { isWithheld, reasonOf } from './redis-errors.js';
+import { isWithheld, NODE_OF_CLUSTER, reasonOf } from './redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
 
@@ -8,11 +8,13 @@ import { FULL, type Finding } from './trial.js';
  * Asks one server for its health. Never rejects, and is bounded as every command is.
  * @param subscriber the subscriptions for its messages, if there are any
  * @param attempt what taking a lock there has shown, if that is to be tried
+ * @param asCluster the connection knows the other nodes of the server's cluster
  */
 export async function nodeHealth(
   connection: Server,
   subscriber: { alive(): Promise<boolean> } | undefined,
-  attempt?: Promise<Finding>,
+  attempt: Promise<Finding> | undefined,
+  asCluster: boolean,
 ): Promise<NodeHealth> {
   const { node } = connection;
   // All are sent at once, so that a server that is gone is waited for once.
@@ -23,9 +25,12 @@ export async function nodeHealth(
     subscriber?.alive(),
     attempt,
   ]);
-  const { refusesWrites, full, ...told } = info;
+  const { refusesWrites, full, inCluster, ...told } = info;
   const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: isSubscribed };
-  const obstacle = answer.error ?? refusesWrites ?? (found?.status === 'down' ? found.error : undefined);
+  const obstacle =
+    answer.error ??
+    refusesWrites ??
+    (inCluster && !asCluster ? NODE_OF_CLUSTER : found?.status === 'down' ? found.error : undefined);
   if (obstacle !== undefined) return { ...report, status: 'down', error: obstacle };
   const lack = full ? FULL.error : (found?.error ?? (isSubscribed === false ? NO_MESSAGES : undefined));
   return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };

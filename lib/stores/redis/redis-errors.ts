@@ -51,6 +51,27 @@ export class UnexpectedReply extends Error {
   }
 }
 
+/**
+ * The server is a node of a cluster, and the connection is one to a single server. Other nodes have most names. Even where
+ * the node has all of them, it refuses a command with names of several slots, as renewals are.
+ */
+export class NodeOfCluster extends Error {
+  constructor(reply: unknown) {
+    super(`${NODE_OF_CLUSTER}: ${reasonOf(reply)}`, { cause: reply });
+    this.name = 'NodeOfCluster';
+  }
+}
+
+export const NODE_OF_CLUSTER =
+  'it is a node of a cluster, which needs a connection to all nodes: connection: { cluster: [{ host, port }] }';
+
+/** How a node of a cluster refuses what another node has, or what the cluster does not serve. */
+const OF_CLUSTER = new Set(['MOVED', 'ASK', 'CLUSTERDOWN', 'CROSSSLOT']);
+
+/** For a connection to a single server: the error says so where the server turns out to be a node of a cluster. */
+export const ofSingleServer = (error: unknown): unknown =>
+  OF_CLUSTER.has(replyCode(error) ?? '') ? new NodeOfCluster(error) : error;
+
 /** The master has carried the command out, but a failover might lose it. */
 export class TooFewReplicas extends Error {
   constructor(confirmed: number, replicas: number, timeout: number) {
@@ -110,6 +131,7 @@ export const lacksEvalsha = (error: unknown): boolean =>
 export const isPermanent = (error: unknown): boolean =>
   error instanceof NotAdmitted ||
   error instanceof WrongDatabase ||
+  error instanceof NodeOfCluster ||
   isUnknown(error) ||
   PERMANENT.has(replyCode(error) ?? '');
 
@@ -123,6 +145,7 @@ const isUndone = (error: unknown): boolean =>
   error instanceof TakenBack ||
   error instanceof NotAdmitted ||
   error instanceof WrongDatabase ||
+  error instanceof NodeOfCluster ||
   (isReply(error) && /^(?:NOPERM(?! ACL failure in script)|ERR unknown command)\b/i.test(error.message)) ||
   REFUSED.has(replyCode(error) ?? '');
 

@@ -22,7 +22,7 @@ import type {
   StoreWarning,
   Subscription,
 } from '../../port/lock-store.js';
-import { isLockKindMismatchError } from '../../lock.errors.js';
+import { isLockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
 import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
 import { nodeWarnings } from '../../port/node-warnings.js';
 import { overallStatus } from '../../port/overall-status.js';
@@ -31,7 +31,7 @@ import type { Deployment, Listener, Server, Subscriptions } from './deployment.j
 import { FENCE_TTL, LockKeys } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
-import { notALock, reasonOf, translate } from './redis-errors.js';
+import { notALock, ofSingleServer, NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
 import { Renewals } from './renewals.js';
 import {
   codeOf,
@@ -140,6 +140,13 @@ export class RedisLockStore implements LockStore {
   nodeOf(name: string): string {
     if (!this.connection.isCluster) return this.connection.node;
     return this.connection.nodeOf(this.keys(name).lock)?.node ?? '';
+  }
+
+  outageOf(name: string): LockUnavailableError | undefined {
+    const server = this.connection.nodeOf(this.keys(name).lock);
+    if (server?.isDown !== true) return undefined;
+    const effect = 'refused';
+    return new LockUnavailableError(name, { cause: server.outage(), effect });
   }
 
   private async enterQueue(
@@ -281,6 +288,10 @@ export class RedisLockStore implements LockStore {
   async health(depth: HealthDepth = 'try'): Promise<StoreHealth> {
     const nodes = await this.nodeHealths(depth);
     const warnings = [...this.options.clientWarnings, ...nodeWarnings(nodes)];
+    for (const { node, error } of nodes) {
+      if (error === NODE_OF_CLUSTER)
+        warnings.push({ code: 'cluster-node', node, message: `${node}: ${error}` });
+    }
     return { status: overallStatus(nodes, 1), nodes, warnings };
   }
 
@@ -297,7 +308,12 @@ export class RedisLockStore implements LockStore {
       const nodes = await this.connection.nodes();
       return await Promise.all(
         nodes.map((node) =>
-          nodeHealth(node, this.subscriptions, depth === 'try' ? this.trial.at(node) : undefined),
+          nodeHealth(
+            node,
+            this.subscriptions,
+            depth === 'try' ? this.trial.at(node) : undefined,
+            this.connection.isCluster,
+          ),
         ),
       );
     } catch (error) {
@@ -363,7 +379,7 @@ export class RedisLockStore implements LockStore {
     try {
       return await ask(acquisition);
     } catch (error) {
-      throw isLockKindMismatchError(error) ? error : translate(error, name);
+      throw isLockKindMismatchError(error) ? error : this.translated(error, name);
     } finally {
       const underway = this.entering.get(owner);
       if (underway === undefined || underway.length === 1) this.entering.delete(owner);
@@ -393,7 +409,7 @@ export class RedisLockStore implements LockStore {
       const retiring = this.connection.run(scripts.retire, queued, fenceAndCluster, acquisition);
       const retired = await retiring.catch((error: unknown) => {
         // Of several names, this is the one that is no lock.
-        const reason = translate(error, name);
+        const reason = this.translated(error, name);
         throw isLockKindMismatchError(reason) ? reason : error;
       });
       const { inUse, ...kind } = retireReply(retired);
@@ -466,7 +482,11 @@ export class RedisLockStore implements LockStore {
     try {
       return read(await this.connection.run(script, keys, args));
     } catch (error) {
-      throw translate(error, name);
+      throw this.translated(error, name);
     }
+  }
+
+  private translated(error: unknown, name: string | undefined): Error {
+    return translate(this.connection.isCluster ? error : ofSingleServer(error), name);
   }
 }

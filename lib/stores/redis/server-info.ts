@@ -12,6 +12,8 @@ export interface ServerInfo extends Pick<
   readonly refusesWrites: string | undefined;
   /** Its memory is full and it evicts nothing: commands that need room are refused. */
   readonly full: boolean;
+  /** It is a node of a cluster, perhaps the only one. */
+  readonly inCluster: boolean;
 }
 
 /** @throws what the connection throws; a server that refuses INFO counts as one that tells nothing */
@@ -40,6 +42,7 @@ export function parseInfo(text: string): ServerInfo {
     uptime: uptime === undefined ? undefined : uptime * 1_000,
     refusesWrites: refusalOf(fields, role),
     full: isFull(fields),
+    inCluster: fields.get('cluster_enabled') === '1',
   };
 }
 

@@ -12,7 +12,7 @@ export function describeClaims(stage: Stage): void {
   const ASK = { entry: undefined, ownWriteHold: undefined };
   const hearing = (client: string) => hear(stage, client);
 
-  it('grants a waiter its own lease when it has just arrived, else a claim, which asking again makes the lease', async () => {
+  it('grants a waiter its lease in the first second of its wait, else a claim, which a repeated request makes the lease', async () => {
     const client = await hearing('b');
     const left = async (name: string) => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
     /** What a waiter is granted, and how long after it asked for its entry. */
@@ -67,7 +67,7 @@ export function describeClaims(stage: Stage): void {
     client.close();
   });
 
-  it('ends a claim that its owner does not confirm, and lets in the next', async () => {
+  it('ends a claim that its owner does not confirm, and grants the lock to the next waiter', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const stand = (owner: string, arrival: number) => {
@@ -85,7 +85,7 @@ export function describeClaims(stage: Stage): void {
     client.close();
   });
 
-  it('gives up a place, whether or not the release says what lease it has asked for', async () => {
+  it('removes an entry, with or without the lease in the release', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -105,7 +105,7 @@ export function describeClaims(stage: Stage): void {
     await stage.store.release({ name, owner: 'a:1', leaseTime: LEASE, queue: FAIR });
     client.close();
   });
-  it('lets in who lives behind silent ones in a row, after about a claim for each', async () => {
+  it('grants the lock to a live waiter behind stopped ones, after about a claim for each', async () => {
     const name = stage.freshName();
     const silent = ['x', 'y', 'z'];
     const subscriptions = await Promise.all(silent.map((client) => hearing(client)));

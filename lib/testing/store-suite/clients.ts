@@ -7,7 +7,7 @@ import { words } from '../test-framework.js';
 export function describeClients(stage: Stage, queues: boolean): void {
   const { it } = words();
 
-  it('says that it has the kinds with a queue, or why it has none', () => {
+  it('has queues, or says why it has none', () => {
     const { queues: own, noQueues } = stage.store;
     assert.equal(own !== undefined, queues);
     if (queues) assert.equal(noQueues, undefined);
@@ -15,7 +15,7 @@ export function describeClients(stage: Stage, queues: boolean): void {
     return Promise.resolve();
   });
 
-  it('says which server answers for a name, always the same', () => {
+  it('names one server for a name, always the same', () => {
     const name = stage.freshName();
     const nodes = [stage.store, stage.store, stage.other].map((store) => store.nodeOf?.(name) ?? '');
     assert.equal(typeof nodes[0], 'string');
@@ -23,7 +23,13 @@ export function describeClients(stage: Stage, queues: boolean): void {
     return Promise.resolve();
   });
 
-  it('reports the health of its nodes, however thoroughly it is asked', async () => {
+  it('reports no outage while its servers answer', async () => {
+    const name = stage.freshName();
+    await stage.store.health('look');
+    assert.equal(stage.store.outageOf?.(name), undefined);
+  });
+
+  it('reports the health of its nodes, at each depth', async () => {
     for (const depth of [undefined, 'look', 'try'] as const) {
       const { status, nodes, warnings } = await stage.store.health(depth);
       assert.equal(status, 'up', depth);
@@ -40,7 +46,7 @@ export function describeClients(stage: Stage, queues: boolean): void {
     }
   });
 
-  it('tells of connections only what is so', async () => {
+  it('reports only connection changes that happened', async () => {
     const changes: ConnectionChange[] = [];
     const client = stage.open();
     client.onConnectionChange((change) => changes.push(change));
@@ -59,7 +65,7 @@ export function describeClients(stage: Stage, queues: boolean): void {
     }
   });
 
-  it('ends alone: its locks stay, and the others go on', async () => {
+  it('closes without effect on its locks and on other clients', async () => {
     const [name, free] = [stage.freshName(), stage.freshName()];
     const client = stage.open();
     const woken = new Set<string>();

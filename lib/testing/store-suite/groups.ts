@@ -14,7 +14,7 @@ export function describeGroups(stage: Stage): void {
     return Array.from({ length: count }, (_, n) => `{${tag}}:${String(n)}`);
   };
 
-  it('says of every name where it lives, always the same', async () => {
+  it('names one location for a name, always the same', async () => {
     const [one, two] = freshNames(2) as [string, string];
     assert.equal(typeof stage.store.locationOf(one), 'string');
     assert.equal(stage.store.locationOf(one), stage.store.locationOf(two));
@@ -41,7 +41,7 @@ export function describeGroups(stage: Stage): void {
     }
   });
 
-  it('grants all of them for the lease, and not longer', async () => {
+  it('grants all names for the lease, and not longer', async () => {
     const names = freshNames(2);
     const before = performance.now();
     assert.ok((await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: 150 })).granted);
@@ -67,7 +67,7 @@ export function describeGroups(stage: Stage): void {
     }
   });
 
-  it('takes none when one is busy, and says which, for how long at most, and by whom', async () => {
+  it('takes no name when one is busy, and reports that name, the time left and the holder', async () => {
     const names = freshNames(3);
     await stage.other.acquire({ name: names[1] ?? '', owner: 'b:1', leaseTime: LEASE });
     const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE * 10 });
@@ -78,7 +78,7 @@ export function describeGroups(stage: Stage): void {
     assert.deepEqual(await owners(names), [undefined, 'b:1', undefined]);
   });
 
-  it('never lets two in, however they overlap', async () => {
+  it('never grants one name to two owners, in any overlap of groups', async () => {
     const names = freshNames(4);
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
@@ -92,7 +92,7 @@ export function describeGroups(stage: Stage): void {
     assert.equal(replies.filter((reply) => reply.granted).length, 1);
   });
 
-  it('gives no token below the least that is asked for', async () => {
+  it('gives no token below the requested least token', async () => {
     const [name] = freshNames(1) as [string];
     const far = (Date.now() + 3_600_000) * 1_000;
     const reply = await stage.store.acquireAll({

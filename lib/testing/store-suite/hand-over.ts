@@ -7,7 +7,7 @@ import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 /** What a store does that can give a plain lock up and add an entry to its queue in one step. */
 export function describeHandOver(stage: Stage): void {
   const { it } = words();
-  it('answers at once where nobody else stands in the queue, and does so again when it is sent twice', async () => {
+  it('grants at once where the queue is empty, also when it is sent twice', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'alone');
     const token = await lock.take('a:1');
@@ -34,7 +34,7 @@ export function describeHandOver(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('lets in those who stand in the queue, and takes the place behind them, one when it is sent twice', async () => {
+  it('grants the lock to the waiters in the queue, and takes one entry behind them, also when it is sent twice', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'behind');
     await lock.take('a:1');
@@ -65,7 +65,7 @@ export function describeHandOver(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('says what has become of a hold that was gone, and takes the place all the same', async () => {
+  it('reports a hold that was gone, and still takes the entry', async () => {
     const client = await hear(stage, 'gone');
     const free = new PlainLockStage(stage);
     const reply = await free.handOver('a:1', 'gone:2');
@@ -92,7 +92,7 @@ export function describeHandOver(stage: Stage): void {
     assert.equal(await taken.inspect(), null);
   });
 
-  it('keeps the lock from the next owner, too, for as long as the release says', async () => {
+  it('keeps the lock from the next owner for the time in the release', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'keeping');
     await lock.take('a:1');

@@ -39,7 +39,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('hands over for the whole lease to one that has just arrived, else for a claim, which asking again confirms', async () => {
+  it('hands over for the whole lease in the first second of a wait, else for a claim, which a repeated request confirms', async () => {
     const client = await hear(stage, 'lease');
     const left = async (lock: PlainLockStage) => (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
     const handOver = async (owner: string, arrival?: number) => {
@@ -71,7 +71,7 @@ export function describePlainQueue(stage: Stage): void {
     client.close();
   });
 
-  it('ends a claim that is not confirmed, and lets in who lives behind silent ones in a row', async () => {
+  it('ends a claim that is not confirmed, and grants the lock to a live waiter behind stopped ones', async () => {
     const lock = new PlainLockStage(stage);
     const clients = await Promise.all(['x', 'y', 'claims'].map((client) => hear(stage, client)));
     await lock.take('a:1');
@@ -111,7 +111,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('keeps the place of an owner that asks again, or comes back to it', async () => {
+  it('keeps the entry of an owner that asks again, or names its arrival again', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'again');
     await lock.take('a:1');
@@ -130,7 +130,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('asks only, where no place is named', async () => {
+  it('only asks, without an entry in the request', async () => {
     const lock = new PlainLockStage(stage);
     await lock.take('a:1');
     const reply = await lock.ask('ask:1');
@@ -140,7 +140,7 @@ export function describePlainQueue(stage: Stage): void {
     await lock.release('a:1');
   });
 
-  it('goes to who finds it free, who leaves no place behind, and tells the first in the queue of the new end', async () => {
+  it('goes to an owner that finds it free, leaves no entry of it, and tells the first in the queue of the new end', async () => {
     for (const arrival of ['known', 'unknown']) {
       const lock = new PlainLockStage(stage);
       const client = await hear(stage, arrival);
@@ -170,7 +170,7 @@ export function describePlainQueue(stage: Stage): void {
     }
   });
 
-  it('passes over who does not listen for the plain lock, at once or after a claim', async () => {
+  it('passes over a waiter without a subscription for the plain lock, at once or after a claim', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'alive');
     await lock.take('a:1');
@@ -191,7 +191,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('is kept for as long as its release says, and the first in the queue is told so', async () => {
+  it('stays taken for the time in its release, and the first in the queue is told so', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'kept');
     await lock.take('a:1', 4 * LEASE);
@@ -210,7 +210,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('is handed over by a forced release, which the holder is told of', async () => {
+  it('is handed over by a forced release, and its holder is told', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'forced');
     const last = await lock.take('forced:1');
@@ -224,7 +224,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('shows who stands in its queue, and since when', async () => {
+  it('shows the entries of its queue, each with its time', async () => {
     const lock = new PlainLockStage(stage);
     await lock.take('dead:1', 400);
     for (const owner of ['dead:2', 'dead:3']) await lock.stands(owner);
@@ -248,7 +248,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('keeps other kinds out while waiters stand in its queue, though nobody holds it', async () => {
+  it('refuses other kinds while its queue has waiters, also without a holder', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'kinds');
     const { name } = lock;
@@ -268,7 +268,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('lets another kind in where only the dead stand in its queue, after a claim for each at most', async () => {
+  it('admits another kind where its queue has only dead waiters, after a claim for each at most', async () => {
     const lock = new PlainLockStage(stage);
     await lock.take('dead:1', 400);
     for (const owner of ['dead:2', 'dead:3']) await lock.stands(owner);
@@ -288,7 +288,7 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('leaves their share to those who listen for its release, and says so', async () => {
+  it('leaves subscribers to its release their share, and reports it', async () => {
     const name = stage.freshName();
     const client = await hear(stage, 'shares');
     let woken = 0;

@@ -16,7 +16,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(Number.isSafeInteger(token) && token > 0, String(token));
     });
 
-    it('tells everybody else who holds it and for how long at most', async () => {
+    it('reports holder and time left to every other owner', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       const reply = await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE });
@@ -25,7 +25,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
     });
 
-    it('succeeds again for the owner that has it, and still needs one release only', async () => {
+    it('is granted again to its owner, and needs one release', async () => {
       const name = stage.freshName();
       const first = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
       const again = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
@@ -34,7 +34,7 @@ export function describePlain(stage: Stage): void {
       assert.equal(await stage.store.inspect(name), null);
     });
 
-    it('grants it to one of many', async () => {
+    it('is granted to one of many', async () => {
       const name = stage.freshName();
       const replies = await Promise.all(
         Array.from({ length: 50 }, (_, n) =>
@@ -48,7 +48,7 @@ export function describePlain(stage: Stage): void {
       assert.equal(replies.filter((reply) => reply.granted).length, 1);
     });
 
-    it('keeps names apart, whatever characters they have', async () => {
+    it('keeps names with any characters apart', async () => {
       const names = [
         'a b',
         'A b',
@@ -76,7 +76,7 @@ export function describePlain(stage: Stage): void {
   });
 
   describe('expiry', () => {
-    it('frees a lock whose holder is silent, after its lease and not before', async () => {
+    it('frees the lock of a silent holder after its lease, and not before', async () => {
       const name = stage.freshName();
       const before = performance.now();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: 150 });
@@ -84,7 +84,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(performance.now() - before >= 149, 'granted before the lease was over');
     });
 
-    it('makes a release after the lease harmless, and says that another is in its place', async () => {
+    it('reports another owner to a release after the lease, which changes nothing', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: 20 });
       await until(async () => (await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })).granted);
@@ -102,7 +102,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(remaining > LEASE / 2, String(remaining));
     });
 
-    it('never makes one shorter', async () => {
+    it('never makes a hold shorter', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: 100 }])[0], 'held');
@@ -110,7 +110,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(remaining > LEASE / 2, String(remaining));
     });
 
-    it('answers for each hold by itself, in a batch of any size', async () => {
+    it('answers for each hold, in a batch of any size', async () => {
       const mine = Array.from({ length: 250 }, () => stage.freshName());
       await Promise.all(mine.map((name) => stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE })));
       const [taken, deleted] = [mine[7], mine[120]] as [string, string];
@@ -125,7 +125,7 @@ export function describePlain(stage: Stage): void {
       });
     });
 
-    it('for no time at all only tells the state', async () => {
+    it('with a lease of 0 only reports the state', async () => {
       const name = stage.freshName();
       const look = () => stage.store.renew([{ name, owner: 'a:1', leaseTime: 0 }])[0];
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: 1_000 });
@@ -139,7 +139,7 @@ export function describePlain(stage: Stage): void {
       assert.equal(await look(), 'taken');
     });
 
-    it('does not bring a lock back', async () => {
+    it('does not restore a lock', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       await stage.store.release({ name, owner: 'a:1' });
@@ -156,14 +156,14 @@ export function describePlain(stage: Stage): void {
       assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'deleted');
     });
 
-    it('changes nothing when a stranger asks', async () => {
+    it('changes nothing for another owner', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       assert.equal(await stage.other.release({ name, owner: 'b:1' }), 'taken');
       assert.equal((await stage.store.inspect(name))?.holders[0]?.owner, 'a:1');
     });
 
-    it('keeps the lock for as long as it is told to: from everybody, and not longer', async () => {
+    it('keeps the lock from every owner for the requested time, and not longer', async () => {
       const name = stage.freshName();
       const last = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
       const before = performance.now();
@@ -185,7 +185,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(reply !== undefined && tokenOf(reply) > last);
     });
 
-    it('by force, frees a lock whoever has it', async () => {
+    it('by force, frees a lock of any owner', async () => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       assert.equal(await stage.other.forceRelease(name), true);
@@ -195,7 +195,7 @@ export function describePlain(stage: Stage): void {
   });
 
   describe('listen', () => {
-    it('tells the client of the holder of a forced release, and of no other release', async () => {
+    it('tells the client of the holder about a forced release, and about no other release', async () => {
       const [forced, released] = [stage.freshName(), stage.freshName()];
       const heard: QueueMessage[] = [];
       const subscription = await listenTo(stage.store, 'holder', (message) => heard.push(message));
@@ -210,7 +210,7 @@ export function describePlain(stage: Stage): void {
       subscription.close();
     });
 
-    it('tells each client what concerns it, and one that has closed nothing', async () => {
+    it('tells each client what concerns it, and a closed client nothing', async () => {
       const heard = { x: [] as QueueMessage[], y: [] as QueueMessage[], z: [] as QueueMessage[] };
       const [x, y, z] = await Promise.all([
         listenTo(stage.store, 'x', (message) => heard.x.push(message)),
@@ -237,7 +237,7 @@ export function describePlain(stage: Stage): void {
   });
 
   describe('fencing token', () => {
-    it('grows with every acquisition, whoever makes it', async () => {
+    it('grows with every acquisition of any owner', async () => {
       const name = stage.freshName();
       let last = 0;
       for (let n = 0; n < 50; n++) {
@@ -251,7 +251,7 @@ export function describePlain(stage: Stage): void {
       }
     });
 
-    it('grows beyond the last one that was handed on under a hold', async () => {
+    it('grows beyond the last token of a local hand-off', async () => {
       const name = stage.freshName();
       const granted = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
       // Further than the clock gets in the meantime.
@@ -262,7 +262,7 @@ export function describePlain(stage: Stage): void {
   });
 
   describe('subscribe', () => {
-    it('tells of a release, to all who listen', async () => {
+    it('tells all subscribers about a release', async () => {
       const name = stage.freshName();
       const woken = new Set<string>();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
@@ -277,7 +277,7 @@ export function describePlain(stage: Stage): void {
       for (const subscription of subscriptions) subscription.close();
     });
 
-    it('tells of a forced release', async () => {
+    it('tells subscribers about a forced release', async () => {
       const name = stage.freshName();
       const woken = new Set<string>();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
@@ -287,7 +287,7 @@ export function describePlain(stage: Stage): void {
       subscription.close();
     });
 
-    it('tells of its own name only', async () => {
+    it('tells subscribers only about their own name', async () => {
       const [name, another] = [stage.freshName(), stage.freshName()];
       const woken: string[] = [];
       const subscriptions = await Promise.all(
@@ -302,7 +302,7 @@ export function describePlain(stage: Stage): void {
       for (const subscription of subscriptions) subscription.close();
     });
 
-    it('goes on for the others when one closes, and is silent for the one that did', async () => {
+    it('ends for a subscription that closes, and goes on for the others', async () => {
       const name = stage.freshName();
       const woken = new Set<string>();
       const first = await stage.other.subscribeToReleases(name, () => woken.add('first'));
@@ -335,7 +335,7 @@ export function describePlain(stage: Stage): void {
     assert.deepEqual(stored.queue, []);
   });
 
-  it('inspects how many listen for the release', async () => {
+  it('inspects how many clients are subscribed to the release', async () => {
     const name = stage.freshName();
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
     const listeners = async () => (await stage.store.inspect(name))?.listeners ?? NaN;

@@ -17,7 +17,7 @@ export function describeQueues(stage: Stage): void {
 
   const hearing = (client: string) => hear(stage, client);
 
-  it('grants a free lock of each kind, to its owner again, and leaves nothing after the release', async () => {
+  it('grants a free lock of each kind, also to its owner again, and leaves nothing after the release', async () => {
     for (const terms of [FAIR, READ, WRITE, SEMAPHORE]) {
       const name = stage.freshName();
       const request = { name, owner: 'a:1', leaseTime: LEASE, queue: { ...terms, ...ASK } };
@@ -67,7 +67,7 @@ export function describeQueues(stage: Stage): void {
     assert.equal(await stage.store.inspect(name), null);
   });
 
-  it('only asks for who names no place, and tells who stands who is in the way, and for how long', async () => {
+  it('only asks without an entry, and reports holder and time left with an entry', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const enter = (owner: string, terms: typeof ASK | typeof STAND) =>
@@ -93,7 +93,7 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('tells who has become the next, and within which time to look again', async () => {
+  it('tells the waiter that becomes the next, and when it has to ask again', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const enter = (owner: string, leaseTime: number) =>
@@ -113,7 +113,7 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('keeps a hold for as long as its release says, from those who wait, too', async () => {
+  it('keeps a hold from waiters too, for the time in its release', async () => {
     const [name, permits] = [stage.freshName(), stage.freshName()];
     const client = await hearing('b');
     const enter = (owner: string, terms: QueueTerms, of = name) =>
@@ -138,7 +138,7 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('keeps the place of an owner that asks again, or comes back to it', async () => {
+  it('keeps the entry of an owner that asks again, or names its arrival again', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -164,7 +164,7 @@ export function describeQueues(stage: Stage): void {
     assert.equal(await stage.store.inspect(name), null);
   });
 
-  it('passes over who does not listen, at once or after a claim', async () => {
+  it('passes over a waiter without a subscription, at once or after a claim', async () => {
     const name = stage.freshName();
     const client = await hearing('c');
     const stand = (owner: string, arrival?: number) => {
@@ -191,7 +191,7 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('lets readers in together and a writer alone, in the order of arrival', async () => {
+  it('admits readers together and a writer alone, in the order of arrival', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const enter = (owner: string, terms: QueueTerms) =>
@@ -211,7 +211,7 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('lets in those behind whoever enters by itself, where nobody has told of the end of a hold', async () => {
+  it('grants the lock to waiters behind an owner that enters by itself, after a hold that ended without a message', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const stand = (owner: string, terms: QueueTerms) =>
@@ -231,7 +231,7 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
-  it('lets in whoever comes first when another looks, where nobody has told of the end of a hold', async () => {
+  it('grants the lock to the first waiter when another one asks, after a hold that ended without a message', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const stand = (owner: string) =>
@@ -263,7 +263,7 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ name, owner: 'a:1', queue: READ });
   });
 
-  it('says of a release that comes too late whether the present holders are in its place', async () => {
+  it('reports to a late release whether other holders have the lock', async () => {
     const after = async (former: QueueTerms, ...present: QueueTerms[]) => {
       const name = stage.freshName();
       const hold = { name, owner: 'a:1', queue: former };
@@ -288,7 +288,7 @@ export function describeQueues(stage: Stage): void {
     assert.equal((await after(SEMAPHORE, SEMAPHORE, SEMAPHORE))[0], 'taken');
   });
 
-  it('tells the client of each hold that is taken away by force, on one side or on all', async () => {
+  it('tells the client of each hold that is taken by force, on one side or on all', async () => {
     const client = await hearing('holder');
     const lost = () => client.heard.flatMap((message) => (message.type === 'lost' ? message.owner : []));
     const enter = (name: string, owner: string, terms: QueueTerms) =>
@@ -338,7 +338,7 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ name, owner: 'a:6' });
   });
 
-  it('counts permits, and refuses another count', async () => {
+  it('counts permits, and refuses another number of them', async () => {
     const name = stage.freshName();
     const enter = (owner: string, capacity = 2) =>
       stage.store.acquire({ name, owner, leaseTime: LEASE, queue: { ...SEMAPHORE, ...ASK, capacity } });
@@ -351,7 +351,7 @@ export function describeQueues(stage: Stage): void {
     for (const owner of ['a:2', 'a:3']) await stage.store.release({ name, owner, queue: SEMAPHORE });
   });
 
-  it('remembers kind and token while anybody holds it, whoever comes and goes beside', async () => {
+  it('remembers kind and token while the lock has any holder', async () => {
     const name = stage.freshName();
     const read = (owner: string, leaseTime: number) =>
       stage.store.acquire({ name, owner, leaseTime, queue: { ...READ, ...ASK } });
@@ -387,7 +387,7 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ ...write, queue: WRITE });
   });
 
-  it('gives a token beyond those that the holder of a plain lock before may have handed on', async () => {
+  it('gives a token beyond those of local hand-offs of a plain lock before', async () => {
     const name = stage.freshName();
     const far = (Date.now() + 3_600_000) * 1_000;
     const plain = { name, owner: 'a:1', leaseTime: LEASE };
@@ -398,7 +398,7 @@ export function describeQueues(stage: Stage): void {
     await stage.other.release(fair);
   });
 
-  it('keeps other kinds out while waiters stand in the queue, though nobody holds the lock', async () => {
+  it('refuses other kinds while the queue has waiters, also without a holder', async () => {
     const name = stage.freshName();
     const client = await hearing('b');
     const fair = (owner: string, leaseTime = LEASE) => ({ name, owner, leaseTime });
@@ -419,7 +419,7 @@ export function describeQueues(stage: Stage): void {
     assert.equal(await stage.store.inspect(name), null);
   });
 
-  it('lets another kind in where only the dead stand in the queue, in as many steps as there are', async () => {
+  it('admits another kind where the queue has only dead waiters, in as many steps as there are', async () => {
     // Names of one location: where hash tags decide, these names share one.
     const tag = stage.freshName();
     const [name, second] = [`{${tag}}:1`, `{${tag}}:2`];

@@ -27,7 +27,7 @@ export function describeServices(stage: Stage, queues: boolean): void {
     ['semaphore', (locks, name) => locks.getSemaphore(name, 3), 3],
   ];
   for (const [kind, lockOf, allowed] of queues ? kinds : kinds.slice(0, 1)) {
-    it(`lets as many in at once as a ${kind} lock allows, renews them, and leaves nothing`, () =>
+    it(`grants as many leases at once as a ${kind} lock allows, renews them, and leaves nothing`, () =>
       withServices(async (one, two) => {
         const name = stage.freshName();
         let inside = 0;
@@ -76,7 +76,7 @@ export function describeServices(stage: Stage, queues: boolean): void {
       await lease.release();
     }));
 
-  it('ends a fixed lease at its time, tells the holder, and lets the next one in', () =>
+  it('ends a fixed lease at its time, tells the holder, and grants the lock to the next waiter', () =>
     withServices(async (one, two) => {
       const name = stage.freshName();
       const lease = await one.acquire(name, { leaseTime: 200 });
