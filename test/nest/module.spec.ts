@@ -502,14 +502,15 @@ describe('two services of one name that every module would see', () => {
     await expect(application.init()).rejects.toThrow(
       /^name: 2 services without a name are provided for every module, .* \(imported by Stock and Billing\)/,
     );
-    await application.close();
+    await application.close().catch(() => undefined);
   });
 
   it('are refused where they have one name', async () => {
     const named = () => LockModule.forRoot({ store: 'memory', name: 'jobs' });
     const module = await Test.createTestingModule({ imports: [named(), named()] }).compile();
     await expect(module.init()).rejects.toThrow(/^name: 2 services named "jobs" are provided/);
-    await module.close();
+    // Nest 11 rejects once more with what has failed the boot.
+    await module.close().catch(() => undefined);
   });
 
   it('are possible where only one of them is for all, and the others for the modules that import them', async () => {
