@@ -40,8 +40,13 @@ describe('What a server says of itself', () => {
     expect(await serverInfo(connection)).toEqual(parseInfo(''));
   });
 
+  it('is whether it is a node of a cluster', () => {
+    expect(parseInfo('cluster_enabled:1\r\n').inCluster).toBe(true);
+    expect(parseInfo('cluster_enabled:0\r\n').inCluster).toBe(false);
+  });
+
   it('is undefined where it is silent', () => {
-    expect(parseInfo('')).toEqual({ refusesWrites: undefined, full: false });
+    expect(parseInfo('')).toEqual({ refusesWrites: undefined, full: false, inCluster: false });
     expect(parseInfo('# Server\r\nrun_id:\r\nuptime_in_seconds:\r\n')).toMatchObject({ uptime: undefined });
   });
 
