@@ -107,7 +107,10 @@ describe('Preflight', () => {
       const { locks, warnings } = await boot(client);
       await until(() => warnings.length > 0);
       expect(warnings).toMatchObject([
-        { code: 'command-timeout', message: expect.stringMatching(/so that locks have a client of their own/) },
+        {
+          code: 'command-timeout',
+          message: expect.stringMatching(/so that locks have a client of their own/),
+        },
       ]);
       expect(await warned(locks)).toEqual(['command-timeout']);
       expect(warnings).toHaveLength(1);
