@@ -15,21 +15,21 @@ export interface DistributedLockOptions extends AcquireOptions {
    * `passthrough` has nothing sent in its place, so it always fails: with the error of your function, or that of the lock.
    * @default 'throw'
    */
-  onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown);
+  onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown) | undefined;
   /**
    * What happens when the lease ended before a method that succeeded. Either its result stands, and the loss is an event
    * and a log line. Or the call throws LockLostError with the result attached.
    * @default 'log'
    */
-  onLost?: 'log' | 'throw';
+  onLost?: 'log' | 'throw' | undefined;
   /** The name of the LockService to use. @default the unnamed one */
-  instance?: string;
+  instance?: string | undefined;
   /**
    * Whether the method returns a Promise or an Observable, which has to be known before it runs. A Promise of an Observable
    * needs `'observable'`: the method runs, under the lock, when its Observable is subscribed to.
    * @default the method's emitted return type, else 'promise'
    */
-  returns?: 'promise' | 'observable';
+  returns?: 'promise' | 'observable' | undefined;
 }
 
 /** How {@link LockInterceptor} locks handlers. Times are milliseconds, or texts such as `'30s'`. */
