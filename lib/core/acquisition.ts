@@ -109,7 +109,7 @@ export class Acquisition {
     private readonly callers: Callers,
     private readonly context: AcquisitionContext,
     /** Called when the acquisition is granted or left. */
-    private readonly onEnd: (place: Acquisition) => void,
+    private readonly onEnd: (acquisition: Acquisition) => void,
   ) {
     this.firstOwner = this.currentOwner = context.nextOwner();
     this.lease = this.wantedLease ?? 0;

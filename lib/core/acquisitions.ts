@@ -18,25 +18,25 @@ export class Acquisitions {
 
   constructor(private readonly releaser: Pick<Releaser, 'release'>) {}
 
-  add(place: Acquisition): void {
-    this.acquisitions.set(place.firstOwner, place);
+  add(acquisition: Acquisition): void {
+    this.acquisitions.set(acquisition.firstOwner, acquisition);
   }
 
   /** The acquisition is granted or left. */
-  remove(place: Acquisition): void {
-    if (this.acquisitions.delete(place.firstOwner) && !place.isGranted)
-      this.tombstones.add(place.releaseRequest);
+  remove(acquisition: Acquisition): void {
+    if (this.acquisitions.delete(acquisition.firstOwner) && !acquisition.isGranted)
+      this.tombstones.add(acquisition.releaseRequest);
   }
 
   onMessage(message: AcquisitionMessage): void {
     const { owner } = message;
     if (owner === undefined) {
-      for (const place of this.acquisitions.values()) place.lookAgain();
+      for (const acquisition of this.acquisitions.values()) acquisition.lookAgain();
       return;
     }
-    const place = this.acquisitions.get(owner);
-    if (place !== undefined) {
-      place.onMessage(message);
+    const acquisition = this.acquisitions.get(owner);
+    if (acquisition !== undefined) {
+      acquisition.onMessage(message);
       return;
     }
     const left = this.tombstones.of(owner);

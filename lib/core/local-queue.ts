@@ -21,8 +21,8 @@ export interface LocalQueueContext extends AcquisitionContext, LookContext {
   readonly store: AcquisitionContext['store'] & Pick<LockStore, 'subscribeToReleases'>;
   readonly localHandoff: number;
   /** The messages about an entry in the store queue are addressed to its owner. */
-  acquisitionBegun(place: Acquisition): void;
-  acquisitionOver(place: Acquisition): void;
+  acquisitionBegun(acquisition: Acquisition): void;
+  acquisitionOver(acquisition: Acquisition): void;
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
@@ -131,9 +131,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     const { passOn, queueMessages } = this.context;
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
     if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.isSubscribed) {
-      const place = this.makeAcquisition();
-      const { released, next } = passOn(tenure, keepFor, place);
-      void place.start(next);
+      const acquisition = this.makeAcquisition();
+      const { released, next } = passOn(tenure, keepFor, acquisition);
+      void acquisition.start(next);
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
@@ -289,14 +289,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   private makeAcquisition(): Acquisition {
-    const place = new Acquisition(this.terms, this, this.context, (over) => {
+    const acquisition = new Acquisition(this.terms, this, this.context, (over) => {
       if (this.acquisition === over) this.acquisition = undefined;
       this.context.acquisitionOver(over);
       this.goOn();
     });
-    this.acquisition = place;
-    this.context.acquisitionBegun(place);
-    return place;
+    this.acquisition = acquisition;
+    this.context.acquisitionBegun(acquisition);
+    return acquisition;
   }
 
   private handOff(tenure: Tenure): boolean {

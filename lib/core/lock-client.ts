@@ -128,11 +128,11 @@ export class LockClient {
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
       initialLease: (terms) =>
         terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
-      acquisitionBegun: (place) => {
-        acquisitions.add(place);
+      acquisitionBegun: (acquisition) => {
+        acquisitions.add(acquisition);
       },
-      acquisitionOver: (place) => {
-        acquisitions.remove(place);
+      acquisitionOver: (acquisition) => {
+        acquisitions.remove(acquisition);
       },
       open: (queue, terms, origin) => {
         const { name, ownWriteHold, queue: asked } = queue.terms;

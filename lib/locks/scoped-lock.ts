@@ -163,14 +163,17 @@ export abstract class ScopedLock implements Lock {
     options: UsingOptions | undefined,
     method: 'acquire' | 'tryAcquire' | 'using',
   ): ResolvedAcquireOptions {
-    const defaultWaitTime = method === 'tryAcquire' ? 0 : this.settings.waitTime;
-    const { settings } = this;
-    const { maxWaiting: most, failFast: fast } = settings;
-    if (options === undefined) return { waitTime: defaultWaitTime, maxWaiting: most, failFast: fast };
+    const { maxHoldTime, maxWaiting, failFast } = this.settings;
+    const waitTime = method === 'tryAcquire' ? 0 : this.settings.waitTime;
+    if (options === undefined) return { waitTime, maxWaiting, failFast };
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
-    const resolved = resolveAcquireOptions(options, settings.maxHoldTime);
-    const { waitTime = defaultWaitTime, maxWaiting = most, failFast = fast } = resolved;
-    return { ...resolved, waitTime, maxWaiting, failFast };
+    const given = resolveAcquireOptions(options, maxHoldTime);
+    return {
+      ...given,
+      waitTime: given.waitTime ?? waitTime,
+      maxWaiting: given.maxWaiting ?? maxWaiting,
+      failFast: given.failFast ?? failFast,
+    };
   }
 }
 
