@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const suites = readdirSync(new URL('../conformance', import.meta.url)).flatMap((file) =>
-  [...read(`test/conformance/${file}`).matchAll(/describeLockStore\(\s*['`]([^'`$]+)/g)].map(
+const suites = readdirSync(new URL('../stores/conformance', import.meta.url)).flatMap((file) =>
+  [...read(`test/stores/conformance/${file}`).matchAll(/describeLockStore\(\s*['`]([^'`$]+)/g)].map(
     ([, title = '']) => title,
   ),
 );

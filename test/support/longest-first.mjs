@@ -10,11 +10,11 @@ const { default: Sequencer } = createRequire(createRequire(jest).resolve('@jest/
 const LONG = [
   'queue/crashes',
   'stores/redis/sentinel',
-  'conformance/acl',
+  'stores/conformance/acl',
   'stores/redis/replication',
   'scenarios/multi-lock',
   'stores/cluster/failover',
-  'conformance/',
+  'stores/conformance/',
   'queue/order',
   'pitfalls/holding',
   'stores/redis/memory-full',

@@ -5,7 +5,7 @@ import { PreloadedClock } from '../../support/preloaded-clock.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
 const LEASE = 12_000;
-const source = fileURLToPath(new URL('../../chaos/faults/wall-clock.c', import.meta.url));
+const source = fileURLToPath(new URL('../../programs/chaos/faults/wall-clock.c', import.meta.url));
 const clock = PreloadedClock.make(source, 'WALL_CLOCK_OFFSET');
 const skipped = clock === undefined ? ' (skipped: its clock needs Linux and a C compiler)' : '';
 

@@ -1,7 +1,0 @@
-import { describeLockStore } from '../../lib/testing/describe-lock-store.js';
-import { MemoryLockStore } from '../../lib/index.js';
-
-describeLockStore('memory', () => {
-  const store = new MemoryLockStore();
-  return Promise.resolve({ open: () => store, close: () => Promise.resolve() });
-});

@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto';
+import { FENCE_TTL, LockKeys } from '../../../../dist/stores/redis/keys.js';
+import * as scripts from '../../../../dist/stores/redis/script.js';
+import { connect, disconnect } from './ioredis.mjs';
+
+/** The scripts of the plain lock and nothing around them: what its fence and its message cost in the server. */
+export async function open({ urls, ttl }) {
+  const clients = await connect(urls);
+  const [client] = clients;
+  const id = randomUUID();
+  let sequence = 0;
+  const run = (script, { lock, fence }, ...args) => client.evalsha(script.sha, 2, lock, fence, ...args);
+  for (const { source } of [scripts.acquire, scripts.release]) await client.script('LOAD', source);
+  return {
+    lock: async (name) => {
+      const keys = new LockKeys(name, '', '');
+      const owner = `${id}:${++sequence}`;
+      if (Array.isArray(await run(scripts.acquire, keys, owner, ttl, 0, FENCE_TTL))) throw new Error('busy');
+      return () => run(scripts.release, keys, owner, 'PUBLISH', keys.channel, 0, FENCE_TTL, 0);
+    },
+    close: () => disconnect(clients),
+  };
+}

@@ -1,0 +1,109 @@
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { Random } from './random.js';
+import { round, type RoundResult } from './round.js';
+import { aloneOf, mixOf, oneOf } from './schedule.js';
+import { timesOf } from './strikes.js';
+import { jestReport, Summary } from './summary.js';
+import { topologies } from './topologies/index.js';
+import { controls } from './variants/controls.js';
+
+const { values } = parseArgs({
+  options: {
+    /** For so long, instead of one short round of each topology. */
+    minutes: { type: 'string' },
+    seed: { type: 'string' },
+    topology: { type: 'string', multiple: true },
+    /** Runs this one again, alone. */
+    round: { type: 'string' },
+    /** Where the figures go, as JSON. */
+    summary: { type: 'string' },
+    /** `only` or `none`, else both. */
+    controls: { type: 'string', default: 'too' },
+    /** Of a control's name: only those. */
+    control: { type: 'string', multiple: true },
+    /** Of faults' names: only those strike, one alone in each round. */
+    fault: { type: 'string', multiple: true },
+    parallel: { type: 'string', default: String(Math.max(1, Math.floor(availableParallelism() / 2))) },
+    // A report as Jest would write it, which CI adds up.
+    ci: { type: 'boolean' },
+    json: { type: 'boolean' },
+    outputFile: { type: 'string' },
+  },
+});
+
+/** Minutes of a run over everything whose silence shall mean something. */
+const LONG = 20;
+const PACKAGE = new URL('../../../dist/index.js', import.meta.url).href;
+const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
+const stages = topologies.filter(({ name }) => values.topology?.includes(name) ?? true);
+if (stages.length === 0)
+  throw new Error(`--topology is one of ${topologies.map(({ name }) => name).join(', ')}`);
+
+const summary = new Summary(seed);
+if (values.controls !== 'only') {
+  const same = values.seed === undefined ? ['--seed', String(seed)] : [];
+  console.log(
+    `To strike the same way again: npm run chaos -- ${[...process.argv.slice(2).map(quoted), ...same].join(' ')}`,
+  );
+  const long = values.minutes !== undefined;
+  const end = performance.now() + Number(values.minutes) * 60_000;
+  const only = values.round === undefined ? undefined : Number(values.round);
+  const isOver = (number: number) =>
+    only !== undefined ? number !== only : long ? performance.now() > end : number >= stages.length;
+  let next = only ?? 0;
+  const run = async () => {
+    while (!isOver(next)) {
+      const number = next++;
+      const topology = stages[number % stages.length]!;
+      const pass = Math.floor(number / stages.length);
+      // Every round has a seed of its own, so that one can be run again without those before it.
+      const random = new Random(seed + number * 7_919);
+      const result = await round({
+        topology,
+        random,
+        duration: long ? 10_000 : 5_000,
+        package: PACKAGE,
+        // In a long run the first pass is calm, and in a quarter of the others one fault strikes alone.
+        schedule: (offered, random, duration) => {
+          const faults = offered.filter(({ name }) => values.fault?.includes(name) ?? true);
+          if (faults.length === 0) return [];
+          if (long && pass === 0 && values.fault === undefined) return [];
+          if (values.fault !== undefined || (long && pass % 4 === 1))
+            return aloneOf(oneOf(faults, random), random, duration, 8);
+          return mixOf(faults, random, duration, random.between(12, 28));
+        },
+      });
+      summary.add(topology.name, number, result);
+      report(number, topology.name, result);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.parallel) }, run));
+  if (Number(values.minutes) >= LONG && (values.topology ?? values.fault ?? only) === undefined)
+    summary.findShortfalls();
+  summary.print();
+}
+if (values.controls !== 'none') summary.controls = await controls(PACKAGE, values.control);
+if (values.summary !== undefined) writeFileSync(values.summary, `${JSON.stringify(summary, null, 2)}\n`);
+if (values.outputFile !== undefined) writeFileSync(values.outputFile, JSON.stringify(jestReport(summary)));
+process.exitCode = jestReport(summary).success ? 0 : 1;
+
+function report(
+  number: number,
+  topology: string,
+  { violations, acquisitions, strikes, journals }: RoundResult,
+): void {
+  const struck = timesOf(strikes);
+  console.log(
+    `round ${String(number)}, ${topology}: ${String(acquisitions)} acquisitions, ${String(struck)} faults, ` +
+      `${String(violations.length)} violations`,
+  );
+  for (const { checker, message } of violations.slice(0, 10)) console.log(`  ${checker}: ${message}`);
+  if (journals !== undefined)
+    console.log(`  faults: ${Object.values(strikes).flatMap(Object.keys).join(', ')}`);
+}
+
+function quoted(argument: string): string {
+  return argument.includes(' ') ? `'${argument}'` : argument;
+}

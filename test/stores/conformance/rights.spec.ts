@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { isLockUnavailableError, type Lease, type Lock, type LockService } from '../../../lib/index.js';
+import { LogLines } from '../redis/log-lines.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { createLeastUser, LEAST_PRIVILEGES } from '../../support/acl.js';
+import type { RedisServer } from '../../support/redis-server.js';
+
+const KINDS: Record<string, (locks: LockService) => Lock> = {
+  plain: (locks) => locks.getLock('name'),
+  fair: (locks) => locks.getFairLock('name'),
+  read: (locks) => locks.getReadWriteLock('name').read,
+  write: (locks) => locks.getReadWriteLock('name').write,
+  semaphore: (locks) => locks.getSemaphore('name', 1),
+  multi: (locks) => locks.getMultiLock([locks.getLock('name'), locks.getLock('other')]),
+};
+
+/** What may be asked of a lock while it is held. A release never rejects. */
+const COMMANDS: Record<string, (lease: Lease, lock: Lock) => unknown> = {
+  extend: (lease) => lease.extend(20_000),
+  release: (lease) => lease.release(),
+  isLocked: (_, lock) => lock.isLocked(),
+  forceRelease: (_, lock) => lock.forceRelease(),
+};
+
+const RIGHTS = LEAST_PRIVILEGES.filter((privilege) => privilege.startsWith('+')).map((right) =>
+  right.slice(1),
+);
+
+const environment = new TestEnvironment();
+const services = new TestEnvironment();
+let server: RedisServer;
+let redis: Redis;
+let logs: LogLines;
+
+beforeAll(async () => {
+  server = await environment.server();
+  redis = server.client();
+});
+
+beforeEach(async () => {
+  logs = new LogLines();
+  await redis.flushall();
+  await redis.script('FLUSH');
+  await createLeastUser(redis, 'user');
+});
+
+afterEach(async () => {
+  await services.end();
+  logs.stop();
+});
+
+afterAll(() => environment.end());
+
+const take = (right: string) => redis.acl('SETUSER', 'user', `-${right}`);
+const give = (right: string) => redis.acl('SETUSER', 'user', `+${right}`);
+const service = (leaseTime = 30_000) =>
+  services.service({
+    connection: { host: '127.0.0.1', port: server.port, username: 'user', password: 'word' },
+    leaseTime,
+    localHandoff: 0,
+  });
+
+/** Either it works without that right, or the error names the right. */
+function judge(outcome: unknown, right: string): void {
+  if (!(outcome instanceof Error)) return;
+  const [command = ''] = right.split('|');
+  expect([isLockUnavailableError(outcome) && outcome.permanent, outcome.cause]).toEqual([
+    true,
+    expect.objectContaining({ message: expect.stringMatching(new RegExp(`\\b${command}\\b`, 'i')) }),
+  ]);
+}
+
+const outcomeOf = (promise: unknown): Promise<unknown> =>
+  Promise.resolve(promise).catch((error: unknown) => error);
+
+describe.each(Object.entries(KINDS))('A right that is taken away from a user of locks: %s', (_, lockOf) => {
+  it.each(RIGHTS)('%s: what is refused is told by its name, and is no loss to another', async (right) => {
+    const locks = service();
+    const lost: unknown[] = [];
+    locks.events$.subscribe((event) => event.type === 'lost' && lost.push(event));
+    for (const command of Object.values(COMMANDS)) {
+      const lease = await lockOf(locks).acquire();
+      await take(right);
+      judge(await outcomeOf(command(lease, lockOf(locks))), right);
+      await give(right);
+      if (command === COMMANDS.forceRelease) break;
+      expect(lost).toEqual([]);
+      await lease.release();
+      await redis.flushall();
+    }
+    await redis.flushall();
+    await take(right);
+    // Once more with nobody in the way, and then once more with somebody.
+    const first = await outcomeOf(lockOf(locks).acquire({ waitTime: 100 }));
+    judge(first, right);
+    if (!(first instanceof Error)) judge(await outcomeOf(lockOf(locks).tryAcquire()), right);
+    await give(right);
+    // What a refused command has left behind ends by itself.
+    const left = await redis.keys('*');
+    const lives = await Promise.all(left.map((key) => redis.pttl(key)));
+    expect(lives.filter((life) => life < 0)).toEqual([]);
+    const foreign = logs.lines.filter(
+      (line) => !line.includes('Cannot re') && !line.startsWith('Lost the lock'),
+    );
+    expect(foreign).toEqual([]);
+  });
+});
+
+describe('Without publish', () => {
+  it.each(Object.entries(KINDS))('%s: a waiter polls, and no release fails', async (kind, lockOf) => {
+    await take('publish');
+    const [one, two] = [service(2_000), service(2_000)];
+    const inTheWay = kind === 'read' ? KINDS.write : lockOf;
+    const lease = await inTheWay!(one).acquire();
+    const waiting = lockOf(two).acquire({ waitTime: 20_000 });
+    await until(async () => (await two.health()).waiting === 1);
+    await lease.release();
+    await (await waiting).release();
+    await lockOf(one).acquire();
+    expect(await lockOf(two).forceRelease()).toBe(true);
+    expect(await lockOf(two).isLocked()).toBe(false);
+    expect(logs.lines.filter((line) => !line.startsWith('Lost the lock'))).toEqual([]);
+    const { status, nodes } = await two.health();
+    expect([status, nodes[0]?.error]).toEqual(['degraded', expect.stringMatching(/cannot be told.*PUBLISH/)]);
+  });
+});
+
+it('Without subscribe, health knows so from the first wait on', async () => {
+  await take('subscribe');
+  const [one, two] = [service(), service()];
+  expect(await two.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: undefined }] });
+  const lease = await one.acquire('name');
+  const waiting = two.acquire('name', { waitTime: 20_000 });
+  await until(async () => (await two.health()).status === 'degraded');
+  expect(await two.health()).toMatchObject({ nodes: [{ subscriber: false }] });
+  await lease.release();
+  await (await waiting).release();
+});
+
+it('Without ping, messages come through all the same, and health says so', async () => {
+  await take('ping');
+  const [one, two] = [service(), service()];
+  const lease = await one.acquire('name');
+  const waiting = two.acquire('name', { waitTime: 20_000 });
+  await until(async () => (await one.inspect('name'))?.waiters.processes === 1);
+  const { status, nodes } = await two.health();
+  expect([status, nodes[0]]).toMatchObject(['up', { subscriber: true, error: undefined }]);
+  await lease.release();
+  await (await waiting).release();
+});
+
+it('A right that one kind needs costs the renewals of that kind only', async () => {
+  const locks = service(2_000);
+  const lost: unknown[] = [];
+  locks.events$.subscribe((event) => event.type === 'lost' && lost.push(event.name));
+  const leases = [await locks.acquire('plain'), await locks.getFairLock('fair').acquire()];
+  await take('hexists');
+  await until(() => lost.length > 0);
+  expect(lost).toEqual(['plain']);
+  expect(leases.map(({ held }) => held)).toEqual([false, true]);
+  expect(logs.lines).toEqual([
+    expect.stringMatching(/^Cannot renew "plain".*HEXISTS/),
+    expect.stringMatching(/^Lost the lock "plain".*unreachable/),
+  ]);
+  await give('hexists');
+});
+
+it.each([
+  ['plain', 'hset'],
+  ['fair', 'zadd'],
+])(
+  'A %s lock that cannot be taken for who waits, without %s, is not told to be theirs',
+  async (kind, right) => {
+    const lockOf = KINDS[kind]!;
+    const [one, two] = [service(), service()];
+    const lease = await lockOf(one).acquire();
+    const waiting = lockOf(two).acquire({ waitTime: 20_000 });
+    let granted = false;
+    void waiting.then(() => (granted = true));
+    await until(async () => (await two.health()).waiting === 1);
+    await sleep(100); // it has a place by then
+    await take(right);
+    await lease.release();
+    await sleep(100);
+    expect(granted).toBe(false);
+    await give(right);
+    await (await waiting).release();
+  },
+);
