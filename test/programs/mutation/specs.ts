@@ -20,7 +20,13 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
   ['lib/core/', [RULES, MEMORY, PITFALLS]],
   ['lib/locks/', [RULES, MEMORY, QUEUE]],
-  ['lib/nest/', [['test/nest/(decorator|interceptor|key-template|module)'], ['test/nest/', 'test/testing/']]],
+  [
+    'lib/nest/',
+    [
+      ['test/nest/(decorator|current-lease|interceptor|key-template|module)'],
+      ['test/nest/', 'test/testing/'],
+    ],
+  ],
   ['lib/stores/memory/', [MEMORY, RULES]],
   [
     'lib/stores/redis/scripts/',

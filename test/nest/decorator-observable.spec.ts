@@ -1,0 +1,262 @@
+import 'reflect-metadata';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  defer,
+  EMPTY,
+  firstValueFrom,
+  lastValueFrom,
+  NEVER,
+  Observable,
+  of,
+  range,
+  tap,
+  throwError,
+  timer,
+  toArray,
+} from 'rxjs';
+import { assertLocked, currentLease, DistributedLock, type Lease } from '../../lib/index.js';
+import { DecoratedApp } from './decorated-app.js';
+
+let nest: DecoratedApp;
+
+beforeEach(() => {
+  nest = new DecoratedApp();
+});
+
+afterEach(() => nest.close());
+
+describe('a method that returns an Observable', () => {
+  let leases: (Lease | undefined)[];
+  let source: () => Observable<unknown>;
+
+  @Injectable()
+  class Streams {
+    @DistributedLock('stream')
+    declared(): Observable<unknown> {
+      leases.push(currentLease());
+      return source();
+    }
+    @DistributedLock('stream', { returns: 'observable', waitTime: 0, onBusy: 'skip' })
+    skipping() {
+      return source();
+    }
+    @DistributedLock('stream', { returns: 'observable', waitTime: 0, onBusy: () => of('busy', 'busy') })
+    answering() {
+      return source();
+    }
+    @DistributedLock('stream', { returns: 'observable', onLost: 'throw' })
+    throwing() {
+      return source();
+    }
+
+    @DistributedLock('stream')
+    undeclared(): never {
+      return source() as never;
+    }
+    @DistributedLock('stream', { returns: 'observable' })
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- any other type is refused at compile time
+    async wrong(): Promise<any> {
+      return Promise.resolve(1);
+    }
+
+    @DistributedLock('stream', { returns: 'observable' })
+    async promised(): Promise<Observable<unknown>> {
+      leases.push(currentLease());
+      await sleep(1);
+      return source();
+    }
+    @DistributedLock('stream')
+    async unannounced(): Promise<unknown> {
+      return Promise.resolve(source());
+    }
+  }
+
+  const isLocked = () => nest.locks.getLock('stream').isLocked();
+  let streams: Streams;
+
+  beforeEach(async () => {
+    leases = [];
+    source = () => of(1, 2, 3);
+    streams = await nest.make(Streams);
+  });
+
+  it('does nothing before it is subscribed to', async () => {
+    const stream = streams.declared();
+    await sleep(5);
+    expect(leases).toEqual([]);
+    expect(await isLocked()).toBe(false);
+    expect(await lastValueFrom(stream.pipe(toArray()))).toEqual([1, 2, 3]);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('is locked until it completes', async () => {
+    source = () =>
+      defer(() => {
+        nest.entries.enter();
+        return timer(30).pipe(
+          tap(() => {
+            nest.entries.leave();
+          }),
+        );
+      });
+    const both = Promise.all([lastValueFrom(streams.declared()), lastValueFrom(streams.declared())]);
+    await sleep(10);
+    expect(await isLocked()).toBe(true);
+    await both;
+    expect(nest.entries.most).toBe(1);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('makes each subscription a call with a lock of its own', async () => {
+    source = () =>
+      new Observable((subscriber) => {
+        nest.entries.enter();
+        const end = setTimeout(() => {
+          nest.entries.leave();
+          subscriber.complete();
+        }, 10);
+        return () => {
+          clearTimeout(end);
+        };
+      });
+    const stream = streams.declared();
+    await Promise.all([1, 2, 3].map(() => lastValueFrom(stream, { defaultValue: undefined })));
+    expect(nest.entries.total).toBe(3);
+    expect(nest.entries.most).toBe(1);
+    expect(new Set(leases.map((lease) => lease?.fencingToken)).size).toBe(3);
+  });
+
+  it('is released when it fails, and the error is its own', async () => {
+    const failure = new Error('business');
+    source = () => throwError(() => failure);
+    await expect(lastValueFrom(streams.declared())).rejects.toBe(failure);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('is released when it is unsubscribed from', async () => {
+    let stopped = false;
+    source = () => new Observable(() => () => (stopped = true));
+    const subscription = streams.declared().subscribe();
+    await sleep(10);
+    expect(await isLocked()).toBe(true);
+    subscription.unsubscribe();
+    await sleep(5);
+    expect(stopped).toBe(true);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('is released when its consumer takes the first value only', async () => {
+    source = () => timer(0, 5);
+    expect(await firstValueFrom(streams.declared())).toBe(0);
+    await sleep(5);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('stops a source that emits all at once when it is unsubscribed from', async () => {
+    let emitted = 0;
+    source = () => range(1, 1_000).pipe(tap(() => emitted++));
+    expect(await firstValueFrom(streams.declared())).toBe(1);
+    expect(emitted).toBe(1);
+    await sleep(5);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('leaves the line when it is unsubscribed from while it waits', async () => {
+    const locks = nest.locks;
+    const lease = await locks.acquire('stream');
+    const subscription = streams.declared().subscribe();
+    await sleep(5);
+    expect((await locks.inspect('stream'))?.waiters.local).toBe(1);
+    subscription.unsubscribe();
+    expect((await locks.inspect('stream'))?.waiters.local).toBe(0);
+    await lease.release();
+    await sleep(5);
+    expect(leases).toEqual([]);
+  });
+
+  it('completes without a value, or gives what onBusy gives, when it is busy', async () => {
+    const lease = await nest.locks.acquire('stream');
+    expect(await lastValueFrom(streams.skipping().pipe(toArray()))).toEqual([]);
+    expect(await lastValueFrom(streams.answering().pipe(toArray()))).toEqual(['busy', 'busy']);
+    await lease.release();
+    expect(await lastValueFrom(streams.answering().pipe(toArray()))).toEqual([1, 2, 3]);
+  });
+
+  it("ends with LockLostError at the loss, with onLost 'throw'", async () => {
+    source = () => NEVER;
+    const ended = lastValueFrom(streams.throwing());
+    await sleep(5);
+    await nest.locks.forceRelease('stream');
+    await expect(ended).rejects.toMatchObject({ code: 'LOCK_LOST', result: undefined });
+  });
+
+  it('runs inside the scope of its lock', async () => {
+    source = () => {
+      assertLocked('stream');
+      return timer(1).pipe(
+        tap(() => {
+          assertLocked('stream');
+        }),
+      );
+    };
+    await lastValueFrom(streams.declared());
+  });
+
+  it('is never passed on unlocked when nothing has announced it', async () => {
+    let subscribed = false;
+    source = () => new Observable(() => void (subscribed = true));
+    const error = await (streams.undeclared() as Promise<unknown>).catch((reason: unknown) => reason);
+    expect((error as Error).message).toMatch(/Streams\.undeclared.*return type.*returns: 'observable'/s);
+    expect(subscribed).toBe(false);
+    expect(await isLocked()).toBe(false);
+  });
+
+  it('has to be one where it was announced', async () => {
+    const stream = (await streams.wrong()) as Observable<unknown>;
+    await expect(lastValueFrom(stream)).rejects.toThrow(/Streams\.wrong.*returns: 'promise'/s);
+  });
+
+  it('may be promised: locked from subscription, while the caller gets its Promise', async () => {
+    const promise = streams.promised();
+    const stream = await promise.then((observable) => observable);
+    expect([leases.length, await isLocked()]).toEqual([0, false]);
+    source = () => timer(5);
+    const ended = lastValueFrom(stream);
+    await sleep(3);
+    expect(await isLocked()).toBe(true);
+    expect(await ended).toBe(0);
+    expect(await isLocked()).toBe(false);
+    await lastValueFrom(stream);
+    expect(new Set(leases.map((lease) => lease?.fencingToken)).size).toBe(2);
+  });
+
+  it('is told the option that helps where a Promise of one was not announced', async () => {
+    const refused = streams.unannounced();
+    await expect(refused).rejects.toThrow(/Streams\.unannounced.*returns: 'observable'/s);
+    await expect(refused).rejects.not.toThrow(/'promise'/);
+  });
+
+  it('may be promised where no types are emitted', async () => {
+    const prototype = {
+      async stream(): Promise<Observable<number>> {
+        return Promise.resolve(of(1));
+      },
+    };
+    const descriptor = Object.getOwnPropertyDescriptor(prototype, 'stream')!;
+    DistributedLock('stream', { returns: 'observable' })(
+      prototype,
+      'stream',
+      descriptor as TypedPropertyDescriptor<typeof prototype.stream>,
+    );
+    const stream = (descriptor.value as typeof prototype.stream).call({ constructor: Object });
+    expect(stream).toBeInstanceOf(Promise);
+    await expect(lastValueFrom(await stream)).rejects.toThrow(/has injected no LockService/);
+  });
+
+  it('may be empty', async () => {
+    source = () => EMPTY;
+    expect(await lastValueFrom(streams.declared().pipe(toArray()))).toEqual([]);
+  });
+});
