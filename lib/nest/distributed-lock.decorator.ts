@@ -121,7 +121,7 @@ export function DistributedLock<Args extends readonly unknown[] = []>(
     if (Object.prototype.toString.call(method).includes('Generator')) {
       throw misplaced(
         declared,
-        'cannot lock a generator: it runs after its call has ended. Lock whoever iterates it, or return an Observable',
+        'cannot lock a generator: it runs after its call has ended. Lock the method that iterates it, or return an Observable',
       );
     }
     const makeKeys = atDeclaration(declared, () => {

@@ -235,7 +235,7 @@ function forward(
 const unexpectedObservable = (title: string) =>
   new LockConfigError(
     'returns',
-    `${title} has returned an Observable, which nobody has subscribed to. Declare Observable as its return type ` +
+    `${title} has returned an Observable, which was not subscribed to. Declare Observable as its return type ` +
       "(imported as a value, not as a type), or set returns: 'observable', so that it is locked from subscription to completion",
   );
 

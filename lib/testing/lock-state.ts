@@ -49,6 +49,6 @@ function whatBlocks(lock: Lock): Lock[] {
  */
 export async function loseLock(lock: Lock): Promise<void> {
   if (!(await lock.forceRelease())) {
-    throw new LockConfigError('loseLock', `nobody holds "${inQuotes(lock.name)}"`);
+    throw new LockConfigError('loseLock', `"${inQuotes(lock.name)}" is not held`);
   }
 }

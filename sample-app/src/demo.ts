@@ -56,7 +56,7 @@ async function play(
   shops: readonly string[],
   counter: CommandCounter,
 ): Promise<Round> {
-  // As many as will buy, so that nobody's wait includes opening a connection.
+  // As many as will buy, so that no wait includes opening a connection.
   await rush(shops, 'reset', BUYERS, signal);
   const [answers, commands] = await counter.during(() => rush(shops, path, BUYERS, signal));
   const odd = answers.find(({ status }) => !EXPECTED.includes(status));

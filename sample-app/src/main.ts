@@ -5,7 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { guide } from './tickets/guide.js';
 
-/** The loopback interface only, because whoever reaches this shop may reset it. */
+/** The loopback interface only, because any client that reaches this shop may reset it. */
 const HOST = '127.0.0.1';
 const { PORT = '3000', REDIS_URL } = process.env;
 

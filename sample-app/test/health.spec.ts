@@ -71,7 +71,7 @@ describe('GET /health of the ticket shop', () => {
       expect(await health()).toMatchObject(is(200, 'ok', 'up'));
     });
 
-    it('is 200 and degraded while nobody can be woken, which only slows the waiting down', async () => {
+    it('is 200 and degraded while messages do not arrive, which only slows the waiting down', async () => {
       const health = await open({ connection: server.url, leaseTime: 3_000 });
       await app.get(LockService).acquire('a');
       // No room for the connection that hears messages.

@@ -44,7 +44,7 @@ export class Processes {
     });
   }
 
-  /** The last one first, so that nobody misses what was started before it. */
+  /** The last one first, so that none misses what was started before it. */
   async stop(): Promise<void> {
     for (const child of this.started.reverse()) await end(child);
   }

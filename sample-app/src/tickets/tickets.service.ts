@@ -35,7 +35,7 @@ export class TicketsService {
     await this.store.setSold(0);
   }
 
-  /** Right for one caller at a time only: whoever reads during the payment sells the same seat again. */
+  /** Right for one caller at a time only: a caller that reads during the payment sells the same seat again. */
   private async sell(): Promise<Ticket> {
     const { show, seats, paymentTime } = this.sale;
     const seat = (await this.store.sold()) + 1;

@@ -128,7 +128,7 @@ const budgets = (r, machine) => {
       'bytes per waiter',
       r.median('waiter-memory', 'ours', 'bytes'),
       atMost(1_000),
-      floor('a bare promise and who awaits it', r.median('waiter-memory', 'none', 'bytes')),
+      floor('a bare promise and its await', r.median('waiter-memory', 'none', 'bytes')),
     ),
     timed('@DistributedLock above using: µs', r.median('decorator', 'ours', 'above'), atMost(5)),
   ];

@@ -35,8 +35,8 @@ export function benchmarksPage(record) {
       'All run on one server and in the same processes, one connection per process, a TTL of 10 s, scripts loaded before. ' +
       'Each is used as its README says, and where it polls once more with a poll of 10 ms. Commands, and µs of CPU of ' +
       'the clients and the server, are per acquisition with its release; commands that scripts run are not counted.',
-    'Violations are steps lost by a counter that nothing guards but the lock. *Gave up* are those whose library stopped ' +
-      'trying; *unserved* are those who still waited after 10 s. *Least* and *most served* are the processes, then the ' +
+    'Violations are steps lost by a counter that nothing guards but the lock. *Gave up* are the callers whose library stopped ' +
+      'trying; *unserved* are the callers that still waited after 10 s. *Least* and *most served* are the processes, then the ' +
       'callers, that had the fewest and the most turns of the same time.',
     'Redisson is the one for Java, on JVMs that have run warm, one connection pool in each; it counts nothing, so that its ' +
       'violations are not known.',

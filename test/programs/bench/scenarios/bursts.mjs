@@ -41,16 +41,10 @@ const burstScenario = (id, title, processes, waiters, hold = 0) => ({
   measure: bursts(waiters, hold),
 });
 
-export const crowd = burstScenario('crowd', '100 who wait in one process, each once', 1, 100);
-export const fleet4x8 = burstScenario('4x8', '4 processes with 8 who wait, each once', 4, 8);
-export const fleet32x1 = burstScenario('32x1', '32 processes with one who waits, each once', 32, 1);
-export const hold2ms = burstScenario(
-  'hold',
-  '4 processes with 8 who wait, each holding it for 2 ms',
-  4,
-  8,
-  2,
-);
+export const crowd = burstScenario('crowd', '100 waiters in one process, each once', 1, 100);
+export const fleet4x8 = burstScenario('4x8', '4 processes with 8 waiters, each once', 4, 8);
+export const fleet32x1 = burstScenario('32x1', '32 processes with one waiter, each once', 32, 1);
+export const hold2ms = burstScenario('hold', '4 processes with 8 waiters, each holding it for 2 ms', 4, 8, 2);
 /** What the counter has to catch. */
 export const control = {
   ...burstScenario('control', 'The same without a lock: the counter has to notice', 4, 8, 2),

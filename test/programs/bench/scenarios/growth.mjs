@@ -6,19 +6,19 @@ const LEASE = 30_000;
 
 const publishes = ({ calls }) => calls.publish ?? 0;
 
-/** More and more processes with one who waits, each once. */
+/** More and more processes with one waiter, each once. */
 const processes = (count) => ({
   id: `growth-processes-${count}`,
-  title: `${count} ${count === 1 ? 'process' : 'processes'} with one who waits`,
+  title: `${count} ${count === 1 ? 'process' : 'processes'} with one waiter`,
   contenders: ['ours', 'fair'],
   stage: { processes: count },
   measure: growth(1),
 });
 
-/** More and more who wait in one process. */
+/** More and more waiters in one process. */
 const waiters = (count) => ({
   id: `growth-waiters-${count}`,
-  title: `${count} who wait in one process`,
+  title: `${count} waiters in one process`,
   contenders: ['ours', 'fair'],
   measure: growth(count),
 });

@@ -21,7 +21,7 @@ const loopScenario = (processes, waiters, { hold = 0, others = [], quick = [] } 
   shape: `${processes} × ${waiters}${hold > 0 ? `, held for ${hold} ms` : ''}`,
   id: `loop-${processes}x${waiters}${hold > 0 ? `-${hold}ms` : ''}`,
   title: [
-    `${processes} processes with ${waiters === 1 ? 'one caller who comes' : `${waiters} callers who come`} back at once`,
+    `${processes} processes with ${waiters === 1 ? 'one caller that comes' : `${waiters} callers that come`} back at once`,
     ...(hold > 0 ? [`holding it for ${hold} ms`] : []),
   ].join(', '),
   contenders: [...CONTENDERS, ...others],

@@ -19,7 +19,7 @@ const sequence = (loops, pairs) =>
 
 export const uncontendedScenario = {
   id: 'uncontended',
-  title: 'Nobody else wants it: acquire and release, one after another',
+  title: 'Without contention: acquire and release, one after another',
   contenders: uncontended,
   rounds: ROUNDS,
   figures: FIGURES,

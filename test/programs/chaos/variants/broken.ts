@@ -118,7 +118,7 @@ export const broken: readonly Control[] = [
     })),
   },
   {
-    name: 'messages wake nobody',
+    name: 'messages wake no waiter',
     patches: [
       { file: ACQUISITION, find: 'onMessage(message) {', replace: 'onMessage(message) {\n        return;' },
     ],
