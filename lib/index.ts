@@ -27,14 +27,14 @@ export type { LockEvent } from './lock.events.js';
 export type { LockHealth } from './lock.health.js';
 export type { LockHolder, LockState, LockWaiter } from './lock.state.js';
 export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
+export type { LockStore } from './port/lock-store.js';
 export type {
   HealthStatus,
-  LockStore,
   NodeHealth,
   Persistence,
   ReplicaHealth,
   StoreWarning,
-} from './port/lock-store.js';
+} from './port/store-health.js';
 export {
   isLockAbortedError,
   isLockClosedError,

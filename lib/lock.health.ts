@@ -1,4 +1,4 @@
-import type { HealthStatus, NodeHealth, StoreWarning } from './port/lock-store.js';
+import type { HealthStatus, NodeHealth, StoreWarning } from './port/store-health.js';
 
 /** The state of a LockService. */
 export interface LockHealth {

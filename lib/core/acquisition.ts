@@ -1,14 +1,12 @@
 import { isLockUnavailableError, type LockUnavailableError } from '../lock.errors.js';
-import {
-  type AcquireReply,
-  type AcquireRequest,
-  CLAIM,
-  type LockStore,
-  QUEUE_ENTRY_LIFE,
-  type QueueMessage,
-  type QueueTerms,
-  type ReleaseRequest,
+import type {
+  AcquireReply,
+  AcquireRequest,
+  LockStore,
+  QueueTerms,
+  ReleaseRequest,
 } from '../port/lock-store.js';
+import { CLAIM, QUEUE_ENTRY_LIFE, type QueueMessage } from '../port/queue-messages.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
 import { mayFollow, type AcquisitionState } from './acquisition-state.js';

@@ -1,4 +1,5 @@
-import { CLAIM, type ReleaseRequest } from '../port/lock-store.js';
+import type { ReleaseRequest } from '../port/lock-store.js';
+import { CLAIM } from '../port/queue-messages.js';
 import type { Releaser } from '../port/releaser.js';
 import { now } from './deadline.js';
 import { Tombstones } from './tombstones.js';

@@ -1,4 +1,4 @@
-import type { Rivals } from '../port/lock-store.js';
+import type { Rivals } from '../port/queue-messages.js';
 import { now } from './deadline.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 

@@ -1,13 +1,7 @@
 import { LockClosedError } from '../lock.errors.js';
 import { atEndOfTurn } from '../lock.turn.js';
-import {
-  type AcquireReply,
-  CLAIM,
-  type LockStore,
-  type NextOwner,
-  type QueueTerms,
-  type ReleaseReply,
-} from '../port/lock-store.js';
+import type { AcquireReply, LockStore, NextOwner, QueueTerms, ReleaseReply } from '../port/lock-store.js';
+import { CLAIM } from '../port/queue-messages.js';
 import { now } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';

@@ -6,11 +6,11 @@ import type {
   AcquireReply,
   HandOverReply,
   LockStore,
-  QueueMessage,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
 } from '../port/lock-store.js';
+import type { QueueMessage } from '../port/queue-messages.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
 import { GroupRequest } from './group-request.js';

@@ -1,4 +1,5 @@
-import type { HealthDepth, LockStore, StoreHealth, StoreWarning } from '../port/lock-store.js';
+import type { LockStore } from '../port/lock-store.js';
+import type { HealthDepth, StoreHealth, StoreWarning } from '../port/store-health.js';
 import { idleTimerAt, now } from './deadline.js';
 
 /** ms: longer than a store needs that gives up on its nodes by itself. */

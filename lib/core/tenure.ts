@@ -1,5 +1,6 @@
 import { LockLostError, type LossReason } from '../lock.errors.js';
-import type { QueueTerms, Rivals } from '../port/lock-store.js';
+import type { QueueTerms } from '../port/lock-store.js';
+import type { Rivals } from '../port/queue-messages.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
 /** The code that acts under a tenure at the moment, and that is told when the tenure ends too early. */

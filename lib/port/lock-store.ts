@@ -1,4 +1,6 @@
 import type { LockUnavailableError } from '../lock.errors.js';
+import type { LossMessage, QueueMessage, Rivals } from './queue-messages.js';
+import type { ConnectionChange, HealthDepth, StoreHealth } from './store-health.js';
 
 /**
  * The port between the locks and the location where they live. A store knows names and owners. It knows nothing of leases,
@@ -172,70 +174,6 @@ export interface HandOverReply {
   readonly next: AcquireReply;
 }
 
-/** What the store tells a client with owners that have entries in store queues, or that hold locks of any kind. */
-export type QueueMessage =
-  | {
-      /** A hold of this owner has been taken away by force. A hint, which may be late: the client asks the store. */
-      readonly type: 'lost';
-      readonly owner: string;
-    }
-  | {
-      /** The owner holds the lock now. */
-      readonly type: 'granted';
-      readonly owner: string;
-      readonly fencingToken: number;
-      /** The time of the grant on this process's monotonic clock, never later than the real one. */
-      readonly grantedAt: number;
-      /**
-       * ms: the lease that the owner has asked for, where it has arrived within the last second; else a claim, of a second
-       * at most. A client that is granted less than it has asked for acquires again before its caller runs. That makes the
-       * claim a whole lease.
-       */
-      readonly leaseTime: number;
-      readonly rivals?: Rivals | undefined;
-    }
-  | {
-      /**
-       * The owner should ask again after `within` ms unless another message comes first. Either it is the next one, or a
-       * claim is in the way, and both the owner of the claim and the next one may be dead. While a claim is in the way, a
-       * store also tells waiters further back, so that several dead waiters in a row cost one claim each.
-       */
-      readonly type: 'next';
-      readonly owner: string;
-      readonly within: number;
-      /** For `within` ms the lock is left to the waiters outside of the queue: see `listen` of {@link AcquireReply}. */
-      readonly listen?: boolean | undefined;
-    }
-  | {
-      /** Messages may have been missed, or no message can say what has happened: the owner should ask again. */
-      readonly type: 'missed';
-      /** @default every owner */
-      readonly owner?: string;
-    };
-
-/** What a store without queues tells a client. */
-export type LossMessage = Extract<QueueMessage, { readonly type: 'lost' | 'missed' }>;
-
-/**
- * How long a hold lasts that the store has granted to a waiter by a message and that the waiter has not confirmed, ms. A
- * waiter that has arrived within this time gets its whole lease at once. It asks again when this time since its arrival is
- * over, because no other process would notice that the message of a whole lease was lost.
- */
-export const CLAIM = 1_000;
-
-/**
- * How long a store may keep an entry after the end of the hold that was in its way, and one lease, ms. A waiter that leaves
- * while the store cannot be reached repeats for this time that it has left.
- */
-export const QUEUE_ENTRY_LIFE = 3_600_000;
-
-/**
- * Which other waiters a lock has at the moment of its grant, where that is known: `queued` are waiters with an entry in the
- * store queue, `outside` are also waiters without an entry, like clients of Redisson. A client that shares a plain lock
- * among its callers leaves it to such waiters sooner.
- */
-export type Rivals = 'none' | 'queued' | 'outside';
-
 /** Granted with a token, or busy, with the time until the hold in the way ends. */
 export type AcquireReply =
   | {
@@ -337,87 +275,4 @@ export interface StoredLock {
   readonly fencingToken: number | undefined;
   /** How many subscriptions to the releases of a plain lock there are. */
   readonly listeners: number;
-}
-
-/** {@link StoreHealth.status} says what each value means for locks. */
-export type HealthStatus = 'up' | 'degraded' | 'down';
-
-/** How thoroughly the store checks its servers. */
-export type HealthDepth = 'look' | 'try';
-
-/** The state of a store: all of its nodes together. */
-export interface StoreHealth {
-  /**
-   * `up`: every node works completely. `degraded`: something is missing (a node of several, messages, room for new locks),
-   * and the other nodes give out and keep locks. `down`: no lock can be taken or renewed.
-   */
-  readonly status: HealthStatus;
-  readonly nodes: readonly NodeHealth[];
-  /** The settings that can cost a lock, even if everything works now. */
-  readonly warnings: readonly StoreWarning[];
-}
-
-/** The state of one node. A field that the node does not report, or may not report, is undefined. */
-export interface NodeHealth {
-  readonly node: string;
-  readonly status: HealthStatus;
-  /** ms from the request to the answer; undefined without an answer. */
-  readonly latency: number | undefined;
-  /** Why the status is not `up`. */
-  readonly error: string | undefined;
-  /** Whether messages from the node arrive. Waiters poll where none arrive. Undefined before the first wait or long hold. */
-  readonly subscriber?: boolean | undefined;
-  /** Distinguishes two servers, and a server from itself after a restart. */
-  readonly runId?: string | undefined;
-  readonly version?: string | undefined;
-  readonly role?: 'master' | 'replica' | undefined;
-  readonly replicas?: readonly ReplicaHealth[] | undefined;
-  /** ms by which the node's clock is ahead of this process's clock. Nothing depends on it. */
-  readonly clockOffset?: number | undefined;
-  /** The `maxmemory-policy` of the node. */
-  readonly evictionPolicy?: string | undefined;
-  readonly persistence?: Persistence | undefined;
-  /** ms since the node was started, in whole seconds. */
-  readonly uptime?: number | undefined;
-  /** ms for which a quorum does not count the votes of the node yet: it may have forgotten some votes in a restart. */
-  readonly quarantine?: number | undefined;
-}
-
-/** A replica, as its master reports it. */
-export interface ReplicaHealth {
-  readonly node: string;
-  /** The replica is in step with the master, and no longer copies its data. */
-  readonly online: boolean;
-  /** ms since the master last received something from the replica, in whole seconds. */
-  readonly lag: number | undefined;
-  /** Bytes of the replication stream that the replica has not confirmed. */
-  readonly behind: number | undefined;
-}
-
-/** What a server keeps through a restart. */
-export interface Persistence {
-  /** Writes are logged as they happen. Without the log a restart forgets what came after the last snapshot. */
-  readonly appendOnly: boolean;
-  /** Wall-clock ms of the last snapshot, or of the server's start where there is no snapshot yet. */
-  readonly lastSave: number | undefined;
-  /** The last attempt to save failed. */
-  readonly failing: boolean;
-}
-
-/** A setting that can cost a lock. */
-export interface StoreWarning {
-  /** `eviction-policy`, `replica`, `same-server`, `command-timeout`… */
-  readonly code: string;
-  readonly node: string;
-  /** What is wrong, what it can lead to, and how to correct it. */
-  readonly message: string;
-}
-
-/** A node has stopped or started to answer. */
-export interface ConnectionChange {
-  readonly node: string;
-  readonly connected: boolean;
-  /** The node had not been connected before. The change is not worth a report, but the node can be checked now. */
-  readonly first?: boolean | undefined;
-  readonly error?: unknown;
 }

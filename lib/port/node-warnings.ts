@@ -1,4 +1,4 @@
-import type { NodeHealth, StoreWarning } from './lock-store.js';
+import type { NodeHealth, StoreWarning } from './store-health.js';
 
 /** The warnings about each server by itself. */
 export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {

@@ -1,4 +1,5 @@
-import type { LockStore, QueueMessage, Subscription } from './lock-store.js';
+import type { LockStore, Subscription } from './lock-store.js';
+import type { QueueMessage } from './queue-messages.js';
 
 /** Subscribes to all that a store tells one client. Undefined for a store that tells nothing. */
 export function subscribeToMessages(

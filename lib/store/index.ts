@@ -3,29 +3,30 @@ export type {
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
-  ConnectionChange,
   HandOverReply,
-  HealthDepth,
-  HealthStatus,
   HoldState,
   LockStore,
-  LossMessage,
   NextOwner,
-  NodeHealth,
-  Persistence,
-  QueueMessage,
   QueueRequest,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
-  ReplicaHealth,
-  Rivals,
   StoredHold,
   StoredLock,
-  StoreHealth,
   StoreQueues,
-  StoreWarning,
   Subscription,
 } from '../port/lock-store.js';
-export { CLAIM, QUEUE_ENTRY_LIFE, RESERVED } from '../port/lock-store.js';
+export type { LossMessage, QueueMessage, Rivals } from '../port/queue-messages.js';
+export type {
+  ConnectionChange,
+  HealthDepth,
+  HealthStatus,
+  NodeHealth,
+  Persistence,
+  ReplicaHealth,
+  StoreHealth,
+  StoreWarning,
+} from '../port/store-health.js';
+export { RESERVED } from '../port/lock-store.js';
+export { CLAIM, QUEUE_ENTRY_LIFE } from '../port/queue-messages.js';

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { now } from '../../lib/core/deadline.js';
 import type { Acquisition } from '../../lib/core/acquisition.js';
 import { Acquisitions } from '../../lib/core/acquisitions.js';
-import { CLAIM } from '../../lib/port/lock-store.js';
+import { CLAIM } from '../../lib/port/queue-messages.js';
 
 it.each([
   [30_000, 30_000],

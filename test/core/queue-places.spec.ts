@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import type { ConnectionChange } from '../../lib/store/index.js';
-import { CLAIM, type QueueMessage } from '../../lib/port/lock-store.js';
+import { CLAIM, type QueueMessage } from '../../lib/port/queue-messages.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../lib/index.js';
 import { createStore } from '../../lib/stores/create-store.js';
-import { CLAIM } from '../../lib/port/lock-store.js';
+import { CLAIM } from '../../lib/port/queue-messages.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { FAIR, type Kind, lockOf, queued, READ, semaphore, timed, WRITE } from './kinds.js';

@@ -8,16 +8,16 @@ import type {
   HoldState,
   LockStore,
   NextOwner,
-  QueueMessage,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
-  StoreHealth,
   StoreQueues,
   Subscription,
 } from '../../port/lock-store.js';
+import type { QueueMessage } from '../../port/queue-messages.js';
+import type { StoreHealth } from '../../port/store-health.js';
 import { MemoryLock } from './memory-lock.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';

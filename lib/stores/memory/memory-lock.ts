@@ -1,15 +1,13 @@
-import {
-  type AcquireReply,
-  type AcquireRequest,
-  CLAIM,
-  type HandOverReply,
-  type HoldState,
-  type NextOwner,
-  type QueueMessage,
-  type QueueTerms,
-  type ReleaseRequest,
-  type Rivals,
+import type {
+  AcquireReply,
+  AcquireRequest,
+  HandOverReply,
+  HoldState,
+  NextOwner,
+  QueueTerms,
+  ReleaseRequest,
 } from '../../port/lock-store.js';
+import { CLAIM, type QueueMessage, type Rivals } from '../../port/queue-messages.js';
 import { now } from '../../lock.clock.js';
 
 /** How long the head of a plain lock's queue leaves the lock to the waiters outside of the queue, ms. */

@@ -1,4 +1,4 @@
-import type { StoreHealth } from '../../port/lock-store.js';
+import type { StoreHealth } from '../../port/store-health.js';
 import { overallStatus } from '../../port/overall-status.js';
 import { sameServerWarnings } from '../../port/node-warnings.js';
 import { quorumOf } from './member.js';

@@ -10,19 +10,17 @@ import type {
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
-  ConnectionChange,
-  HealthDepth,
   HoldState,
   LockStore,
-  LossMessage,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
-  StoreHealth,
   Subscription,
 } from '../../port/lock-store.js';
+import type { LossMessage } from '../../port/queue-messages.js';
+import type { ConnectionChange, HealthDepth, StoreHealth } from '../../port/store-health.js';
 import { Releaser } from '../../port/releaser.js';
 import {
   MajorityAcquisition,

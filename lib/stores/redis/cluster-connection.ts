@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from 'ioredis';
-import type { ConnectionChange } from '../../port/lock-store.js';
+import type { ConnectionChange } from '../../port/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';

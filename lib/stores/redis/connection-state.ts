@@ -1,4 +1,4 @@
-import type { ConnectionChange } from '../../port/lock-store.js';
+import type { ConnectionChange } from '../../port/store-health.js';
 import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
 
 /** Whether a node is connected, why not, and the listeners to a change of that. */

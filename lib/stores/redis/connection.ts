@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { ConnectionChange } from '../../port/lock-store.js';
+import type { ConnectionChange } from '../../port/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import type { ConnectionChange, Subscription } from '../../port/lock-store.js';
+import type { Subscription } from '../../port/lock-store.js';
+import type { ConnectionChange } from '../../port/store-health.js';
 import type { AcquisitionGuard, Argument, Command } from './command.js';
 import type { Script } from './script.js';
 

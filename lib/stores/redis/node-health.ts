@@ -1,4 +1,4 @@
-import type { NodeHealth } from '../../port/lock-store.js';
+import type { NodeHealth } from '../../port/store-health.js';
 import type { Server } from './deployment.js';
 import { isWithheld, NODE_OF_CLUSTER, reasonOf } from './redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';

@@ -1,4 +1,5 @@
-import type { QueueMessage, QueueTerms, Rivals, StoredLock } from '../../port/lock-store.js';
+import type { QueueTerms, StoredLock } from '../../port/lock-store.js';
+import type { QueueMessage, Rivals } from '../../port/queue-messages.js';
 import type { ServerClocks } from './server-clock.js';
 import { now } from '../../lock.clock.js';
 

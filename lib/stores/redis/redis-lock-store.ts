@@ -3,25 +3,27 @@ import type {
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
-  ConnectionChange,
   HandOverReply,
-  HealthDepth,
   HoldState,
   LockStore,
   NextOwner,
-  NodeHealth,
-  QueueMessage,
   QueueRequest,
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
   RenewRequest,
   StoredLock,
-  StoreHealth,
   StoreQueues,
-  StoreWarning,
   Subscription,
 } from '../../port/lock-store.js';
+import type { QueueMessage } from '../../port/queue-messages.js';
+import type {
+  ConnectionChange,
+  HealthDepth,
+  NodeHealth,
+  StoreHealth,
+  StoreWarning,
+} from '../../port/store-health.js';
 import { isLockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
 import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
 import { nodeWarnings } from '../../port/node-warnings.js';

@@ -1,4 +1,4 @@
-import type { NodeHealth, Persistence, ReplicaHealth } from '../../port/lock-store.js';
+import type { NodeHealth, Persistence, ReplicaHealth } from '../../port/store-health.js';
 import type { Server } from './deployment.js';
 import { isWithheld } from './redis-errors.js';
 import { infoReply } from './replies.js';

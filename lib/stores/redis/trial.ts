@@ -1,4 +1,5 @@
-import { RESERVED, type HealthStatus } from '../../port/lock-store.js';
+import { RESERVED } from '../../port/lock-store.js';
+import type { HealthStatus } from '../../port/store-health.js';
 import type { Deployment, Server } from './deployment.js';
 import type { LockKeys } from './keys.js';
 import { QUEUE_CHANNEL } from './queue-protocol.js';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { CLAIM } from '../../port/lock-store.js';
+import { CLAIM } from '../../port/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { LockStore, QueueMessage, Subscription } from '../../port/lock-store.js';
+import type { LockStore, Subscription } from '../../port/lock-store.js';
+import type { QueueMessage } from '../../port/queue-messages.js';
 import { subscribeToMessages } from '../../port/subscribe-to-messages.js';
 import { assertMessage, type Stage, until } from './stage.js';
 

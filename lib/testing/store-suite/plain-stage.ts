@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { NextOwner, QueueMessage, ReleaseRequest } from '../../port/lock-store.js';
+import type { NextOwner, ReleaseRequest } from '../../port/lock-store.js';
+import type { QueueMessage } from '../../port/queue-messages.js';
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 

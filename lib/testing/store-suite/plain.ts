@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { AcquireReply, QueueMessage } from '../../port/lock-store.js';
+import type { AcquireReply } from '../../port/lock-store.js';
+import type { QueueMessage } from '../../port/queue-messages.js';
 import { listenTo } from './hearing.js';
 import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';

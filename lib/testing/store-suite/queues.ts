@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isLockKindMismatchError } from '../../lock.errors.js';
-import { CLAIM, type QueueTerms } from '../../port/lock-store.js';
+import type { QueueTerms } from '../../port/lock-store.js';
+import { CLAIM } from '../../port/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';

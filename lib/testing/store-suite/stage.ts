@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { AcquireReply, LockStore, QueueMessage } from '../../port/lock-store.js';
+import type { AcquireReply, LockStore } from '../../port/lock-store.js';
+import type { QueueMessage } from '../../port/queue-messages.js';
 
 /** A location where locks live. Any number of stores reach it, like as many processes. */
 export interface StorePlace {
