@@ -1,7 +1,10 @@
 import { describeClaims } from './store-suite/claims.js';
 import { describeClients } from './store-suite/clients.js';
+import { describeForcedReleases } from './store-suite/forced-releases.js';
 import { describeGroups } from './store-suite/groups.js';
 import { describeHandOver } from './store-suite/hand-over.js';
+import { describeKinds } from './store-suite/kinds.js';
+import { describeMessages } from './store-suite/messages.js';
 import { describePlain } from './store-suite/plain.js';
 import { describePlainQueue } from './store-suite/plain-queue.js';
 import { describeQueues } from './store-suite/queues.js';
@@ -30,6 +33,7 @@ export function describeLockStore(
     afterAll(() => stage.clear());
 
     describePlain(stage);
+    describeMessages(stage);
     describe('acquireAll', () => {
       describeGroups(stage);
     });
@@ -42,6 +46,8 @@ export function describeLockStore(
       });
       describe('queue', () => {
         describeQueues(stage);
+        describeForcedReleases(stage);
+        describeKinds(stage);
         describeClaims(stage);
       });
     }

@@ -117,10 +117,12 @@ describe('describeLockStore', () => {
 
 /** `Type.member` for everything that the port declares, nested objects included; the name alone for a choice of texts. */
 function membersOfThePort(): string[] {
-  const path = new URL('../../lib/port/lock-store.ts', import.meta.url);
-  const file = ts.createSourceFile('port', readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
+  const sources = ['lock-store', 'queue-messages', 'store-health'].map((name) => {
+    const path = new URL(`../../lib/port/${name}.ts`, import.meta.url);
+    return ts.createSourceFile(name, readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
+  });
   const found = new Set<string>();
-  for (const statement of file.statements) {
+  for (const statement of sources.flatMap(({ statements }) => statements)) {
     if (!ts.isInterfaceDeclaration(statement) && !ts.isTypeAliasDeclaration(statement)) continue;
     const type = statement.name.text;
     const before = found.size;

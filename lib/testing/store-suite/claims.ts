@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { CLAIM } from '../../port/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
+import { ASK, FAIR, STAND } from './queue-terms.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
 /** What a waiter in a queue is granted by a message, and how its entry is given up. */
 export function describeClaims(stage: Stage): void {
   const { it } = words();
-  const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
-  const STAND = { entry: { arrival: undefined }, ownWriteHold: undefined };
-  const ASK = { entry: undefined, ownWriteHold: undefined };
   const hearing = (client: string) => hear(stage, client);
 
   it('grants a waiter its lease in the first second of its wait, else a claim, which a repeated request makes the lease', async () => {

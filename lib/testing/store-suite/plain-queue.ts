@@ -4,6 +4,7 @@ import { CLAIM } from '../../port/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { grantOf, grantsOf, PlainLockStage } from './plain-stage.js';
+import { FAIR } from './queue-terms.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
 /**
@@ -11,7 +12,6 @@ import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
  */
 export function describePlainQueue(stage: Stage): void {
   const { it } = words();
-  const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
   it('hands the plain lock over in the order of arrival, each time with a greater token', async () => {
     const lock = new PlainLockStage(stage);

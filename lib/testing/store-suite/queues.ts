@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
-import { isLockKindMismatchError } from '../../lock.errors.js';
 import type { QueueTerms } from '../../port/lock-store.js';
 import { CLAIM } from '../../port/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
+import { FAIR, READ, WRITE, SEMAPHORE, STAND, ASK } from './queue-terms.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
 /** The kinds with a queue. */
 export function describeQueues(stage: Stage): void {
   const { it } = words();
-  const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
-  const READ = { kind: 'read-write', mode: 'shared', capacity: Number.MAX_SAFE_INTEGER } as const;
-  const WRITE = { ...READ, mode: 'exclusive' } as const;
-  const SEMAPHORE = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
-  const STAND = { entry: { arrival: undefined }, ownWriteHold: undefined };
-  const ASK = { entry: undefined, ownWriteHold: undefined };
-
   const hearing = (client: string) => hear(stage, client);
 
   it('grants a free lock of each kind, also to its owner again, and leaves nothing after the release', async () => {
@@ -289,56 +282,6 @@ export function describeQueues(stage: Stage): void {
     assert.equal((await after(SEMAPHORE, SEMAPHORE, SEMAPHORE))[0], 'taken');
   });
 
-  it('tells the client of each hold that is taken by force, on one side or on all', async () => {
-    const client = await hearing('holder');
-    const lost = () => client.heard.flatMap((message) => (message.type === 'lost' ? message.owner : []));
-    const enter = (name: string, owner: string, terms: QueueTerms) =>
-      stage.store.acquire({ name, owner, leaseTime: LEASE, queue: { ...terms, ...STAND } });
-    const [fair, semaphore, sides] = [stage.freshName(), stage.freshName(), stage.freshName()];
-    await enter(fair, 'holder:1', FAIR);
-    await enter(fair, 'holder:2', FAIR);
-    await enter(semaphore, 'holder:3', SEMAPHORE);
-    await enter(semaphore, 'holder:4', SEMAPHORE);
-    await enter(sides, 'holder:5', READ);
-    for (const name of [fair, semaphore]) await stage.other.forceRelease(name);
-    await stage.other.forceRelease(sides, 'exclusive');
-    await client.granted('holder:2');
-    await until(() => new Set(lost()).size === 3);
-    assert.deepEqual([...new Set(lost())].sort(), ['holder:1', 'holder:3', 'holder:4']);
-    await stage.other.forceRelease(sides, 'shared');
-    await until(() => lost().includes('holder:5'));
-    await stage.store.release({ name: fair, owner: 'holder:2', queue: FAIR });
-    client.close();
-  });
-
-  it('by force, frees one side of a read-write lock, or all', async () => {
-    const name = stage.freshName();
-    const enter = (owner: string, terms: QueueTerms, ownWriteHold?: string) =>
-      stage.store.acquire({
-        name,
-        owner,
-        leaseTime: LEASE,
-        queue: { ...terms, entry: undefined, ownWriteHold },
-      });
-    const owners = async () => (await stage.store.inspect(name))?.holders.map(({ owner }) => owner).sort();
-    await enter('a:1', WRITE);
-    assert.equal(await stage.other.forceRelease(name, 'shared'), false);
-    await enter('a:2', READ, 'a:1');
-    assert.equal(await stage.other.forceRelease(name, 'exclusive'), true);
-    assert.deepEqual(await owners(), ['a:2']);
-    assert.equal(await stage.other.forceRelease(name, 'exclusive'), false);
-    await enter('a:3', READ);
-    assert.equal(await stage.other.forceRelease(name, 'shared'), true);
-    assert.equal(await owners(), undefined);
-    await enter('a:4', WRITE);
-    await enter('a:5', READ, 'a:4');
-    assert.equal(await stage.other.forceRelease(name), true);
-    assert.equal(await owners(), undefined);
-    await stage.store.acquire({ name, owner: 'a:6', leaseTime: LEASE });
-    assert.equal(await stage.other.forceRelease(name, 'exclusive'), false, 'a plain lock has no sides');
-    await stage.store.release({ name, owner: 'a:6' });
-  });
-
   it('counts permits, and refuses another number of them', async () => {
     const name = stage.freshName();
     const enter = (owner: string, capacity = 2) =>
@@ -350,99 +293,5 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ name, owner: 'a:1', queue: SEMAPHORE });
     assert.ok((await enter('a:3')).granted);
     for (const owner of ['a:2', 'a:3']) await stage.store.release({ name, owner, queue: SEMAPHORE });
-  });
-
-  it('remembers kind and token while the lock has any holder', async () => {
-    const name = stage.freshName();
-    const read = (owner: string, leaseTime: number) =>
-      stage.store.acquire({ name, owner, leaseTime, queue: { ...READ, ...ASK } });
-    await read('a:1', LEASE);
-    const last = tokenOf(await read('a:2', 100));
-    await read('a:3', 100);
-    await stage.store.release({ name, owner: 'a:3', queue: READ });
-    await until(async () => (await stage.store.inspect(name))?.holders.length === 1);
-    const semaphore = stage.other.acquire({
-      name,
-      owner: 'b:1',
-      leaseTime: LEASE,
-      queue: { ...SEMAPHORE, ...ASK },
-    });
-    await assert.rejects(semaphore, isLockKindMismatchError);
-    assert.ok(tokenOf(await read('a:4', LEASE)) > last);
-    for (const owner of ['a:1', 'a:4']) await stage.store.release({ name, owner, queue: READ });
-  });
-
-  it('is one kind per name, the plain lock included', async () => {
-    const name = stage.freshName();
-    const fair = { name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } };
-    const write = { name, owner: 'b:1', leaseTime: LEASE, queue: { ...WRITE, ...ASK } };
-    const plain = { name, owner: 'b:1', leaseTime: LEASE };
-    await stage.store.acquire(fair);
-    await assert.rejects(stage.store.acquire(write), isLockKindMismatchError);
-    await assert.rejects(stage.store.acquire(plain), isLockKindMismatchError);
-    await stage.store.release({ ...fair, queue: FAIR });
-    await stage.store.acquire(plain);
-    await assert.rejects(stage.store.acquire(fair), isLockKindMismatchError);
-    await stage.store.release(plain);
-    assert.ok((await stage.store.acquire(write)).granted);
-    await stage.store.release({ ...write, queue: WRITE });
-  });
-
-  it('gives a token beyond those of local hand-offs of a plain lock before', async () => {
-    const name = stage.freshName();
-    const far = (Date.now() + 3_600_000) * 1_000;
-    const plain = { name, owner: 'a:1', leaseTime: LEASE };
-    const last = tokenOf(await stage.store.acquire({ ...plain, leastToken: far }));
-    await stage.other.forceRelease(name);
-    const fair = { name, owner: 'b:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } };
-    assert.ok(tokenOf(await stage.other.acquire(fair)) >= last + 1_000);
-    await stage.other.release(fair);
-  });
-
-  it('refuses other kinds while the queue has waiters, also without a holder', async () => {
-    const name = stage.freshName();
-    const client = await hearing('b');
-    const fair = (owner: string, leaseTime = LEASE) => ({ name, owner, leaseTime });
-    await stage.store.acquire({ ...fair('dead:1', 100), queue: { ...FAIR, ...ASK } });
-    const waiter = { ...fair('b:1'), queue: { ...FAIR, ...STAND } };
-    assert.ok(!(await stage.other.acquire(waiter)).granted);
-    await until(async () => (await stage.store.inspect(name))?.holders.length === 0);
-    const plain = { name, owner: 'a:1', leaseTime: LEASE };
-    await assert.rejects(stage.store.acquire(plain), isLockKindMismatchError);
-    await assert.rejects(stage.store.acquireAll({ ...plain, names: [name] }), isLockKindMismatchError);
-    const semaphore = stage.store.acquire({ ...plain, queue: { ...SEMAPHORE, ...ASK } });
-    await assert.rejects(semaphore, isLockKindMismatchError);
-    assert.ok((await stage.other.acquire(waiter)).granted);
-    await stage.other.release({ name, owner: 'b:1', queue: FAIR });
-    client.close();
-    assert.ok((await stage.store.acquire(plain)).granted);
-    await stage.store.release(plain);
-    assert.equal(await stage.store.inspect(name), null);
-  });
-
-  it('admits another kind where the queue has only dead waiters, in as many steps as there are', async () => {
-    // Names of one location: where hash tags decide, these names share one.
-    const tag = stage.freshName();
-    const [name, second] = [`{${tag}}:1`, `{${tag}}:2`];
-    for (const each of [name, second]) {
-      for (const owner of ['dead:1', 'dead:2']) {
-        const queue = { ...FAIR, ...STAND };
-        await stage.store.acquire({ name: each, owner, leaseTime: 100, queue });
-      }
-    }
-    const plain = { name, owner: 'a:1', leaseTime: LEASE };
-    const entered = (reply: Promise<{ granted: boolean }>) =>
-      reply.then(
-        ({ granted }) => granted,
-        (error: unknown) => {
-          if (isLockKindMismatchError(error)) return false;
-          throw error;
-        },
-      );
-    await until(() => entered(stage.store.acquireAll({ ...plain, names: [name, second] })));
-    for (const each of [name, second]) {
-      assert.equal((await stage.store.inspect(each))?.kind, 'lock');
-      await stage.store.release({ ...plain, name: each });
-    }
   });
 }
