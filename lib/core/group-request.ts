@@ -59,6 +59,10 @@ export class GroupRequest {
     return this.queue.length;
   }
 
+  get waiting(): number {
+    return this.queue.waiting;
+  }
+
   /**
    * @returns how each name was granted, in order; or a name that is busy
    * @throws as LocalQueue.join

@@ -77,6 +77,13 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return this.waiters?.size ?? 0;
   }
 
+  /** Without the callers that only ask. A caller whose wait time is over counts until it has its answer. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const { request } of this.waiters ?? []) if (request.waitTime > 0) waiting++;
+    return waiting;
+  }
+
   get next(): LeaseTerms | undefined {
     return this.head?.terms;
   }

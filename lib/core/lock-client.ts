@@ -185,10 +185,10 @@ export class LockClient {
     return last;
   }
 
-  /** How many local callers wait for one lock. */
+  /** How many local callers wait for one lock. Callers that only ask are not among them. */
   waitingFor(name: string): number {
-    let waiting = this.queues.get(name)?.length ?? 0;
-    for (const { names, length } of this.callers) if (names.includes(name)) waiting += length;
+    let waiting = this.queues.get(name)?.waiting ?? 0;
+    for (const caller of this.callers) if (caller.names.includes(name)) waiting += caller.waiting;
     return waiting;
   }
 

@@ -318,6 +318,16 @@ describe('maxWaiting', () => {
     await until(async () => !(await lock.isLocked()));
   });
 
+  it.each(KINDS_OF_ONE_NAME)(
+    'does not count callers that do not wait, while they ask for %s',
+    async (_, lockOf) => {
+      const asking = Array.from({ length: 3 }, () => lockOf().tryAcquire());
+      const waiting = lockOf().acquire({ maxWaiting: 1 });
+      for (const lease of asking) await (await lease)?.release();
+      await (await waiting).release();
+    },
+  );
+
   it.each([0, -1, 1.5, NaN, '3', null])('cannot be %p', async (maxWaiting) => {
     const bad = maxWaiting as number;
     expect(() => new LockService({ store: 'memory', maxWaiting: bad })).toThrow(
