@@ -110,10 +110,11 @@ function parse(template: string, roots: readonly string[]): (string | Path)[] {
 }
 
 /**
- * How other template languages write a value: `${…}`, `$name`, `#{…}`, `{{…}}`. And `<args[0]>` or `{args[0]}`, with the
- * sign forgotten or another bracket.
+ * How other template languages write a value: `${…}`, `$name`, `#{…}`, `{{…}}`. And `<args[0]>` or `{req.params.id}`, with
+ * the sign forgotten or another bracket, or without any, as in `args[0]`. What follows `$$<` is literal.
  */
-const FOREIGN = /\$\{|\$[A-Za-z_]\w*|#\{|\{\{|[<{](?:args|this|class|method)(?![\w$])/y;
+const FOREIGN =
+  /\$\{|\$[A-Za-z_]\w*|#\{|\{\{|[<{](?:args|req|this|class|method)(?![\w$])|(?<!\$\$<|[\w$])(?:args\[|req\.(?:params|query|body|headers)\b)/y;
 
 /** As a text, it would give all calls the same lock, silently. */
 function assertNotForeign(template: string, at: number): void {

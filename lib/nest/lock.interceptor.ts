@@ -81,11 +81,7 @@ export function LockInterceptor(
         },
         () => next.handle(),
         {
-          onClientGone: (callback) => {
-            const response = responseOf(context);
-            response?.once('close', callback);
-            return () => response?.off('close', callback);
-          },
+          onClientGone: (callback) => onClientGone(context, callback),
           sending: (value, lost) => (isSentLater(value) ? responseOver(context, lost) : undefined),
           answering: (lost) =>
             answersByItself(context.getClass(), context.getHandler())
@@ -135,6 +131,23 @@ function responseOver(context: ExecutionContext, lost: AbortSignal | undefined):
       resolve();
     });
   });
+}
+
+/**
+ * Calls back when the HTTP client goes away, at once where it has gone while a guard ran.
+ * @returns a function that ends this
+ */
+function onClientGone(context: ExecutionContext, callback: () => void): () => void {
+  const response = responseOf(context);
+  if (response === undefined) return () => undefined;
+  // Of pipelined requests, only the response that is being sent learns that its connection has closed.
+  const { req: { socket } = {} } = response as Partial<ServerResponse>;
+  const sources = socket === undefined ? [response] : [response, socket];
+  if (sources.some(({ destroyed }) => destroyed)) callback();
+  for (const source of sources) source.once('close', callback);
+  return () => {
+    for (const source of sources) source.off('close', callback);
+  };
 }
 
 /** Node's response of an HTTP request. */

@@ -12,10 +12,14 @@ import {
   Param,
   Post,
   type Type,
+  UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, of } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
@@ -298,6 +302,60 @@ describe('a client that closes its request', () => {
     await held.release();
     expect(await request('/jobs/2')).toMatchObject({ status: 200 });
     expect(ran.filter((id) => id.startsWith('1'))).toEqual([]);
+  });
+
+  it('while a guard runs does not wait at all, and its handler never runs', async () => {
+    let guarding = false;
+    @Controller('guarded')
+    class Guarded {
+      @Get()
+      @UseGuards({
+        canActivate: async (context: ExecutionContext) => {
+          guarding = true;
+          await once(context.switchToHttp().getResponse<ServerResponse>(), 'close');
+          return true;
+        },
+      })
+      @UseInterceptors(LockInterceptor('guarded'))
+      run() {
+        ran.push('guarded');
+      }
+    }
+    const request = await serve(Guarded);
+    const locks = app!.get(LockService);
+    const joined = jest.spyOn(locks, 'using');
+    const held = await locks.acquire('guarded');
+    const client = new AbortController();
+    const waiting = request('/guarded', { signal: client.signal }).catch((error: unknown) => error);
+    await until(() => guarding);
+    client.abort();
+    await waiting;
+    await until(() => joined.mock.results.length === 1);
+    await expect(joined.mock.results[0]?.value).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await held.release();
+    expect(ran).not.toContain('guarded');
+  });
+
+  it('with its connection, while another request on that connection is served, leaves the queue', async () => {
+    @Controller('pipelined')
+    @UseInterceptors(LockInterceptor('pipelined', { waitTime: Infinity }))
+    class Pipelined {
+      @Get()
+      run() {
+        ran.push('pipelined');
+      }
+    }
+    await serve(Pipelined);
+    const locks = app!.get(LockService);
+    const held = await locks.acquire('pipelined');
+    const socket = connect(Number(new URL(await app!.getUrl()).port), '127.0.0.1');
+    const request = 'GET /pipelined HTTP/1.1\r\nHost: test\r\n\r\n';
+    socket.write(request + request);
+    await until(async () => (await locks.health()).waiting === 2);
+    socket.destroy();
+    await until(async () => (await locks.health()).waiting === 0);
+    await held.release();
+    expect(ran).not.toContain('pipelined');
   });
 
   it('while the handler runs does not interrupt it, and the lock stays until it has ended', async () => {

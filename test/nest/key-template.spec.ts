@@ -49,6 +49,7 @@ describe('a key template', () => {
     ['$$<args[0]>', [], ['$<args[0]>']],
     ['$$$<args[0]>', [], ['$$<args[0]>']],
     ['cost: 5$ > 4€', [], ['cost: 5$ > 4€']],
+    ['$$<req.body>', [], ['$<req.body>']],
   ])('%s', (template, args, keys) => {
     expect(keysOf(template, args, { tenant: 'acme' })).toEqual(keys);
   });
@@ -63,6 +64,12 @@ describe('a key template', () => {
     ['order:{args[0]}', '{args'],
     ['{this.id}', '{this'],
     ['$<args[0]>:${method}', '${'],
+    ['order:<req.params.id>', '<req'],
+    ['order:{req.params.id}', '{req'],
+    ['order:{ args[0] }', 'args['],
+    ['order:$(args[0].id)', 'args['],
+    ['order:args[0].id', 'args['],
+    ['order:[req.params.id]', 'req.params'],
   ])('refuses %s, and names what it takes for a value of another language', (template, foreign) => {
     const error = refusal(() => keysOf(template, ['1']));
     expect(isLockConfigError(error)).toBe(true);
@@ -72,12 +79,22 @@ describe('a key template', () => {
     expect(keysOf(() => template, ['1'])).toEqual([template]);
   });
 
-  it.each(['order:{7}', 'a < b', 'a{classy}', '{methods}', 'ticket#5', '5$', '$', '#', '{', 'a$ b'])(
-    'takes %s as it is',
-    (name) => {
-      expect(keysOf(name)).toEqual([name]);
-    },
-  );
+  it.each([
+    'order:{7}',
+    'a < b',
+    'a{classy}',
+    '{methods}',
+    'ticket#5',
+    'myargs[0]',
+    'req.id',
+    '5$',
+    '$',
+    '#',
+    '{',
+    'a$ b',
+  ])('takes %s as it is', (name) => {
+    expect(keysOf(name)).toEqual([name]);
+  });
 
   it('reads what an accessor of a class computes, also of a class above', () => {
     class Entity {
