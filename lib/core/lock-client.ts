@@ -283,7 +283,7 @@ export class LockClient {
     this.sendAway();
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
       const { user, name, owner } = tenure;
-      const released = keeper.release(tenure);
+      const released = keeper.release(tenure, user?.keepFor);
       if (user !== undefined) {
         this.events.next({ type: 'lost', name, owner, reason: 'released' });
         user.onLost(releasedError(tenure, new LockClosedError(name)));

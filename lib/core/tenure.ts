@@ -5,6 +5,8 @@ import { deadlineOf, now, timerAt } from './deadline.js';
 
 /** The code that acts under a tenure at the moment, and that is told when the tenure ends too early. */
 export interface TenureUser {
+  /** ms for which no other owner is to get the lock if it is released now. */
+  readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
 }
 

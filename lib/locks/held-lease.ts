@@ -2,11 +2,11 @@ import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
 import { leaseTimeOf } from '../core/validation.js';
-import type { Hold } from './hold.js';
+import type { Hold, Share } from './hold.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
-export class HeldLease implements OwnLease {
+export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
   private readonly since = now();
   private releasing: Promise<void> | undefined;
@@ -33,6 +33,10 @@ export class HeldLease implements OwnLease {
 
   get fencingTokens(): ReadonlyMap<string, number> {
     return new Map([[this.name, this.fencingToken]]);
+  }
+
+  get keepUntil(): number {
+    return this.since + this.minHoldTime;
   }
 
   get signal(): AbortSignal {
@@ -64,7 +68,7 @@ export class HeldLease implements OwnLease {
   }
 
   release(): Promise<void> {
-    this.releasing ??= this.leave(this.since + this.minHoldTime);
+    this.releasing ??= this.leave();
     return this.releasing;
   }
 
@@ -76,8 +80,8 @@ export class HeldLease implements OwnLease {
     return leaseJson(this);
   }
 
-  private leave(keepUntil: number): Promise<void> {
+  private leave(): Promise<void> {
     this.forget?.();
-    return this.hold.leave(this, keepUntil);
+    return this.hold.leave(this);
   }
 }

@@ -5,6 +5,12 @@ import type { Tenure, TenureUser } from '../core/tenure.js';
 import { LockConfigError, type LockLostError } from '../lock.errors.js';
 import type { Lease } from './lock.js';
 
+/** One of the leases that share a hold. */
+export interface Share extends Lease {
+  /** Until when no other owner is to get the lock, on the monotonic clock. */
+  readonly keepUntil: number;
+}
+
 /**
  * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share it.
  * The count lives here and not in Redis, so that a command sent twice cannot count twice.
@@ -16,7 +22,7 @@ export class Hold implements TenureUser, ScopedHold {
   readonly fencingToken: number;
   loss: LockLostError | undefined;
   /** The leases that share it: mostly one, for which no Set is made. */
-  private shares: Lease | Set<Lease> | undefined;
+  private shares: Share | Set<Share> | undefined;
   private readonly since = now();
   private keepUntil = -Infinity;
   private controller: AbortController | undefined;
@@ -49,7 +55,7 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /** The leases that share it and have not been released. */
-  get leases(): readonly Lease[] {
+  get leases(): readonly Share[] {
     const { shares } = this;
     if (shares === undefined) return [];
     return shares instanceof Set ? [...shares] : [shares];
@@ -66,7 +72,7 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /** One more lease shares it. */
-  join(lease: Lease): void {
+  join(lease: Share): void {
     this.count++;
     if (this.shares === undefined) this.shares = lease;
     else if (this.shares instanceof Set) this.shares.add(lease);
@@ -88,18 +94,21 @@ export class Hold implements TenureUser, ScopedHold {
     await this.client.watchdog.extend(this.tenure, leaseTime);
   }
 
-  /**
-   * Gives back one of the leases that share it, and the lock with the last lease.
-   * @param keepUntil until when no other owner is to get the lock; the latest value of all leases counts
-   */
-  async leave(lease: Lease, keepUntil: number): Promise<void> {
-    this.keepUntil = Math.max(this.keepUntil, keepUntil);
+  /** ms for which no other owner is to get the lock if it is released now. The latest time of all leases counts. */
+  get keepFor(): number | undefined {
+    const until = Math.max(this.keepUntil, ...this.leases.map((lease) => lease.keepUntil));
+    const keepFor = Math.ceil(until - now());
+    return keepFor > 0 ? keepFor : undefined;
+  }
+
+  /** Gives back one of the leases that share it, and the lock with the last lease. */
+  async leave(lease: Share): Promise<void> {
+    this.keepUntil = Math.max(this.keepUntil, lease.keepUntil);
     if (this.shares instanceof Set) this.shares.delete(lease);
     else this.shares = undefined;
     if (--this.count > 0) return;
     const { name, owner } = this.tenure;
-    const keepFor = Math.ceil(this.keepUntil - now());
-    const loss = await this.client.release(this.tenure, keepFor > 0 ? keepFor : undefined);
+    const loss = await this.client.release(this.tenure, this.keepFor);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss === undefined) {
       this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });

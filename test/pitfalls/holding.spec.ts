@@ -100,6 +100,18 @@ describe('the watchdog', () => {
     expect((await locks.health()).renewalHeadroom).toBeUndefined();
   });
 
+  it('keeps the lock taken for minHoldTime where the application shuts down during the job', async () => {
+    const locks = stage.service();
+    const lease = await locks.acquire('a', { minHoldTime: '1h' });
+    await locks.getFairLock('b').acquire({ minHoldTime: '1h' });
+    await locks.acquire('c');
+    await locks.close();
+    expect(lease.held).toBe(false);
+    await lease.release();
+    for (const name of ['a', 'b']) expect(await stage.ttl(name)).toBeGreaterThan(3_000_000);
+    expect(await stage.ttl('c')).toBe(-2);
+  });
+
   it('renews nothing behind a release that leaves the lock taken for a while (pitfall 14)', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url, leaseTime: 3_000 });
