@@ -18,6 +18,11 @@ const USE_LOCKS = `
   console.log(outcome);
 `;
 
+const moduleOf = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
+const RESOLVE_IOREDIS_5 = `export const resolve = (name, context, next) =>
+  next(name === 'ioredis' ? 'ioredis-5' : name, context);`;
+const WITH_IOREDIS_5 = `import { register } from 'node:module'; register(${JSON.stringify(moduleOf(RESOLVE_IOREDIS_5))}, ${JSON.stringify(import.meta.url)});`;
+
 describe('The process exits by itself', () => {
   const environment = new TestEnvironment();
   let server: RedisServer;
@@ -112,13 +117,23 @@ describe('The process exits by itself', () => {
     expect(output.split('\n').at(-1)).toBe('true');
   });
 
+  const IOREDIS_5 = { bundled: false, env: { NODE_OPTIONS: `--import=${moduleOf(WITH_IOREDIS_5)}` } };
+
   it.each([
-    ['and a lock is held', `await locks.acquire('held');`, 'held'],
-    ['and somebody waits', `await locks.inspect('other');`, 'other'],
-  ])('after the shutdown while Redis answers nothing %s', async (_, prepare, name) => {
-    const silent = await environment.server();
-    const output = await runProgram(
-      `
+    ['and a lock is held', `await locks.acquire('held');`, 'held', {}],
+    ['and somebody waits', `await locks.inspect('other');`, 'other', {}],
+    ['and a lock is held, on ioredis 5', `await locks.acquire('held');`, 'held', IOREDIS_5],
+  ])(
+    'after the shutdown while Redis answers nothing %s',
+    async (
+      _,
+      prepare,
+      name,
+      { env = {}, ...options }: { env?: Record<string, string>; bundled?: boolean },
+    ) => {
+      const silent = await environment.server();
+      const output = await runProgram(
+        `
       const locks = new LockService({ ${OPTIONS} });
       ${prepare}
       process.kill(${String(silent.pid)}, 'SIGSTOP');
@@ -127,8 +142,9 @@ describe('The process exits by itself', () => {
       await locks.onApplicationShutdown();
       console.log('\\n' + (await waiting));
       `,
-      { env: { LOCK_URL: silent.url } },
-    );
-    expect(output.split('\n').at(-1)).toBe('LOCK_CLOSED');
-  });
+        { ...options, env: { LOCK_URL: silent.url, ...env } },
+      );
+      expect(output.split('\n').at(-1)).toBe('LOCK_CLOSED');
+    },
+  );
 });

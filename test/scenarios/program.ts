@@ -7,12 +7,18 @@ const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 /**
  * Runs a module with the built package in a process of its own, and gives back what it printed.
  * @param patience ms after which it is killed, and the promise rejects
+ * @param bundled in one file with its dependencies, which starts faster
  */
 export async function runProgram(
   source: string,
-  { env = {}, patience = 15_000 }: { env?: Record<string, string>; patience?: number } = {},
+  {
+    env = {},
+    patience = 15_000,
+    bundled = true,
+  }: { env?: Record<string, string>; patience?: number; bundled?: boolean } = {},
 ): Promise<string> {
-  const from = process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock';
+  const bundle = bundled ? process.env.LOCK_TEST_PACKAGE : undefined;
+  const from = bundle ?? 'nestjs-distributed-lock';
   const imports = `import 'reflect-metadata'; import { LockService } from '${from}';`;
   const { stdout } = await promisify(execFile)(
     process.execPath,

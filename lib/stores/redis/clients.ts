@@ -57,12 +57,26 @@ const silenceOf = (leaseTime: number): number => Math.min(Math.max(1_000, leaseT
 export function commandClient(given: string | RedisOptions, leaseTime: number): Redis {
   const connection = typeof given === 'string' ? urlOptions('connection', given) : given;
   const options = bounded(silenceOf(leaseTime));
-  return new Redis({
+  const client = new Redis({
     ...connection,
     ...sentinelOptions(connection),
     ...options,
     lazyConnect: true,
     replyMapping: 'legacy',
+  });
+  endSilenceWithConnection(client);
+  return client;
+}
+
+/**
+ * ioredis 5 lets the timer of `socketTimeout` run on when the connection has closed. It would keep the process alive for that
+ * time, and destroy the connection that has followed.
+ */
+function endSilenceWithConnection(client: Redis): void {
+  const waiting = client as unknown as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
+  client.on('close', () => {
+    clearTimeout(waiting.socketTimeoutTimer);
+    waiting.socketTimeoutTimer = undefined;
   });
 }
 
@@ -80,7 +94,7 @@ export function clusterClient(
   } as const;
   // An option of one node in the list comes before the same option of all nodes.
   const given = nodes.map((node) => ({ ...node, ...ours }));
-  return new Cluster(given, {
+  const client = new Cluster(given, {
     ...options,
     redisOptions: { ...shared, ...options.redisOptions, ...ours },
     clusterRetryStrategy: retryDelays(),
@@ -91,6 +105,8 @@ export function clusterClient(
     enableOfflineQueue: false,
     lazyConnect: true,
   });
+  client.on('+node', endSilenceWithConnection);
+  return client;
 }
 
 /** Our own client for messages, to the same server and with the same credentials as `client`. */
