@@ -23,6 +23,7 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
       const all = [...modules.values()];
       const providing = all.filter(({ providers }) => providers.has(token));
       assertOneGlobal(providing, all, name);
+      for (const module of all) assertOneImported(module, providing, name);
       // Where several modules provide one, Nest decides which class gets which.
       if (providing.length === 1) {
         for (const { providers, controllers } of all) {
@@ -55,14 +56,27 @@ function assertOneGlobal(
   const everywhere = providing.filter(({ isGlobal }) => isGlobal);
   if (everywhere.length < 2) return;
   const importers = everywhere.flatMap((provider) => importersOf(provider, all));
-  const same = name === undefined ? 'without a name' : `named "${inQuotes(name)}"`;
   throw new LockConfigError(
     'name',
-    `${String(everywhere.length)} services ${same} are provided for every module, and only one of them would be injected ` +
+    `${String(everywhere.length)} services ${titleOf(name)} are provided for every module, and only one of them would be injected ` +
       `(imported by ${importers.join(' and ')}); import LockModule once, give the others a name, or set isGlobal: ` +
       'false where each module has a service of its own',
   );
 }
+
+/** @throws LockConfigError where a module imports two services of one name for itself, and would get one of them */
+function assertOneImported(module: Module, providing: readonly Module[], name: string | undefined): void {
+  const imported = providing.filter((provider) => !provider.isGlobal && module.imports.has(provider));
+  if (imported.length < 2) return;
+  throw new LockConfigError(
+    'name',
+    `${module.metatype.name} imports ${String(imported.length)} services ${titleOf(name)}, and only one of them would be ` +
+      'injected; import LockModule once in each module, or give the others a name',
+  );
+}
+
+const titleOf = (name: string | undefined): string =>
+  name === undefined ? 'without a name' : `named "${inQuotes(name)}"`;
 
 /** The classes that import it by their decorator. `imports` of a module has every global module, imported or not. */
 function importersOf(provider: Module, all: readonly Module[]): string[] {

@@ -513,6 +513,21 @@ describe('two services of one name that every module would see', () => {
     await module.close().catch(() => undefined);
   });
 
+  it.each([undefined, 'jobs'])(
+    'are refused where one module imports both for itself (name: %s)',
+    async (name) => {
+      const own = () => LockModule.forRoot({ store: 'memory', isGlobal: false, name });
+      @Module({ imports: [own(), own()] })
+      class Jobs {}
+      const module = await Test.createTestingModule({ imports: [Jobs] }).compile();
+      await expect(module.init()).rejects.toThrow(
+        /^name: Jobs imports 2 services (without a name|named "jobs"), /,
+      );
+      // Nest 11 rejects once more with what has failed the boot.
+      await module.close().catch(() => undefined);
+    },
+  );
+
   it('are possible where only one of them is for all, and the others for the modules that import them', async () => {
     @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })] })
     class Own {}
