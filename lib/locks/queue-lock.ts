@@ -6,7 +6,7 @@ import { LockConfigError } from '../lock.errors.js';
 import type { LockTerms } from '../core/acquisition.js';
 import { StoreLock } from './store-lock.js';
 
-/** For a store that gives no reason of its own. */
+/** For a store of the application that gives no reason of its own. */
 const NO_QUEUES = 'has no fair lock, read-write lock or semaphore: its store has no queues';
 
 /** A lock of one of the kinds with a queue: first come, first served, across all processes. */
@@ -17,8 +17,11 @@ export class QueueLock extends StoreLock {
     protected readonly queue: NonNullable<LockTerms['queue']>,
   ) {
     super(name, client);
-    const { queues, noQueues = NO_QUEUES } = client.store;
-    if (queues === undefined) throw new LockConfigError('nodes', noQueues, { key: name });
+    const { queues, noQueues } = client.store;
+    if (queues !== undefined) return;
+    throw new LockConfigError(noQueues === undefined ? 'store' : 'nodes', noQueues ?? NO_QUEUES, {
+      key: name,
+    });
   }
 
   get kind(): 'fair' | 'read' | 'write' | 'semaphore' {

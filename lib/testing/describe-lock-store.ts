@@ -17,13 +17,14 @@ export type { StorePlace } from './store-suite/stage.js';
 /**
  * What every store has to do, as tests: for the authors of stores, and for the stores of this package.
  * @param createPlace makes a location of its own for this suite
- * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.queues`
+ * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.queues`. `losses: false` for
+ * such a store that does not tell of forced releases either; see `LockStore.subscribeToLosses`
  * @throws LockConfigError when the test framework has no globals (`describe`, `it`, `beforeAll`, `afterAll`)
  */
 export function describeLockStore(
   title: string,
   createPlace: () => Promise<StorePlace>,
-  { queues = true }: { queues?: boolean } = {},
+  { queues = true, losses = true }: { queues?: boolean; losses?: boolean } = {},
 ): void {
   const { describe, beforeAll, afterAll } = words();
 
@@ -33,7 +34,7 @@ export function describeLockStore(
     afterAll(() => stage.clear());
 
     describePlain(stage);
-    describeMessages(stage);
+    if (queues || losses) describeMessages(stage);
     describe('acquireAll', () => {
       describeGroups(stage);
     });

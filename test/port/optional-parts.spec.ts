@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockLostError, LockService, type LockStore, MemoryLockStore } from '../../lib/index.js';
+import { describeLockStore } from '../../lib/testing/describe-lock-store.js';
 
 /** A memory store without the parts of the port that a store may leave out, or with others in their place. */
 function storeWith(parts: object, store = new MemoryLockStore()): LockStore {
@@ -11,6 +12,15 @@ function storeWith(parts: object, store = new MemoryLockStore()): LockStore {
     },
   });
 }
+
+describeLockStore(
+  'without the parts that it may leave out',
+  () => {
+    const store = storeWith({ nodeOf: undefined, outageOf: undefined });
+    return Promise.resolve({ open: () => store, close: () => Promise.resolve() });
+  },
+  { queues: false, losses: false },
+);
 
 describe('A store without queues and without messages', () => {
   let services: LockService[] = [];
@@ -53,7 +63,7 @@ describe('A store without queues and without messages', () => {
       () => locks.getReadWriteLock('shared').read,
       () => locks.getSemaphore('several', 2),
     ]) {
-      expect(make).toThrow(reason);
+      expect(make).toThrow(`${noQueues === undefined ? 'store' : 'nodes'}: ${reason}`);
     }
   });
 });

@@ -122,14 +122,14 @@ const node = (wrong: object): Bug =>
 bugs.push({
   of: 'LockStore.noQueues',
   wrong: 'gives no reason',
-  caughtBy: 'has queues, or says why it has none',
+  caughtBy: 'gives a reason only where it has no queues',
   bug: () => ({ noQueues: '' }),
   withoutQueues: true,
 });
 plant(
   'LockStore.noQueues',
   'gives a reason where it has them',
-  'has queues, or says why it has none',
+  'gives a reason only where it has no queues',
   () => ({ noQueues: 'too hard' }),
 );
 plant('LockStore.acquire', 'grants it to everybody', 'is granted to one of many', () => ({
@@ -215,7 +215,7 @@ plant(
     },
   }),
 );
-plant('LockStore.queues', 'are missing', 'has queues, or says why it has none', () => ({
+plant('LockStore.queues', 'are missing', 'gives a reason only where it has no queues', () => ({
   queues: undefined,
   noQueues: 'none',
 }));
