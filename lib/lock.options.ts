@@ -60,7 +60,8 @@ export interface LockModuleOptions {
   /**
    * How many callers of this process may wait for one name at the same time. A further caller gets LockTimeoutError at once,
    * with the reason `queue-full`. A caller waits from its request to its answer. Callers that do not wait are not counted,
-   * and neither are callers that re-enter. @default Infinity
+   * and neither are callers that re-enter. A multi-lock is refused only when it is asked for, and then waits for one name
+   * after the other. @default Infinity
    */
   maxWaiting?: number | undefined;
   /**
