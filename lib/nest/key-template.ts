@@ -205,7 +205,8 @@ function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: st
   return values.map((value) => textOf(value) ?? raise(unusable(text, template, describe(value))));
 }
 
-const elements = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [undefined]);
+/** An element that a sparse array lacks is undefined. Without the copy it would be passed over. */
+const elements = (value: unknown): unknown[] => (Array.isArray(value) ? Array.from(value) : [undefined]);
 
 /**
  * An own property, or one that an accessor of the value's class computes. Nothing else of a prototype is read: neither

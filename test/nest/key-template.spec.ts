@@ -180,6 +180,12 @@ describe('a key template', () => {
     expect(() => keysOf(template, args)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
   });
 
+  it('refuses an array that lacks an element', () => {
+    const sparse: unknown[] = [1];
+    sparse[2] = 3;
+    expect(() => keysOf('$<args[0][*]>', [sparse])).toThrow(/found: undefined/);
+  });
+
   it('refuses an empty list, and one without a bound', () => {
     expect(() => keysOf('$<args[0][*]>', [[]])).toThrow(/empty list/);
     const many = Array.from({ length: 1_001 }, (_, n) => n);
