@@ -199,6 +199,27 @@ plant('LockStore.renew', 'makes a hold shorter', 'never makes a hold shorter', (
 plant('LockStore.release', 'releases what another holds', 'changes nothing for another owner', (store) => ({
   release: async (request) => ((await store.forceRelease(request.name)) ? 'released' : 'deleted'),
 }));
+plant('LockStore.subscribeToReleases', 'tells once', 'tells all subscribers about a release', (store) => ({
+  subscribeToReleases: (name, onWake) => {
+    let told = false;
+    return store.subscribeToReleases(name, () => {
+      if (!told) onWake();
+      told = true;
+    });
+  },
+}));
+plant(
+  'LockStore.renew',
+  'renews one hold of a lock in a batch',
+  'gives each holder a deadline of its own',
+  (store) => ({
+    renew: (holds) =>
+      holds.map((hold, at) => {
+        const isFirst = holds.findIndex(({ name }) => name === hold.name) === at;
+        return isFirst ? store.renew([hold])[0]! : Promise.resolve('held');
+      }),
+  }),
+);
 plant('LockStore.subscribeToReleases', 'tells nobody', 'tells all subscribers about a release', (store) => ({
   subscribeToReleases: (name) => store.subscribeToReleases(name, () => undefined),
 }));
@@ -421,6 +442,19 @@ plant(
 );
 plant(
   'AcquireAllRequest.leastToken',
+  'is of the first name only',
+  'gives no token below the requested least token',
+  (store) => ({
+    acquireAll: async (request) => {
+      const reply = await store.acquireAll(request);
+      if (!reply.granted || request.leastToken === undefined) return reply;
+      const [first, ...others] = reply.fencingTokens;
+      return { ...reply, fencingTokens: [first!, ...others.map((token) => token - 1e12)] };
+    },
+  }),
+);
+plant(
+  'AcquireAllRequest.leastToken',
   'is not looked at',
   'gives no token below the requested least token',
   (store) => ({
@@ -539,6 +573,30 @@ plant(
   (store) => ({
     release: ({ keepFor, ...request }) =>
       store.release(request.queue === undefined ? { ...request, keepFor } : request),
+  }),
+);
+plant(
+  'ReleaseRequest.keepFor',
+  'keeps what is not held',
+  'frees the lock once, and is false after that',
+  (store) => ({
+    release: async (request) => {
+      const reply = await store.release(request);
+      const { name, keepFor } = request;
+      if (reply === 'deleted' && keepFor !== undefined) {
+        await store.acquire({ name, owner: 'kept:1', leaseTime: keepFor });
+      }
+      return reply;
+    },
+  }),
+);
+plant(
+  'ReleaseRequest.fencingToken',
+  'is forgotten beside keepFor',
+  'grows beyond the last token of a local hand-off',
+  (store) => ({
+    release: (request) =>
+      store.release(request.keepFor === undefined ? request : without(request, 'fencingToken')),
   }),
 );
 plant(
@@ -842,6 +900,44 @@ for (const [field, wrong] of [
     stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, [field]: wrong })) })),
   );
 }
+plant(
+  'StoredLock.mode',
+  'of a place is always exclusive',
+  'admits readers together and a writer alone, in the order of arrival',
+  stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, mode: 'exclusive' })) })),
+);
+plant(
+  'StoredHold.mode',
+  'is always exclusive',
+  'admits readers together and a writer alone, in the order of arrival',
+  stored(({ holders }) => ({ holders: holders.map((hold) => ({ ...hold, mode: 'exclusive' })) })),
+);
+plant(
+  'StoredHold.since',
+  'is always now',
+  'inspects holder, time and token',
+  stored(({ holders }) => ({ holders: holders.map((hold) => ({ ...hold, since: Date.now() })) })),
+);
+plant(
+  'QueueRequest.ownWriteHold',
+  'may be that of another owner',
+  'admits readers together and a writer alone, in the order of arrival',
+  (store) => ({
+    acquire: async (request) => {
+      const { queue, name } = request;
+      if (queue?.ownWriteHold === undefined) return await store.acquire(request);
+      const { holders = [] } = (await store.inspect(name)) ?? {};
+      const writer = holders.find(({ mode }) => mode === 'exclusive');
+      return await store.acquire({ ...request, queue: { ...queue, ownWriteHold: writer?.owner } });
+    },
+  }),
+);
+plant(
+  'QueueMessage.listen',
+  'is said to the first of a queue alone',
+  'tells the waiter that becomes the next, and when it has to ask again',
+  told((message) => (message.type === 'next' ? { listen: true } : {})),
+);
 plant(
   'StoredLock.fencingToken',
   'is unknown',

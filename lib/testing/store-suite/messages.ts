@@ -63,6 +63,11 @@ export function describeMessages(stage: Stage): void {
       assert.ok(subscriptions.every((subscription) => subscription.active));
       await stage.store.release({ name, owner: 'a:1' });
       await until(() => woken.size === 3);
+      await stage.store.acquire({ name, owner: 'a:2', leaseTime: LEASE });
+      await sleep(20);
+      woken.clear();
+      await stage.store.release({ name, owner: 'a:2' });
+      await until(() => woken.size === 3);
       for (const subscription of subscriptions) subscription.close();
     });
 

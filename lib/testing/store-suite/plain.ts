@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AcquireReply } from '../../port/lock-store.js';
-import { LEASE, type Stage, tokenOf, until } from './stage.js';
+import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 
 /** The plain lock, and what all kinds have in common. */
@@ -153,6 +153,9 @@ export function describePlain(stage: Stage): void {
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE });
       assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
       assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'deleted');
+      // The holder that asks to keep the lock may have lost it.
+      assert.equal(await stage.store.release({ name, owner: 'a:1', keepFor: LEASE }), 'deleted');
+      assert.equal(await stage.store.inspect(name), null);
     });
 
     it('changes nothing for another owner', async () => {
@@ -214,7 +217,17 @@ export function describePlain(stage: Stage): void {
       // Further than the clock gets in the meantime.
       const handedOn = granted + 60_000_000;
       await stage.store.release({ name, owner: 'a:1', fencingToken: handedOn });
-      assert.ok(tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE })) > handedOn);
+      const next = tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE }));
+      assert.ok(next > handedOn);
+      const further = next + 60_000_000;
+      await stage.other.release({ name, owner: 'b:1', fencingToken: further, keepFor: 20 });
+      let last = 0;
+      await until(async () => {
+        const reply = await stage.store.acquire({ name, owner: 'a:2', leaseTime: LEASE });
+        if (reply.granted) last = reply.fencingToken;
+        return reply.granted;
+      });
+      assert.ok(last > further);
     });
   });
 
@@ -234,5 +247,9 @@ export function describePlain(stage: Stage): void {
     assert.equal(holder.mode, 'exclusive');
     assert.equal(stored.kind, 'lock');
     assert.deepEqual(stored.queue, []);
+    await sleep(20);
+    await Promise.all(stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE * 2 }]));
+    const later = (await stage.other.inspect(name))?.holders[0]?.since;
+    assert.ok(Math.abs((later ?? 0) - (holder.since ?? 0)) < 20, 'the acquisition is as old as before');
   });
 }

@@ -101,6 +101,7 @@ export function describeQueues(stage: Stage): void {
     const message = next();
     assert.ok(message?.type === 'next' && message.owner === 'b:1');
     assert.ok(message.within > 0 && message.within <= 1_000, String(message.within));
+    assert.notEqual(message.listen, true, 'there are no waiters outside of the queue');
     await stage.store.release({ name, owner: 'a:1', queue: READ });
     await client.granted('b:1');
     await stage.other.release({ name, owner: 'b:1', queue: WRITE });
@@ -195,10 +196,17 @@ export function describeQueues(stage: Stage): void {
     assert.ok(!(await enter('b:3', WRITE)).granted);
     assert.ok(!(await enter('b:4', READ)).granted);
     assert.ok(!(await enter('b:5', READ)).granted);
+    const present = await stage.store.inspect(name);
+    const modes = (all: readonly { readonly mode: string }[] = []) => all.map(({ mode }) => mode);
+    assert.deepEqual(modes(present?.holders), ['shared', 'shared']);
+    assert.deepEqual(modes(present?.queue), ['exclusive', 'shared', 'shared']);
     await stage.store.release({ name, owner: 'b:1', queue: READ });
     await stage.store.release({ name, owner: 'b:2', queue: READ });
     await client.granted('b:3');
     assert.equal((await stage.store.inspect(name))?.holders.length, 1);
+    // Its own write hold is over: another owner writes.
+    const queue = { ...READ, entry: undefined, ownWriteHold: 'b:9' };
+    assert.ok(!(await stage.other.acquire({ name, owner: 'b:6', leaseTime: LEASE, queue })).granted);
     await stage.store.release({ name, owner: 'b:3', queue: WRITE });
     await Promise.all([client.granted('b:4'), client.granted('b:5')]);
     for (const owner of ['b:4', 'b:5']) await stage.store.release({ name, owner, queue: READ });
@@ -254,7 +262,14 @@ export function describeQueues(stage: Stage): void {
     assert.ok(left.remainingTime > LEASE / 2);
     assert.equal(await stage.store.renew([{ name, owner: 'a:2', leaseTime: LEASE }])[0], 'deleted');
     assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'held');
-    await stage.store.release({ name, owner: 'a:1', queue: READ });
+    // Holds of one lock may be in one batch.
+    const both = ['a:3', 'a:4'];
+    for (const owner of both) await enter(owner, 1_000);
+    await Promise.all(stage.store.renew(both.map((owner) => ({ name, owner, leaseTime: LEASE }))));
+    const renewed = (await stage.store.inspect(name))?.holders.filter(({ owner }) => both.includes(owner));
+    assert.equal(renewed?.length, 2);
+    for (const hold of renewed) assert.ok(hold.remainingTime > LEASE / 2, `${hold.owner} was not renewed`);
+    for (const owner of ['a:1', ...both]) await stage.store.release({ name, owner, queue: READ });
   });
 
   it('reports to a late release whether other holders have the lock', async () => {
