@@ -9,6 +9,7 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
+import type { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
@@ -144,10 +145,26 @@ function onClientGone(context: ExecutionContext, callback: () => void): () => vo
   const { req: { socket } = {} } = response as Partial<ServerResponse>;
   const sources = socket === undefined ? [response] : [response, socket];
   if (sources.some(({ destroyed }) => destroyed)) callback();
-  for (const source of sources) source.once('close', callback);
+  const ends = sources.map((source) => onClose(source, callback));
   return () => {
-    for (const source of sources) source.off('close', callback);
+    for (const end of ends) end();
   };
+}
+
+/** The callbacks of each connection or response that has a listener. */
+const closing = new WeakMap<EventEmitter, Set<() => void>>();
+
+/** A source has one listener: Node warns of a leak from eleven on, and a client may pipeline as many requests. */
+function onClose(source: EventEmitter, callback: () => void): () => void {
+  const callbacks = closing.get(source) ?? new Set();
+  if (!closing.has(source)) {
+    closing.set(source, callbacks);
+    source.once('close', () => {
+      for (const each of callbacks) each();
+    });
+  }
+  callbacks.add(callback);
+  return () => callbacks.delete(callback);
 }
 
 /** Node's response of an HTTP request. */

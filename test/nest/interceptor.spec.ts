@@ -18,8 +18,8 @@ import {
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import type { Server, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, of } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
@@ -348,10 +348,13 @@ describe('a client that closes its request', () => {
     await serve(Pipelined);
     const locks = app!.get(LockService);
     const held = await locks.acquire('pipelined');
+    const connected = once(app!.getHttpServer() as Server, 'connection') as Promise<[Socket]>;
     const socket = connect(Number(new URL(await app!.getUrl()).port), '127.0.0.1');
     const request = 'GET /pipelined HTTP/1.1\r\nHost: test\r\n\r\n';
-    socket.write(request + request);
-    await until(async () => (await locks.health()).waiting === 2);
+    // More than the listeners that an emitter has without a warning.
+    socket.write(request.repeat(12));
+    await until(async () => (await locks.health()).waiting === 12);
+    expect((await connected)[0].listenerCount('close')).toBeLessThan(12);
     socket.destroy();
     await until(async () => (await locks.health()).waiting === 0);
     await held.release();
