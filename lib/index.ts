@@ -7,16 +7,19 @@ export {
   type ObservableLockDecorator,
   type PromiseLockDecorator,
 } from './nest/distributed-lock.decorator.js';
-export type { DistributedLockOptions, LockInterceptorOptions } from './nest/distributed-lock.options.js';
+export type { LockInterceptorOptions } from './nest/lock-interceptor.options.js';
 export type { LockKey } from './nest/lock-key.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';
 export { assertLocked, currentLease } from './nest/current-lease.js';
 export type {
   AcquireOptions,
+  CallOptions,
+  DistributedLockOptions,
   LockFactoryOptions,
   LockModuleAsyncOptions,
   LockModuleOptions,
   LockOptionsFactory,
+  PresetOptions,
   RedisConnection,
   ReplicationOptions,
   UsingOptions,

@@ -1,6 +1,7 @@
 import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import type { Duration } from './lock.duration.js';
+import type { LockTimeoutError } from './lock.errors.js';
 import type { LockStore } from './port/lock-store.js';
 
 /**
@@ -72,6 +73,16 @@ export interface LockModuleOptions {
   failFast?: boolean | undefined;
   /** The codes of warnings that are known and accepted: these are neither logged nor events, nor in `health()`. */
   silencedWarnings?: readonly string[] | undefined;
+  /**
+   * Options of locked methods under names of their own: `@DistributedLock(key, 'job')` has those of `presets.job`. `instance`,
+   * `returns` and `preset` are not among them: LockConfigError.
+   */
+  presets?: Record<string, PresetOptions> | undefined;
+  /**
+   * `false` lets decorators and interceptors call their methods without a lock, as in an environment without Redis. A warning
+   * says so at boot. `using`, `acquire` and the other methods of the service take locks as ever. @default true
+   */
+  enabled?: boolean | undefined;
   /** Lets an acquisition or a renewal count only when replicas have it, so that a failover does not lose the lock. */
   replication?: ReplicationOptions | undefined;
 }
@@ -154,6 +165,48 @@ export interface AcquireOptions {
 /** How a lock is to be held around a callback. */
 export type UsingOptions = AcquireOptions;
 
+/** How a method is locked. Times are milliseconds, or texts such as `'30s'`. */
+export interface DistributedLockOptions extends Omit<AcquireOptions, 'signal'> {
+  /**
+   * What happens when the lock is still busy after `waitTime`: LockTimeoutError, nothing (the call gives `undefined`, or an
+   * Observable that completes), or the result of your function. Nest answers 500 to an Observable without a value. So a
+   * handler that returns one needs the function, or {@link LockInterceptor}, which answers without content. While the
+   * application shuts down, `'skip'` skips as well: a consumer that has taken a message and may not lose it needs
+   * `'throw'`. {@link LockInterceptor} throws LockClosedError then. A handler that injects the response or `next` without
+   * `passthrough` has nothing sent in its place, so it always fails: with the error of your function, or that of the lock.
+   * @default 'throw'
+   */
+  onBusy?: 'throw' | 'skip' | ((busy: { keys: string[]; error: LockTimeoutError }) => unknown) | undefined;
+  /**
+   * What happens when the lease ended before a method that succeeded. Either its result stands, and the loss is an event
+   * and a log line. Or the call throws LockLostError with the result attached.
+   * @default 'log'
+   */
+  onLost?: 'log' | 'throw' | undefined;
+  /**
+   * Stops the waiting with LockAbortedError. Or a function that gives the signal of one call: of its arguments, or of the
+   * ExecutionContext in {@link LockInterceptor}.
+   */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any method
+  signal?: AbortSignal | ((...args: any[]) => AbortSignal | undefined) | undefined;
+  /** The name of a preset of the module. Options beside it come first. */
+  preset?: string | undefined;
+  /** The name of the LockService to use. @default the unnamed one */
+  instance?: string | undefined;
+  /**
+   * Whether the method returns a Promise or an Observable, which has to be known before it runs. A Promise of an Observable
+   * needs `'observable'`: the method runs, under the lock, when its Observable is subscribed to.
+   * @default the method's emitted return type, else 'promise'
+   */
+  returns?: 'promise' | 'observable' | undefined;
+}
+
+/** Options that can change from call to call. The others have to be known when Nest boots. */
+export type CallOptions = Omit<DistributedLockOptions, 'instance' | 'returns'>;
+
+/** What a preset may say. */
+export type PresetOptions = Omit<CallOptions, 'preset'>;
+
 /** Each default with the rule behind it. */
 export const DEFAULTS = Object.freeze({
   /** Keeps the keys of locks apart from the application's. */
@@ -170,6 +223,8 @@ export const DEFAULTS = Object.freeze({
   maxWaiting: Infinity,
   /** An outage that is shorter than the wait time costs no call. */
   failFast: false,
+  /** A decorator means a lock. */
+  enabled: true,
   isGlobal: true,
 });
 
@@ -201,4 +256,6 @@ export interface ResolvedLockOptions {
   readonly maxWaiting: number;
   readonly failFast: boolean;
   readonly silencedWarnings: readonly string[];
+  readonly enabled: boolean;
+  readonly presets: ReadonlyMap<string, PresetOptions>;
 }

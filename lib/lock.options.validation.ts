@@ -1,13 +1,16 @@
 import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from './core/validation.js';
 import { timeOf } from './lock.duration.js';
-import { describe, LockConfigError } from './lock.errors.js';
+import { describe, isLockConfigError, LockConfigError } from './lock.errors.js';
+import { assertMethodOptions, PRESET_OPTIONS } from './lock.method.validation.js';
 import {
   DEFAULTS,
   type LockModuleAsyncOptions,
   type LockModuleOptions,
   type LockOptionsFactory,
+  type PresetOptions,
   type ResolvedLockOptions,
 } from './lock.options.js';
+import { inQuotes } from './lock.text.js';
 import type { LockStore } from './port/lock-store.js';
 import { assertPrefix } from './port/prefix.js';
 import { assertClientOptions, isClient } from './stores/redis/client-options.js';
@@ -27,6 +30,8 @@ const KNOWN: readonly string[] = [
   'maxWaiting',
   'failFast',
   'silencedWarnings',
+  'presets',
+  'enabled',
   'replication',
 ];
 
@@ -48,6 +53,7 @@ const MOST_HANDOFFS = 999;
  * @throws LockConfigError with the option, what it allows and what was found
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
+  assertNoClientOption(options);
   // A misspelt maxHoldTime must not count as "no maximum".
   assertKnownOptions(options, KNOWN, 'LockModule');
   assertLocation(options);
@@ -70,6 +76,9 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertSwitch('failFast', failFast);
   const { silencedWarnings = [] } = options;
   assertCodes(silencedWarnings);
+  const { enabled = DEFAULTS.enabled } = options;
+  assertSwitch('enabled', enabled);
+  const presets = presetsOf(options);
   assertReplication(options);
   return Object.freeze({
     keyPrefix,
@@ -80,6 +89,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     maxWaiting,
     failFast,
     silencedWarnings,
+    enabled,
+    presets,
   });
 }
 
@@ -143,6 +154,44 @@ export function assertInstanceName(name: unknown, option = 'name'): asserts name
       value: name,
     });
   }
+}
+
+/** Options of a client, where the module's stand. */
+const CLIENT_OPTIONS = [
+  'host',
+  'port',
+  'url',
+  'path',
+  'username',
+  'password',
+  'db',
+  'tls',
+  'sentinels',
+  'cluster',
+];
+
+function assertNoClientOption(options: unknown): void {
+  if (!isObject(options)) return;
+  const option = CLIENT_OPTIONS.find((option) => option in options);
+  if (option === undefined) return;
+  const way = option === 'url' ? "connection: 'redis://…'" : `connection: { ${option}: … }`;
+  throw new LockConfigError(option, `is an option of the client; write ${way}`);
+}
+
+function presetsOf({ presets = {} }: LockModuleOptions): ReadonlyMap<string, PresetOptions> {
+  if (!isObject(presets) || Array.isArray(presets)) {
+    throw new LockConfigError('presets', 'must be an object of options by name', { value: presets });
+  }
+  const entries = Object.entries(presets);
+  for (const [name, options] of entries) {
+    try {
+      assertMethodOptions(options, PRESET_OPTIONS, 'a preset');
+    } catch (error) {
+      if (!isLockConfigError(error)) throw error;
+      throw new LockConfigError(`presets.${inQuotes(name)}`, error.message);
+    }
+  }
+  return new Map(entries.map(([name, options]) => [name, Object.freeze({ ...options })]));
 }
 
 function assertCodes(silencedWarnings: unknown): void {

@@ -10,6 +10,7 @@ import type { LockHealth } from './lock.health.js';
 import { logEvent } from './lock.log.js';
 import type { AcquireOptions, LockModuleOptions, UsingOptions } from './lock.options.js';
 import { resolveOptions } from './lock.options.validation.js';
+import { settingsWarnings } from './lock.options.warnings.js';
 import type { LockState } from './lock.state.js';
 import { Hold } from './locks/hold.js';
 import type { Lease, Lock } from './locks/lock.js';
@@ -18,27 +19,11 @@ import { PlainLock } from './locks/plain-lock.js';
 import { QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
+import { rememberState, type ServiceState } from './lock.service.state.js';
 import { connect, createStore, isInProcess } from './stores/create-store.js';
-import type { LockStore } from './port/lock-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];
-
-/** A shorter lease of the module is more likely given in seconds than meant, ms. */
-const SHORT_LEASE = 100;
-
-const stores = new WeakMap<LockService, LockStore>();
-
-/** Opens a service's connections. It is for the module, and therefore no method. A double of the service has none. */
-export const connectService = (service: LockService): void => {
-  const store = stores.get(service);
-  if (store !== undefined) connect(store);
-};
-
-const draining = new WeakSet<LockService>();
-
-/** Whether the application shuts down, and its work in flight still has its locks. */
-export const isDraining = (service: LockService): boolean => draining.has(service);
 
 /**
  * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name. All times are
@@ -51,13 +36,20 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
+  private readonly state: ServiceState;
   private closing: Promise<void> | undefined;
 
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
     const settings = resolveOptions(options);
     const store = createStore(options, settings);
-    stores.set(this, store);
+    this.state = rememberState(this, {
+      settings,
+      draining: false,
+      connect: () => {
+        connect(store);
+      },
+    });
     // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
     // does keep it alive.
     this.client = new LockClient(store, settings, isInProcess(store) ? idleTimerAt : undefined);
@@ -67,11 +59,10 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     this.client.events.subscribe((event) => {
       logEvent(logger, event, this.client.ranOut.has(event));
     });
-    if (settings.leaseTime < SHORT_LEASE && !settings.silencedWarnings.includes('short-lease')) {
-      const message =
-        `leaseTime is ${String(settings.leaseTime)} ms. Times are milliseconds: a pause of the process or of the network is ` +
-        "often longer, and the lock is lost then. Write '30s' for 30 seconds";
-      this.client.events.next({ type: 'warning', code: 'short-lease', node: '', message });
+    for (const warning of settingsWarnings(settings)) {
+      if (!settings.silencedWarnings.includes(warning.code)) {
+        this.client.events.next({ type: 'warning', node: '', ...warning });
+      }
     }
   }
 
@@ -231,7 +222,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { preflight, watchdog } = this.client;
     const { status, nodes, warnings } = await preflight.report();
     const renewalStuck = watchdog.stuck;
-    const ends = draining.has(this) || this.closing !== undefined;
+    const ends = this.state.draining || this.closing !== undefined;
     return {
       status: renewalStuck || ends ? 'down' : status,
       nodes,
@@ -248,7 +239,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * lock, in the callback of `using` or in a locked method, still gets further ones.
    */
   beforeApplicationShutdown(): void {
-    draining.add(this);
+    this.state.draining = true;
     this.client.drain();
   }
 
@@ -264,7 +255,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * script, a worker or a test. Until then the connections keep the process alive. May be called again.
    */
   async close(): Promise<void> {
-    draining.delete(this);
+    this.state.draining = false;
     this.closing ??= this.client.close();
     await this.closing;
   }

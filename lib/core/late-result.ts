@@ -124,7 +124,7 @@ export const isUnfinished = (value: unknown): value is ServerResponse =>
   isOpenResponse(value) && (!value.headersSent || isPipedInto(value));
 
 /** A value that `await` waits for. */
-const isThenable = (value: unknown): boolean =>
+export const isThenable = (value: unknown): boolean =>
   (typeof value === 'function' || (typeof value === 'object' && value !== null)) &&
   'then' in value &&
   typeof value.then === 'function';

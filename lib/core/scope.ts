@@ -37,6 +37,7 @@ export class Scope {
   private constructor(
     parent: Scope | undefined,
     readonly ownsHandMade: boolean,
+    private readonly isUnlocked = false,
   ) {
     this.parent = parent?.alive();
     this.known = this.parent?.known ?? new Map<string, number>();
@@ -45,6 +46,11 @@ export class Scope {
   /** For the holds of one acquisition, and for the work that runs under them. */
   static within(parent: Scope | undefined): Scope {
     return new Scope(parent, false);
+  }
+
+  /** For work that would run under a lock if the module's `enabled` were not false. */
+  static unlocked(parent: Scope | undefined): Scope {
+    return new Scope(parent, false, true);
   }
 
   /** Shares no lock with its surroundings, and owns the leases that are acquired by hand in it. */
@@ -71,6 +77,14 @@ export class Scope {
   /** Whether a lock of that name, or any lock, is held here or further out. */
   holds(name: string | undefined): boolean {
     for (const hold of this.all()) if ((name === undefined || hold.name === name) && hold.held) return true;
+    return false;
+  }
+
+  /** Whether this work runs without its lock on purpose. */
+  passesThrough(): boolean {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
+      if (scope.isUnlocked) return true;
+    }
     return false;
   }
 

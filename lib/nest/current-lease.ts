@@ -24,7 +24,7 @@ export function assertLocked(name?: string): void {
   if (currentScope()?.holds(name) === true) return;
   const lease = currentScope()?.innermostLease(name) as Lease | undefined;
   lease?.assertHeld();
-  if (lease !== undefined || locksPassThrough()) return;
+  if (lease !== undefined || locksPassThrough() || currentScope()?.passesThrough() === true) return;
   throw new LockConfigError(
     'assertLocked',
     `this code runs without ${name === undefined ? 'any lock' : `the lock "${inQuotes(name)}"`}. Was its object made by Nest?`,

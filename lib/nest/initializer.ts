@@ -2,7 +2,8 @@ import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { LockConfigError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
-import { connectService, type LockService } from '../lock.service.js';
+import type { LockService } from '../lock.service.js';
+import { stateOf } from '../lock.service.state.js';
 import { checkInjection } from './service-property.js';
 
 let made = 0;
@@ -34,7 +35,9 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
       }
     },
     onApplicationBootstrap: () => {
-      connectService(service);
+      // A double of the service has no state. Where decorators take no locks, the store may not be there.
+      const state = stateOf(service);
+      if (state?.settings.enabled === true) state.connect();
     },
   }),
 });

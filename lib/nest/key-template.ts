@@ -55,6 +55,14 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
   };
 }
 
+/** Whether a key has a template with a path that starts with this root. */
+export const usesRoot = (key: unknown, root: string, roots: readonly string[]): boolean =>
+  (Array.isArray(key) ? (key as unknown[]) : [key]).some(
+    (template) =>
+      typeof template === 'string' &&
+      parse(template, roots).some((part) => typeof part !== 'string' && part.root === root),
+  );
+
 const sourceOf = (template: string): string => `The key template "${onOneLine(template)}"`;
 
 /**

@@ -1,3 +1,4 @@
+import { isThenable } from '../core/late-result.js';
 import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
 import {
   assertNumberOfKeys,
@@ -8,10 +9,37 @@ import {
 } from './key-template.js';
 
 /**
- * A key: a template, several (a multi-lock), or a function of the call's arguments, with the called object as its `this`.
+ * A key: a template, several (a multi-lock), or a function of the call's arguments, with the called object as its `this`. It
+ * may give a Promise. The time until then counts as waiting for the lock.
  */
-export type LockKey<Args extends readonly unknown[]> =
-  string | readonly string[] | ((...args: Args) => string | readonly string[]);
+export type LockKey<Args extends readonly unknown[], Text extends string = string> =
+  | Text
+  | readonly Text[]
+  | ((...args: Args) => string | readonly string[] | Promise<string | readonly string[]>);
+
+/** Whether one of the texts names this argument. `$$<` is left alone: it is literal. */
+type Names<Text extends string, Index extends number> = [
+  Exclude<Extract<Text, `${string}$<args[${Index}]${string}`>, `${string}$$<args[${Index}]${string}`>,
+] extends [never]
+  ? false
+  : true;
+
+/** The arguments that templates need, as far as their texts are known to TypeScript. */
+type TemplateArgs<Text extends string> =
+  Names<Text, 3> extends true
+    ? [unknown, unknown, unknown, unknown]
+    : Names<Text, 2> extends true
+      ? [unknown, unknown, unknown]
+      : Names<Text, 1> extends true
+        ? [unknown, unknown]
+        : Names<Text, 0> extends true
+          ? [unknown]
+          : [];
+
+/** The arguments that a key needs: of its function, or of its templates. */
+export type KeyArgs<Args extends readonly unknown[], Text extends string> = string extends Text
+  ? Args
+  : TemplateArgs<Text>;
 
 /** The sources of a key at call time: the roots of templates, and the arguments of a key function. */
 export interface KeySource<Args extends readonly unknown[]> {
@@ -20,7 +48,9 @@ export interface KeySource<Args extends readonly unknown[]> {
 }
 
 /** Gives the keys of one call: sorted, each once, at least one. */
-export type KeyMaker<Args extends readonly unknown[]> = (source: KeySource<Args>) => string[];
+export type KeyMaker<Args extends readonly unknown[]> = (
+  source: KeySource<Args>,
+) => string[] | Promise<string[]>;
 
 /**
  * Compiles a key once, at decoration.
@@ -32,7 +62,10 @@ export function compileKey<Args extends readonly unknown[]>(
 ): KeyMaker<Args> {
   if (typeof key === 'function') {
     // `this` is the object whose method is called, as in the method itself.
-    return ({ roots, args }) => sorted(checked(Reflect.apply(key, roots.this, args)));
+    return ({ roots, args }) => {
+      const given: unknown = Reflect.apply(key, roots.this, args);
+      return isThenable(given) ? Promise.resolve(given).then(checked).then(sorted) : sorted(checked(given));
+    };
   }
   const templates: readonly unknown[] = Array.isArray(key) ? key : [key];
   if (templates.length === 0) throw new LockConfigError('key', 'an array of templates must not be empty');

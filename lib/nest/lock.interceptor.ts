@@ -5,7 +5,6 @@ import {
   Inject,
   Injectable,
   Logger,
-  mixin,
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
@@ -15,9 +14,11 @@ import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { onAbort } from '../core/on-abort.js';
 import { isLockKeyError, type LockKeyError } from '../lock.errors.js';
+import type { CallOptions } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
-import { assertInterceptorOptions, type LockInterceptorOptions } from './distributed-lock.options.js';
 import { isSentLater } from '../core/late-result.js';
+import { stateOf } from '../lock.service.state.js';
+import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
@@ -40,20 +41,16 @@ const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'h
  */
 export function LockInterceptor(
   key: LockKey<[context: ExecutionContext]>,
-  options: LockInterceptorOptions = {},
+  options: LockInterceptorOptions | string | ((context: ExecutionContext) => CallOptions | string) = {},
 ): Type<NestInterceptor> {
-  assertInterceptorOptions(options);
+  const { options: declared, onKeyError = keyErrors() } = compileInterceptorOptions(options);
   const makeKeys = compileKey(key, ['req', 'args', 'class', 'method']);
-  const { onKeyError = keyErrors(), ...lockOptions } = options;
+  const title = `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`;
 
   @Injectable()
   class MixinLockInterceptor implements NestInterceptor {
-    constructor(@Inject(getLockServiceToken(options.instance)) private readonly service: LockService) {
-      assertSupported(
-        service,
-        options.kind,
-        `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`,
-      );
+    constructor(@Inject(getLockServiceToken(declared.instance)) private readonly service: LockService) {
+      assertSupported(service, declared.kindWith(service), title);
     }
 
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -61,20 +58,25 @@ export function LockInterceptor(
       const { service } = this;
       return lockObservable(
         () => {
+          if (stateOf(service)?.settings.enabled === false) return undefined;
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
-          let keys: string[];
+          const refuse = (error: unknown): never => {
+            throw isLockKeyError(error) ? onKeyError({ error, context }) : error;
+          };
+          let keys: string[] | Promise<string[]>;
           try {
             keys = makeKeys({ roots, args: [context] });
+            if (!Array.isArray(keys)) keys = keys.catch(refuse);
           } catch (error) {
-            throw isLockKeyError(error) ? onKeyError({ error, context }) : error;
+            return refuse(error);
           }
           const isSoleAnswer =
             context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());
           return {
             service,
             keys,
-            options: lockOptions,
+            options: declared.resolve(service, [context]),
             title: `${className}.${method}`,
             isRequest: true,
             isSoleAnswer,
@@ -92,7 +94,9 @@ export function LockInterceptor(
       );
     }
   }
-  return mixin(MixinLockInterceptor);
+  // Nest names the class where it cannot make one: the module that provides the service is missing.
+  Object.defineProperty(MixinLockInterceptor, 'name', { value: title });
+  return MixinLockInterceptor;
 }
 
 /** What a request lacks is no fault of the application. A wrong template would be, so the first case of each is logged. */

@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { DistributedLockOptions } from '../lock.options.js';
 
 /**
  * Declared as a method, because TypeScript compares the parameters of methods both ways: a key function may ask for part of
@@ -49,17 +50,69 @@ type ResultRefusal<Result, Announced extends boolean> =
         : Refused<'the caller of a locked method gets a plain Observable: declare Observable, and no subclass'>
       : never;
 
-/** Whether there are fewer parameters than the key function needs. */
+/** Whether there are fewer parameters than the key needs. */
 type ParametersRefusal<
   Args extends readonly unknown[],
   Parameters extends readonly unknown[],
 > = Args extends readonly [unknown, ...infer OtherArgs]
   ? Parameters extends readonly []
-    ? Refused<'the key function has more parameters than the method'>
+    ? Refused<'the key needs more arguments than the method has'>
     : Parameters extends readonly [unknown?, ...infer OtherParameters]
       ? ParametersRefusal<OtherArgs, OtherParameters>
       : never
   : never;
+
+/** With the options of a decorator: what `onBusy` is, and what its function gives. */
+export interface BusyOption<Choice, Given> {
+  onBusy?: Choice | ((busy: BusyCall) => Given);
+}
+
+type BusyCall = Parameters<Extract<DistributedLockOptions['onBusy'], (...args: never[]) => unknown>>[0];
+
+/** The choices of `onBusy` that are no function. */
+export type OnBusy = 'throw' | 'skip' | undefined;
+
+/** Stands for `'skip'`: undefined from a method with a Promise, nothing from one with an Observable. */
+interface Skipped {
+  readonly skipped: true;
+}
+
+/**
+ * What the caller of a busy method gets, or never. Where a function is given, TypeScript infers nothing for the choice. A
+ * type that may be `'throw'` as well is not checked.
+ */
+export type Instead<Choice, Given> = [Given] extends [never]
+  ? 'throw' extends Choice
+    ? never
+    : 'skip' extends Choice
+      ? Skipped
+      : never
+  : InsteadOf<Given>;
+
+/** A function without a result gives undefined, and of `unknown` nothing is known. */
+type InsteadOf<Given> = unknown extends Given ? never : Given extends Nothing ? undefined : Awaited<Given>;
+
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- the result of a function without one
+type Nothing = void;
+
+/** Whether the caller may get a value that the method's type does not have. */
+type BusyRefusal<Result, Given> =
+  Result extends Promise<infer Value>
+    ? InsteadRefusal<Value, Given extends Skipped ? undefined : Given>
+    : Result extends Observable<infer Value>
+      ? InsteadRefusal<Value | Observable<Value>, Given extends Skipped ? never : Given>
+      : never;
+
+type InsteadRefusal<Value, Given> = [Given] extends [never]
+  ? never
+  : UnlessAny<
+      Value,
+      Nothing extends Value
+        ? never
+        : [Given] extends [Value]
+          ? never
+          : Refused<'a busy call gives what onBusy says, which the return type of the method has to admit'>
+    >;
 
 /** Why the method cannot be locked, or never. */
 export type Refusal<
@@ -67,7 +120,11 @@ export type Refusal<
   Method extends (...args: any[]) => unknown,
   Args extends readonly unknown[],
   Announced extends boolean,
-> = ResultRefusal<ReturnType<Method>, Announced> | ParametersRefusal<Args, Parameters<Method>>;
+  Given = never,
+> =
+  | ResultRefusal<ReturnType<Method>, Announced>
+  | ParametersRefusal<Args, Parameters<Method>>
+  | BusyRefusal<ReturnType<Method>, Given>;
 
 /**
  * The parameter of an overload that takes only refused methods. A type that depends on a type parameter of the class cannot

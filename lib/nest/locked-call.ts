@@ -1,6 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import { from, isObservable, mergeAll, Observable, type Subscriber, takeUntil, tap } from 'rxjs';
+import { now } from '../core/deadline.js';
 import { onAbort } from '../core/on-abort.js';
+import { timeOf } from '../lock.duration.js';
 import {
   isLockClosedError,
   isLockLostError,
@@ -8,17 +10,19 @@ import {
   LockConfigError,
   LockLostError,
 } from '../lock.errors.js';
-import { isDraining, type LockService } from '../lock.service.js';
+import type { AcquireOptions } from '../lock.options.js';
+import type { LockService } from '../lock.service.js';
+import { stateOf } from '../lock.service.state.js';
 import type { Lease } from '../locks/lock.js';
-import type { DistributedLockOptions } from './distributed-lock.options.js';
 import { assertFinished, assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from '../core/late-result.js';
-import { locksPassThrough } from './pass-through.js';
+import type { ResolvedCall } from './method-options.js';
+import { locksPassThrough, runUnlocked } from './pass-through.js';
 
 /** One call that is to run under a lock. */
 export interface LockedCall {
   readonly service: LockService;
-  readonly keys: string[];
-  readonly options: DistributedLockOptions;
+  readonly keys: string[] | Promise<string[]>;
+  readonly options: ResolvedCall;
   /** The name of the called method, for messages: `Orders.pay`. */
   readonly title: string;
   /** A client waits for the answer, and may ask another instance where this one shuts down. */
@@ -29,11 +33,15 @@ export interface LockedCall {
   readonly unfinished?: () => object | undefined;
 }
 
+/** Gives the call; undefined where its service takes no locks for decorators. */
+type MakeCall = () => LockedCall | undefined;
+
 /** Runs a call that gives a Promise. Errors of the call itself pass through untouched. */
-export async function lockPromise(makeCall: () => LockedCall, run: () => unknown): Promise<unknown> {
+export async function lockPromise(makeCall: MakeCall, run: () => unknown): Promise<unknown> {
   if (locksPassThrough()) return await run();
   const call = makeCall();
-  return await holdFor(call, call.options.signal, async () => {
+  if (call === undefined) return await runUnlocked(run);
+  return await holdFor(call, call.options.acquire.signal, async () => {
     const result = await run();
     if (isObservable(result)) throw unexpectedObservable(call.title);
     assertNotLate(result, call.title, METHOD_CURE);
@@ -60,13 +68,11 @@ interface Answer {
  * its own, until the stream completes, fails or is unsubscribed from. The subscriber is called in the async context of its
  * subscription.
  */
-export function lockObservable(
-  makeCall: () => LockedCall,
-  run: () => unknown,
-  answer?: Answer,
-): Observable<unknown> {
+export function lockObservable(makeCall: MakeCall, run: () => unknown, answer?: Answer): Observable<unknown> {
   return new Observable((subscriber) => {
     if (locksPassThrough()) return streamOf(run()).subscribe(subscriber);
+    const call = makeCall();
+    if (call === undefined) return runUnlocked(() => streamOf(run()).subscribe(subscriber));
     // The source emits inside the scope of its lock. The subscriber has asked for its values, not for its lock.
     const outside = new AsyncResource('LockedSubscription', { requireManualDestroy: true });
     const deliver = (value: unknown): void => {
@@ -77,8 +83,7 @@ export function lockObservable(
     // A subscriber that unsubscribes while it waits leaves the queue.
     const gone = new AbortController();
     const stream = async (): Promise<void> => {
-      const call = makeCall();
-      const { signal } = call.options;
+      const { signal } = call.options.acquire;
       const abort = () => {
         gone.abort(signal?.reason);
       };
@@ -147,47 +152,36 @@ const streamOf = (given: unknown): Observable<unknown> =>
 
 /** Holds the lock for the call, and follows the options when that fails. */
 async function holdFor(
-  { service, keys, options, title, isRequest, isSoleAnswer }: LockedCall,
+  call: LockedCall,
   signal: AbortSignal | undefined,
   run: (lease: Lease) => unknown,
 ): Promise<unknown> {
-  const {
-    waitTime,
-    leaseTime,
-    renew,
-    minHoldTime,
-    maxWaiting,
-    failFast,
-    onBusy = 'throw',
-    onLost = 'log',
-    kind = 'lock',
-  } = options;
+  const { service, options, title, isRequest, isSoleAnswer } = call;
+  const { onBusy = 'throw', onLost = 'log' } = options;
+  const [keys, acquire] = Array.isArray(call.keys)
+    ? [call.keys, options.acquire]
+    : await keysInTime(call.keys, options.acquire, service);
   const [key, another] = keys;
   let lease: Lease | undefined;
   let result: unknown;
   try {
-    const using = {
-      waitTime,
-      leaseTime,
-      renew,
-      minHoldTime,
-      maxWaiting,
-      failFast,
-      signal,
-      ...(kind === 'lock' ? {} : { kind }),
-    };
     const callback = (held: Lease) => {
       lease = held;
       return run(held);
     };
     const name = key !== undefined && another === undefined ? key : keys;
-    result = await service.using(name, using, callback);
+    result = await service.using(
+      name,
+      signal === acquire.signal ? acquire : { ...acquire, signal },
+      callback,
+    );
   } catch (error) {
     // Only for the lock of this call: the call itself handles a lock that it waited for.
     if (lease !== undefined || onBusy === 'throw') throw error;
     // A job that is not started any more needs no log line.
     const isJob = !isRequest && !isSoleAnswer;
-    if (onBusy === 'skip' && isJob && isLockClosedError(error) && isDraining(service)) return undefined;
+    if (onBusy === 'skip' && isJob && isLockClosedError(error) && stateOf(service)?.draining === true)
+      return undefined;
     if (!isLockTimeoutError(error)) throw error;
     const instead = onBusy === 'skip' ? undefined : await onBusy({ keys, error });
     // Nest would not send it, and the client would wait for ever.
@@ -196,6 +190,20 @@ async function holdFor(
   }
   if (onLost === 'throw' && lease !== undefined) assertKept(lease, title, result);
   return result;
+}
+
+/** A key that had to be waited for leaves less time for the lock. The lock is asked for once at least. */
+async function keysInTime(
+  keys: Promise<string[]>,
+  acquire: AcquireOptions,
+  service: LockService,
+): Promise<[string[], AcquireOptions]> {
+  const askedAt = now();
+  const made = await keys;
+  const waitTime = acquire.waitTime ?? stateOf(service)?.settings.waitTime;
+  if (waitTime === undefined) return [made, acquire];
+  const left = timeOf('waitTime', waitTime, { unbounded: true }) - (now() - askedAt);
+  return [made, { ...acquire, waitTime: Math.max(0, Math.floor(left)) }];
 }
 
 function assertKept({ signal, name, owner }: Lease, title: string, result: unknown): void {

@@ -1,3 +1,4 @@
+import { currentScope, runInScope, Scope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 
 /** Of all copies of this package: a test may import another copy than its services. */
@@ -24,3 +25,6 @@ export function passThroughLocks(): () => void {
     switches.delete(mine);
   };
 }
+
+/** Runs a method of a service that takes no locks for decorators. `assertLocked()` passes in it, as in a locked one. */
+export const runUnlocked = <T>(run: () => T): T => runInScope(Scope.unlocked(currentScope()), run);

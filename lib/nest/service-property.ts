@@ -16,12 +16,12 @@ const propertyOf = (instance: string | undefined): symbol => {
 
 /**
  * Makes Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too.
- * @param check called with the service when it is injected; what it throws fails the boot
+ * @param check called with the service and the name of the object's class when it is injected; what it throws fails the boot
  */
 export function injectService(
   prototype: object,
   instance: string | undefined,
-  check: (service: LockService) => void,
+  check: (service: LockService, className: string) => void,
 ): symbol {
   const property = propertyOf(instance);
   Inject(getLockServiceToken(instance))(prototype, property);
@@ -30,7 +30,7 @@ export function injectService(
   Object.defineProperty(prototype, property, {
     configurable: true,
     set(this: object, service: LockService) {
-      check(service);
+      check(service, this.constructor.name);
       if (others?.set !== undefined) others.set.call(this, service);
       else Object.defineProperty(this, property, { value: service, configurable: true, writable: true });
     },

@@ -24,6 +24,8 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
     drive((stock: Methods) => stock.ship!({ items: [{ sku: 'b' }, { sku: 'a' }] }), 'stock:a', 'stock:b'),
     drive((stock: Methods) => stock.move!('1', '2'), 'from:1', 'to:2'),
     drive((stock: Methods) => stock.cancel!({ id: 7 }), 'order:7'),
+    drive((stock: Methods) => stock.close!({ id: 7 }), 'acme:order:7'),
+    drive((stock: Methods) => stock.pack!({ id: 7 }), 'warehouse:1'),
   ],
   Catalog: [
     drive(async (catalog: Methods) => {
@@ -42,6 +44,18 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
     drive(async (payments: Methods) => {
       expect(await payments.pay!('7')).toBe('paid');
     }, 'order:7'),
+  ],
+  Accounts: [
+    drive((accounts: Methods) => accounts.pay!('7', true), 'account:7'),
+    drive((accounts: Methods) => accounts.check!('7', new AbortController().signal), 'account:7'),
+  ],
+  Nightly: [
+    drive((nightly: Methods) => nightly.cleanup!(), 'nightly:cleanup'),
+    drive((nightly: Methods) => nightly.mails!(), 'nightly:mails'),
+  ],
+  Cleanup: [
+    drive((cleanup: Methods) => cleanup.sessions!(), 'cleanup:sessions'),
+    drive((cleanup: Methods) => cleanup.rebuild!(), 'uploads'),
   ],
   Health: [drive(get('/health'))],
   Reports: [

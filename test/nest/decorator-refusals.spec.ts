@@ -74,14 +74,14 @@ describe('refused where it is applied', () => {
     }).toThrow(/rows.*generator/);
   });
 
-  it('a class', () => {
+  it('a class without a method', () => {
     expect(() => {
-      @(DistributedLock('a') as unknown as ClassDecorator)
+      @DistributedLock('a')
       class Jobs {
         readonly field = 1;
       }
       return Jobs;
-    }).toThrow('@DistributedLock on Jobs: goes on a method');
+    }).toThrow('@DistributedLock on Jobs: finds no method in the class');
   });
 
   it('something that is no method', () => {

@@ -362,7 +362,7 @@ describe('whatever comes in', () => {
         }
         try {
           const roots = { args, this: { id }, class: 'Orders', method: 'pay' };
-          for (const key of make({ roots, args })) {
+          for (const key of make({ roots, args }) as string[]) {
             sound++;
             expect(key).not.toBe('');
             for (const segment of key.split(/[:-]/)) {

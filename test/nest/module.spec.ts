@@ -301,6 +301,8 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['an empty name', { store: 'memory', name: '' }, /name.*""/],
     ['isGlobal that is no boolean', { store: 'memory', isGlobal: 'yes' }, /isGlobal.*"yes"/],
     ['an option that does not exist', { store: 'memory', maxHoldTme: 5 }, /maxHoldTme/],
+    ['an option of the client', { host: 'localhost' }, /^host: .* write connection: \{ host: … \}/],
+    ['a URL by another name', { url: 'redis://:S3cret@a' }, /^url: (?!.*S3cret).* write connection: 'redis:/],
     [
       'a misspelt option of replication',
       { connection: 'redis://a', replication: { replicas: 1, tiemout: 5 } },

@@ -4,6 +4,7 @@ import type { Observable, Subject } from 'rxjs';
 import { expectAssignable, expectError, expectType } from 'tsd';
 import {
   DistributedLock,
+  type DistributedLockOptions,
   isLockLostError,
   isLockTimeoutError,
   type Lease,
@@ -32,7 +33,7 @@ class Accepted {
   }
 
   @DistributedLock(['a', 'b:$<args[0][*].id>'], { waitTime: 0, onBusy: 'skip', minHoldTime: 10 })
-  async several(items: { id: string }[]): Promise<number> {
+  async several(items: { id: string }[]): Promise<number | undefined> {
     return Promise.resolve(items.length);
   }
 
@@ -82,6 +83,118 @@ class Accepted {
   }
 }
 expectType<(id: string) => Promise<string>>(new Accepted().promise);
+
+// A whole class, a key that comes later, presets, options of the call.
+@DistributedLock('jobs:$<method>', 'job')
+class Configured {
+  private readonly tenant = 'acme';
+
+  @DistributedLock(async (id: string) => Promise.resolve([`order:${id}`]), 'job')
+  async asyncKey(id: string): Promise<void> {
+    await Promise.resolve(id);
+  }
+
+  @DistributedLock('a', (urgent: boolean) => ({ waitTime: urgent ? '30s' : 0, preset: 'job' }))
+  async ofTheCall(urgent: boolean): Promise<void> {
+    await Promise.resolve(urgent);
+  }
+
+  @DistributedLock(
+    function (this: Configured, id: string) {
+      return `${this.tenant}:${id}`;
+    },
+    { signal: (_id: string, signal: AbortSignal) => signal },
+  )
+  async signalOfTheCall(id: string, signal: AbortSignal): Promise<boolean> {
+    return Promise.resolve(signal.aborted && id === this.tenant);
+  }
+
+  // @ts-expect-error the name of the class is no option of a call
+  @DistributedLock('a', () => ({ instance: 'b' }))
+  async fixedAtBoot(): Promise<void> {
+    await Promise.resolve();
+  }
+}
+expectType<typeof Configured>(Configured);
+
+// What a busy call gives has to be what the method may give.
+class Busy {
+  @DistributedLock('a', { onBusy: 'skip' })
+  async skipped(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  @DistributedLock('a', { onBusy: 'skip' })
+  skippedStream(): Observable<number> {
+    return stream;
+  }
+
+  @DistributedLock('a', { onBusy: ({ keys }) => keys.length })
+  async replaced(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  @DistributedLock('a', { onBusy: async () => Promise.resolve(1) })
+  async replacedLater(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  @DistributedLock('a', { onBusy: () => stream })
+  replacedStream(): Observable<number> {
+    return stream;
+  }
+
+  @DistributedLock('a', {
+    onBusy: ({ error }) => {
+      throw error;
+    },
+  })
+  async thrown(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  @DistributedLock('a', { onBusy: () => 1 })
+  async resultNotUsed(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  // @ts-expect-error a skipped call gives undefined
+  @DistributedLock('a', { onBusy: 'skip' })
+  async neverUndefined(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  // @ts-expect-error a text in place of a number
+  @DistributedLock('a', { onBusy: () => 'busy' })
+  async neverText(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  // @ts-expect-error nothing in place of a number
+  @DistributedLock('a', { onBusy: () => undefined })
+  streamOfNumbers(): Observable<number> {
+    return stream;
+  }
+}
+declare const someOptions: DistributedLockOptions;
+class NotKnown<T> {
+  @DistributedLock('a', someOptions)
+  async options(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  @DistributedLock('a', { onBusy: someOptions.onBusy })
+  async choice(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  @DistributedLock('a', { onBusy: 'skip' })
+  async type(value: T): Promise<T> {
+    return Promise.resolve(value);
+  }
+}
+expectType<typeof Busy>(Busy);
+expectType<typeof NotKnown>(NotKnown);
 
 // What may not: a sync method cannot be held until its end.
 class Sync {
@@ -305,10 +418,30 @@ class Deferred<T extends { id: string }, F extends (...args: any[]) => Promise<a
 }
 expectType<typeof Deferred>(Deferred);
 
-expectType<MethodDecorator>(DistributedLock('a') as MethodDecorator);
-applyDecorators(DistributedLock('a') as MethodDecorator);
+applyDecorators(DistributedLock('a'));
+applyDecorators(
+  DistributedLock((id: string) => id, { returns: 'observable' }),
+  DistributedLock('b', 'job'),
+);
 
 class WrongKeys {
+  @DistributedLock('a:$<args[0]>:$$<args[7]>')
+  async literal(...ids: string[]): Promise<string[]> {
+    return Promise.resolve(ids);
+  }
+
+  // @ts-expect-error the method has no second argument
+  @DistributedLock(['from:$<args[0]>', 'to:$<args[1].id>'])
+  async tooFewForTemplates(from: string): Promise<string> {
+    return Promise.resolve(from);
+  }
+
+  // @ts-expect-error the method has none
+  @DistributedLock('a:$<args[0]>', { waitTime: 0 })
+  async noneForTemplates(): Promise<void> {
+    await Promise.resolve();
+  }
+
   // @ts-expect-error the argument has no such part
   @DistributedLock((order: { id: string }) => `order:${order.id}`)
   async wrongPart(order: { amount: number }): Promise<number> {
@@ -343,6 +476,8 @@ expectType<typeof Sync>(Sync);
 expectType<typeof WrongKeys>(WrongKeys);
 
 expectError(DistributedLock(42));
+expectError(DistributedLock('a', 5));
+expectError(DistributedLock('a', () => ({ waitTme: 5 })));
 expectError(DistributedLock((id: string) => id.length));
 expectError(DistributedLock('a', { waitTme: 5 }));
 expectError(DistributedLock('a', []));

@@ -1,0 +1,23 @@
+import type { ResolvedLockOptions } from './lock.options.js';
+
+/** What the module and the decorators know of a LockService, and its users do not. */
+export interface ServiceState {
+  readonly settings: ResolvedLockOptions;
+  /** Opens the connections. */
+  connect(): void;
+  /** The application shuts down, and its work in flight still has its locks. */
+  draining: boolean;
+}
+
+/** Of all copies of this package in the process: a decorator of one copy may get the service of another. */
+const STATES = Symbol.for('nestjs-distributed-lock.service-states');
+const shared = globalThis as { [STATES]?: WeakMap<object, ServiceState> | undefined };
+const states = (shared[STATES] ??= new WeakMap<object, ServiceState>());
+
+export const rememberState = (service: object, state: ServiceState): ServiceState => {
+  states.set(service, state);
+  return state;
+};
+
+/** Undefined for a test double of the service. */
+export const stateOf = (service: object): ServiceState | undefined => states.get(service);

@@ -1,0 +1,35 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { LockConfigError, type LockKeyError } from '../lock.errors.js';
+import { CALL_OPTIONS } from '../lock.method.validation.js';
+import type { DistributedLockOptions } from '../lock.options.js';
+import { compileOptions, type DeclaredOptions, type MethodOptions } from './method-options.js';
+
+/** How {@link LockInterceptor} locks handlers. Times are milliseconds, or texts such as `'30s'`. */
+export interface LockInterceptorOptions extends Omit<DistributedLockOptions, 'returns'> {
+  /**
+   * Gives the error of a request that gives no usable key, because it lacks a header or a parameter for example.
+   * @default over HTTP a BadRequestException with `code: 'LOCK_KEY'` and the LockKeyError as its cause, with one log line for
+   *   each handler; elsewhere the LockKeyError
+   */
+  onKeyError?: ((failure: { error: LockKeyError; context: ExecutionContext }) => Error) | undefined;
+}
+
+const OWNER = 'LockInterceptor';
+
+/**
+ * Compiles the options of an interceptor, which does not need `returns`.
+ * @throws LockConfigError with the option, the rule and the value
+ */
+export function compileInterceptorOptions(
+  given: LockInterceptorOptions | MethodOptions<[context: ExecutionContext]>,
+): { options: DeclaredOptions; onKeyError: LockInterceptorOptions['onKeyError'] } {
+  if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
+    return { options: compileOptions(given, OWNER), onKeyError: undefined };
+  }
+  const { onKeyError, ...others }: LockInterceptorOptions = given;
+  if (onKeyError !== undefined && typeof onKeyError !== 'function') {
+    throw new LockConfigError('onKeyError', 'must be a function', { value: onKeyError });
+  }
+  const options = compileOptions(others, OWNER, [...CALL_OPTIONS, 'instance']);
+  return { options, onKeyError };
+}

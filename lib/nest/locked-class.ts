@@ -1,0 +1,60 @@
+import type { Type } from '@nestjs/common';
+import {
+  declaredReturn,
+  isAsyncFunction,
+  isLockedMethod,
+  lockMethod,
+  misplaced,
+  type LockDeclaration,
+} from './locked-method.js';
+
+/** Nest calls these when the application starts and ends. They are no work of the class. */
+const LIFECYCLE = [
+  'onModuleInit',
+  'onApplicationBootstrap',
+  'onModuleDestroy',
+  'beforeApplicationShutdown',
+  'onApplicationShutdown',
+];
+
+/**
+ * Locks each method that the class itself declares, except Nest's lifecycle hooks and methods with a `@DistributedLock` of
+ * their own.
+ * @throws LockConfigError for a method that may be sync: it would be left unlocked silently, or become async
+ */
+export function lockClass(type: Type, lock: LockDeclaration): void {
+  const prototype = type.prototype as object;
+  let locked = 0;
+  for (const property of Reflect.ownKeys(prototype)) {
+    const descriptor = Reflect.getOwnPropertyDescriptor(prototype, property);
+    const method: unknown = descriptor?.value;
+    if (property === 'constructor' || LIFECYCLE.includes(property as string)) continue;
+    if (descriptor === undefined || typeof method !== 'function') continue;
+    locked++;
+    if (isLockedMethod(method)) continue;
+    if (!isAsyncFunction(method) && declaredReturn(prototype, property) === undefined) {
+      throw misplaced(
+        `${type.name}.${String(property)}`,
+        'would lock a method that may be sync: its type is known only where it is async, or has another decorator. Declare ' +
+          'it async, make it a function or a #private method, or put @DistributedLock on the methods instead of the class',
+      );
+    }
+    lockMethod(prototype, property, descriptor, lock);
+    Object.defineProperty(prototype, property, descriptor);
+  }
+  if (locked === 0) throw misplaced(type.name, 'finds no method in the class');
+}
+
+/**
+ * The second argument of a standard decorator is its context.
+ * @throws LockConfigError
+ */
+export function assertNotStandard(property: unknown): void {
+  if (typeof property !== 'object' || property === null) return;
+  const { name } = property as { name?: unknown };
+  throw misplaced(
+    String(name),
+    'has been called as a standard (TC39) decorator. Nest needs the other ones: set experimentalDecorators and ' +
+      'emitDecoratorMetadata in tsconfig.json, or the same in the compiler that is used',
+  );
+}

@@ -1,0 +1,144 @@
+import 'reflect-metadata';
+import type { Type } from '@nestjs/common';
+import { LockConfigError } from '../lock.errors.js';
+import { stateOf } from '../lock.service.state.js';
+import { copyMetadata } from './copy-metadata.js';
+import { usesRoot } from './key-template.js';
+import { compileKey, type LockKey } from './lock-key.js';
+import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
+import { compileOptions, type MethodOptions } from './method-options.js';
+import { isLeftToCall, watchAnswer } from './own-answer.js';
+import { injectService, serviceOf } from './service-property.js';
+import { assertSupported } from './supported-kind.js';
+
+/** What `@DistributedLock` has been given. */
+export interface LockDeclaration {
+  readonly key: LockKey<never[]>;
+  readonly options: MethodOptions<never[]>;
+}
+
+/** Marks the wrappers of locked methods: a decorated class leaves them alone. */
+const LOCKED = Symbol.for('nestjs-distributed-lock.locked-method');
+
+export const isLockedMethod = (method: object): boolean => LOCKED in method;
+
+/**
+ * Puts a wrapper in the method's place.
+ * @throws LockConfigError when it cannot be locked, or the key or an option is wrong
+ */
+export function lockMethod(
+  target: object,
+  property: string | symbol | undefined,
+  descriptor: PropertyDescriptor | undefined,
+  { key, options: given }: LockDeclaration,
+): void {
+  const method = descriptor?.value as ((...args: unknown[]) => unknown) | undefined;
+  const className = (typeof target === 'function' ? (target as { name: string }) : target.constructor).name;
+  const name = String(property);
+  const declared = `${className}.${name}`;
+  if (property === undefined || descriptor === undefined || typeof method !== 'function') {
+    throw misplaced(declared, 'goes on a method or a class');
+  }
+  if (typeof target === 'function') {
+    throw misplaced(
+      declared,
+      'cannot lock a static method: Nest injects nothing into a class. Make it an instance method',
+    );
+  }
+  if (Object.prototype.toString.call(method).includes('Generator')) {
+    throw misplaced(
+      declared,
+      'cannot lock a generator: it runs after its call has ended. Lock the method that iterates it, or return an Observable',
+    );
+  }
+  const [makeKeys, options] = atDeclaration(declared, () => [
+    compileKey(key, ROOTS),
+    compileOptions(given, 'DistributedLockOptions'),
+  ]);
+  const namesClass = usesRoot(key, 'class', ROOTS);
+  if (namesClass) assertOwnName(declared, className);
+  const service = injectService(target, options.instance, (injected, into) => {
+    if (namesClass) assertOwnName(declared, into);
+    const kind = atDeclaration(declared, () => options.kindWith(injected));
+    assertSupported(injected, kind, `@DistributedLock on ${declared}`);
+  });
+  const emitted = declaredReturn(target, property);
+  const returns = options.returns ?? emitted;
+
+  const callOn = (self: object | undefined, args: unknown[]): LockedCall | undefined => {
+    if (self === undefined) {
+      throw misplaced(
+        declared,
+        'was called without its object, as a method is that was passed on by itself. Pass on a function that calls it',
+      );
+    }
+    const title = `${self.constructor.name}.${name}`;
+    const injected = serviceOf(self, service, title);
+    if (stateOf(injected)?.settings.enabled === false) return undefined;
+    const roots = { args, this: self, class: self.constructor.name, method: name };
+    return {
+      service: injected,
+      keys: makeKeys({ roots, args: args as never[] }),
+      options: options.resolve(injected, args, self),
+      title,
+      isSoleAnswer: isLeftToCall(self.constructor as Type, property, args),
+      unfinished: watchAnswer(self.constructor as Type, property, args),
+    };
+  };
+  const lock = returns === 'observable' ? lockObservable : lockPromise;
+  // The caller expects a Promise, whatever its value is.
+  const isAsync = emitted === 'promise' || isAsyncFunction(method);
+  const wrapper = function (this: object | undefined, ...args: unknown[]) {
+    const result = lock(
+      () => callOn(this, args),
+      () => method.apply(this, args),
+    );
+    return isAsync ? Promise.resolve(result) : result;
+  };
+  copyMetadata(method, wrapper);
+  Object.defineProperty(wrapper, LOCKED, { value: true });
+  descriptor.value = wrapper;
+}
+
+/** The names that a path of a key starts with. */
+const ROOTS = ['args', 'this', 'class', 'method'];
+
+export const isAsyncFunction = (method: object): boolean =>
+  Object.prototype.toString.call(method) === '[object AsyncFunction]';
+
+/** The wrapper has to choose before the method has run, so the emitted type decides. */
+export function declaredReturn(
+  target: object,
+  property: string | symbol,
+): 'promise' | 'observable' | undefined {
+  const type = Reflect.getMetadata('design:returntype', target, property) as
+    { prototype?: { subscribe?: unknown; then?: unknown } } | undefined;
+  // By shape: the application's rxjs may be another copy than the one of this package.
+  if (typeof type?.prototype?.subscribe === 'function') return 'observable';
+  return typeof type?.prototype?.then === 'function' ? 'promise' : undefined;
+}
+
+/**
+ * A minifier gives the classes of every file the same short names, so that `$<class>` would be one lock for several of them.
+ * @throws LockConfigError in production, for a name of one letter
+ */
+function assertOwnName(declared: string, className: string): void {
+  if (process.env.NODE_ENV !== 'production' || className.length > 1) return;
+  throw misplaced(
+    declared,
+    `has a key with $<class>, and the class is named "${className}", as a minifier names it: other classes may have that name, ` +
+      "too. Write the name into the key, or let the minifier keep names (esbuild's keepNames, terser's keep_classnames)",
+  );
+}
+
+export const misplaced = (declared: string, rule: string): LockConfigError =>
+  new LockConfigError(`@DistributedLock on ${declared}`, rule);
+
+function atDeclaration<T>(declared: string, compile: () => T): T {
+  try {
+    return compile();
+  } catch (error) {
+    const { message } = error as Error;
+    throw new LockConfigError(`@DistributedLock on ${declared}`, message);
+  }
+}

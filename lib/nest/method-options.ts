@@ -1,0 +1,103 @@
+import { LockConfigError } from '../lock.errors.js';
+import { assertMethodOptions, CALL_OPTIONS } from '../lock.method.validation.js';
+import type { AcquireOptions, CallOptions, DistributedLockOptions } from '../lock.options.js';
+import { assertInstanceName } from '../lock.options.validation.js';
+import type { LockService } from '../lock.service.js';
+import { stateOf } from '../lock.service.state.js';
+import { inQuotes } from '../lock.text.js';
+
+/** Gives the options of one call, or the name of a preset; `this` in it is the object whose method is called. */
+export type CallOptionsMaker<Args extends readonly unknown[]> = (...args: Args) => CallOptions | string;
+
+/** Options, the name of a preset, or a function of the call that gives either. */
+export type MethodOptions<Args extends readonly unknown[]> =
+  DistributedLockOptions | string | CallOptionsMaker<Args>;
+
+/** The options of one call: what `using` gets, and how the wrapper handles the outcome. */
+export interface ResolvedCall extends Pick<DistributedLockOptions, 'onBusy' | 'onLost'> {
+  readonly acquire: AcquireOptions;
+}
+
+/** The options of a locked method, as they stand where it is declared. */
+export interface DeclaredOptions extends Pick<DistributedLockOptions, 'instance' | 'returns'> {
+  /**
+   * For the moment when Nest injects the service.
+   * @returns the kind that is asked for, where it is known by then
+   * @throws LockConfigError where the module has no such preset
+   */
+  kindWith(service: LockService): AcquireOptions['kind'];
+  /** @throws LockConfigError where a function of the call gives something else than options */
+  resolve(service: LockService, args: readonly unknown[], self?: object): ResolvedCall;
+}
+
+const DECLARED_OPTIONS: readonly string[] = [...CALL_OPTIONS, 'instance', 'returns'];
+
+/**
+ * Compiles the options once, at decoration.
+ * @param owner what takes them, for messages
+ * @throws LockConfigError with the option, the rule and the value
+ */
+export function compileOptions(
+  given: MethodOptions<never[]>,
+  owner: string,
+  known = DECLARED_OPTIONS,
+): DeclaredOptions {
+  if (typeof given === 'function') {
+    return {
+      kindWith: () => undefined,
+      resolve(service, args, self) {
+        const called = asOptions(Reflect.apply(given, self, args) as CallOptions | string);
+        assertMethodOptions(called, CALL_OPTIONS, 'a call');
+        return split(withPreset(called, service), args);
+      },
+    };
+  }
+  const declared: DistributedLockOptions = asOptions(given);
+  assertMethodOptions(declared, known, owner);
+  const { instance, returns, ...options } = declared;
+  assertInstanceName(instance, 'instance');
+  const constant =
+    options.preset === undefined && typeof options.signal !== 'function' ? split(options, []) : undefined;
+  return {
+    instance,
+    returns,
+    kindWith: (service) => withPreset(options, service).kind,
+    resolve: (service, args) => constant ?? split(withPreset(options, service), args),
+  };
+}
+
+const asOptions = <O extends CallOptions>(given: O | string): O | CallOptions =>
+  typeof given === 'string' ? { preset: given } : given;
+
+/** Options beside the name of a preset come first. */
+function withPreset({ preset: name, ...options }: CallOptions, service: LockService): CallOptions {
+  if (name === undefined) return options;
+  const presets = stateOf(service)?.settings.presets;
+  // A double of the service has no presets.
+  if (presets === undefined) return options;
+  const preset = presets.get(name);
+  if (preset === undefined) {
+    const all = presets.size === 0 ? 'none' : [...presets.keys()].join(', ');
+    const rule = `"${inQuotes(name)}" is not among the presets of the module (there are: ${all})`;
+    throw new LockConfigError('preset', rule);
+  }
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...preset, ...Object.fromEntries(given) };
+}
+
+function split(
+  { onBusy, onLost, kind, signal, ...acquire }: CallOptions,
+  args: readonly unknown[],
+): ResolvedCall {
+  const signalOfCall = typeof signal === 'function' ? signal(...(args as never[])) : signal;
+  return {
+    onBusy,
+    onLost,
+    // Only where it differs: a service that has been made by hand for a test may know fewer options.
+    acquire: {
+      ...acquire,
+      ...(signalOfCall === undefined ? {} : { signal: signalOfCall }),
+      ...(kind === undefined || kind === 'lock' ? {} : { kind }),
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { applyDecorators, Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { lastValueFrom, Observable, of } from 'rxjs';
+import { assertLocked, currentLease, DistributedLock, LockInterceptor, LockModule } from '../../lib/index.js';
+import { Entries } from '../doubles/entries.js';
+
+let app: TestingModule | undefined;
+
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+
+const make = async <T>(type: Type<T>) => {
+  const imports = [LockModule.forRoot({ store: 'memory' })];
+  app = await Test.createTestingModule({ imports, providers: [type] }).compile();
+  await app.init();
+  return app.get(type);
+};
+
+const held = () => currentLease()?.name;
+
+class Base {
+  async inherited(): Promise<string | undefined> {
+    return Promise.resolve(held());
+  }
+}
+
+const Noted = (): MethodDecorator => () => undefined;
+
+@Injectable()
+@DistributedLock('jobs:$<class>.$<method>')
+class Jobs extends Base {
+  readonly entries = new Entries();
+  started: string | undefined = 'not yet';
+
+  async onModuleInit(): Promise<void> {
+    this.started = held();
+    return Promise.resolve();
+  }
+
+  async nightly(): Promise<string | undefined> {
+    assertLocked('jobs:Jobs.nightly');
+    return this.entries.visit(held());
+  }
+
+  @Noted()
+  stream(): Observable<string | undefined> {
+    return new Observable((subscriber) => {
+      subscriber.next(held());
+      subscriber.complete();
+    });
+  }
+
+  @DistributedLock('own')
+  async own(): Promise<string | undefined> {
+    return Promise.resolve(held());
+  }
+
+  get name(): string {
+    return this.#format('name');
+  }
+
+  #format(text: string): string {
+    return text;
+  }
+}
+
+describe('a locked class', () => {
+  it('locks each of its own methods, and no hook of Nest', async () => {
+    const jobs = await make(Jobs);
+    expect(jobs.started).toBeUndefined();
+    expect(await Promise.all([jobs.nightly(), jobs.nightly()])).toEqual(Array(2).fill('jobs:Jobs.nightly'));
+    expect(jobs.entries.most).toBe(1);
+    expect(await lastValueFrom(jobs.stream())).toBe('jobs:Jobs.stream');
+    expect(await jobs.own()).toBe('own');
+    expect(await jobs.inherited()).toBeUndefined();
+    expect(jobs.name).toBe('name');
+  });
+
+  it('is refused where a method may be sync', () => {
+    expect(() => {
+      @DistributedLock('a')
+      class Sync {
+        run() {
+          return Promise.resolve(1);
+        }
+      }
+      return Sync;
+    }).toThrow(/@DistributedLock on Sync\.run: would lock a method that may be sync/);
+  });
+
+  it('is refused where a decorator says that a method is sync', () => {
+    expect(() => {
+      @DistributedLock('a')
+      class Sync {
+        @Noted()
+        run(): number {
+          return 1;
+        }
+      }
+      return Sync;
+    }).toThrow(/Sync\.run/);
+  });
+
+  it('comes from applyDecorators as well', async () => {
+    const Job = () => applyDecorators(Injectable(), DistributedLock('job:$<method>'));
+    @Job()
+    class Reports {
+      @applyDecorators(DistributedLock('by hand'), Noted())
+      async byHand(): Promise<string | undefined> {
+        return Promise.resolve(held());
+      }
+
+      async run(): Promise<string | undefined> {
+        return Promise.resolve(held());
+      }
+    }
+    const reports = await make(Reports);
+    expect([await reports.byHand(), await reports.run()]).toEqual(['by hand', 'job:run']);
+  });
+});
+
+describe('a standard (TC39) decorator', () => {
+  const decorate = DistributedLock('a') as unknown as (value: unknown, context: object) => void;
+
+  it.each(['method', 'class', 'field'])('is refused by that name on a %s', (kind) => {
+    expect(() => {
+      decorate(() => undefined, { kind, name: 'pay' });
+    }).toThrow(
+      /@DistributedLock on pay: has been called as a standard \(TC39\) decorator.*experimentalDecorators/,
+    );
+  });
+});
+
+describe('a class with the name of a minifier', () => {
+  const { NODE_ENV } = process.env;
+
+  afterEach(() => {
+    process.env.NODE_ENV = NODE_ENV;
+  });
+
+  const declare = (key: string | string[]) => {
+    class t {
+      @DistributedLock(key)
+      async run(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    return t;
+  };
+
+  it.each(['$<class>.$<method>', ['a', 'b:$<class>']].map((key) => [key]))(
+    'is refused in production where the key is %j',
+    (key) => {
+      expect(declare(key).name).toBe('t');
+      process.env.NODE_ENV = 'production';
+      expect(() => declare(key)).toThrow(/@DistributedLock on t\.run: has a key with \$<class>.*keepNames/);
+    },
+  );
+
+  it('is refused at boot where it is a subclass', async () => {
+    class Jobs {
+      @DistributedLock('$<class>')
+      async run(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    class e extends Jobs {}
+    process.env.NODE_ENV = 'production';
+    await expect(make(e)).rejects.toThrow(/the class is named "e"/);
+    expect(await make(Jobs)).toBeDefined();
+  });
+
+  it('may have another key', () => {
+    process.env.NODE_ENV = 'production';
+    for (const key of ['a', '$<method>', '$$<class>', '$<args[0]>']) expect(declare(key)).toBeDefined();
+  });
+});
+
+it('an interceptor without a module is named in the error of the boot', async () => {
+  @Controller()
+  @UseInterceptors(LockInterceptor('cart:$<req.params.id>'))
+  class Carts {
+    @Get()
+    get() {
+      return of(1);
+    }
+  }
+  const booting = Test.createTestingModule({ controllers: [Carts] }).compile();
+  await expect(booting).rejects.toThrow(/LockInterceptor\("cart:\$<req\.params\.id>"\)/);
+});
