@@ -1,10 +1,4 @@
-import {
-  LockConfigError,
-  LockUnavailableError,
-  type NodeOutcome,
-  asAnswer,
-  type Found,
-} from '../../lock.errors.js';
+import { LockConfigError, LockUnavailableError, asAnswer } from '../../lock.errors.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -22,21 +16,19 @@ import type {
 import type { LossMessage } from '../../port/queue-messages.js';
 import type { ConnectionChange, HealthDepth, StoreHealth } from '../../port/store-health.js';
 import { Releaser } from '../../port/releaser.js';
-import {
-  MajorityAcquisition,
-  type MajorityAcquisitionContext,
-  marginOf,
-  noMajority,
-} from './majority-acquisition.js';
+import { MajorityAcquisition, type MajorityAcquisitionContext, noMajority } from './majority-acquisition.js';
 import { type NodeAnswer, decide, tally } from './ballot.js';
+import { askMembers, outcomesOf } from './ask-members.js';
 import { Contention } from './contention.js';
+import { ForcedReleases } from './forced-releases.js';
+import { MajorityRenewals } from './majority-renewals.js';
 import { RestartQuarantine } from './restart-quarantine.js';
 import { Hints } from './hints.js';
 import { Holding, Holdings } from './holdings.js';
 import { majorityState } from './majority-state.js';
 import { type Member, type MemberStore, quorumOf } from './member.js';
-import { mismatchAmong, whyNotHeld } from './not-held.js';
-import { isTimeout, Presence } from './presence.js';
+import { whyNotHeld } from './not-held.js';
+import { Presence } from './presence.js';
 import { quorumHealth } from './quorum-health.js';
 import { subscribeAll } from './subscribe-all.js';
 import { WakeUp } from './wake-up.js';
@@ -45,15 +37,6 @@ import { now } from '../../lock.clock.js';
 const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +
   'of queues is not a queue. Use connection for these';
-
-type RenewalCast = readonly (NodeAnswer<Found<HoldState>> | undefined)[];
-
-/**
- * How many tokens local hand-offs may have given out beyond the token that the nodes know: a hand-off takes at least one µs.
- */
-const HANDED_ON = 1_000_000;
-/** The same where the token is ahead of the clocks, which lasts for seconds at most: a hand-off takes ten µs and more. */
-const HANDED_ON_AHEAD = 100_000;
 
 /**
  * Redlock: plain locks on several independent masters. A lock is held by the owner to which a majority of the masters has
@@ -68,6 +51,8 @@ export class QuorumLockStore implements LockStore {
   private readonly context: MajorityAcquisitionContext;
   private readonly releasers: readonly Releaser[];
   private readonly holdings = new Holdings();
+  private readonly renewals: MajorityRenewals;
+  private readonly forcedReleases: ForcedReleases;
 
   /** @param leaseTime of the module, ms: a node that has restarted does not vote for this time */
   constructor(
@@ -77,14 +62,17 @@ export class QuorumLockStore implements LockStore {
     this.needed = quorumOf(members.length);
     this.restartQuarantine = new RestartQuarantine(members, leaseTime);
     this.presence = new Presence(members);
-    const { restartQuarantine: electorate, presence, contention } = this;
-    this.context = { members, leaseTime, restartQuarantine: electorate, presence, contention };
+    const { restartQuarantine, presence, contention } = this;
+    this.context = { members, leaseTime, restartQuarantine, presence, contention };
     this.releasers = members.map(({ store }) => new Releaser(store));
+    const { releasers, holdings } = this;
+    this.renewals = new MajorityRenewals({ members, releasers, holdings, restartQuarantine, presence });
+    this.forcedReleases = new ForcedReleases({ members, releasers, leaseTime, restartQuarantine, presence });
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
         // A member that has just started needs its note before a process that does not know the quorum looks at it.
-        void electorate.mayVote(index);
+        void restartQuarantine.mayVote(index);
         this.releasers[index]?.hurry();
       });
     });
@@ -117,23 +105,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    for (const { leaseTime } of requests) this.restartQuarantine.learn(leaseTime);
-    const answers = this.members.map(({ store }) => store.renew(requests));
-    answers.forEach(([first], index) => {
-      // The requests to one member are sent together, so one of the answers shows that the member answers.
-      if (first !== undefined) void this.presence.observe(index, first);
-    });
-    return requests.map(async (request, n) => {
-      const states = answers.map((ofMember) => (ofMember[n] ?? Promise.resolve('deleted')).catch(asAnswer));
-      const decision = await decide(states, (cast) => this.countRenewals(cast));
-      if ('cast' in decision) {
-        throw noMajority(request.name, this.outcomesOf(decision.cast), { effect: 'unknown' });
-      }
-      if (decision.state === 'held') this.topUp(request, states);
-      else this.giveUpRest(request);
-      if (typeof decision.state !== 'string') throw decision.state;
-      return decision.state;
-    });
+    return this.renewals.renew(requests);
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
@@ -155,7 +127,7 @@ export class QuorumLockStore implements LockStore {
       return cast.includes(undefined) ? undefined : { cast };
     });
     if (typeof decision === 'object' && 'cast' in decision) {
-      throw noMajority(name, this.outcomesOf(decision.cast), { effect: 'unknown' });
+      throw noMajority(name, outcomesOf(this.members, decision.cast), { effect: 'unknown' });
     }
     if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
     // The lock is free. A member that has not answered, or that an older request may still reach, gets the release until the
@@ -215,27 +187,13 @@ export class QuorumLockStore implements LockStore {
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
-    const states = await this.askAll(name, (store) => store.inspect(name));
+    const states = await askMembers(this.context, name, (store) => store.inspect(name));
     return majorityState(states);
   }
 
   async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
     if (mode !== undefined) return false; // a quorum has plain locks only
-    const states = await this.askAll(name, (store) => store.inspect(name));
-    const known = majorityState(states);
-    const fencingToken = this.tokenBeyond(known);
-    await this.tellToken(name, states, fencingToken);
-    // A silent member carries the command out when it runs again, and another owner may hold the lock by then. So this
-    // member is told to release the hold of the present owner instead, for as long as that hold lasts.
-    const isHeard = (index: number) => states[index] !== undefined && 'value' in states[index];
-    for (const { owner, remainingTime } of known?.holders ?? []) {
-      const until = now() + Math.max(remainingTime, this.leaseTime);
-      this.releasers.forEach((releaser, index) => {
-        if (!isHeard(index)) void releaser.release({ name, owner, fencingToken }, until);
-      });
-    }
-    const released = await this.askAll(name, (store) => store.forceRelease(name), isHeard);
-    return tally(released, (held) => held) > 0;
+    return await this.forcedReleases.release(name);
   }
 
   async health(depth?: HealthDepth): Promise<StoreHealth> {
@@ -284,133 +242,10 @@ export class QuorumLockStore implements LockStore {
     }
   }
 
-  /** Only members that still held the lock count. A member that has not answered says nothing. */
-  private countRenewals(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
-    if (tally(cast, (state) => state === 'held') >= this.needed) return { state: 'held' };
-    if (tally(cast, (state) => state !== 'held') > this.members.length - this.needed) {
-      return { state: whyNotHeld(cast) };
-    }
-    return cast.includes(undefined) ? undefined : { cast };
-  }
-
-  /**
-   * A majority holds the lock. A member that does not, because it was unreachable or has restarted, is asked to take it.
-   */
-  private topUp(
-    { name, owner, leaseTime }: RenewRequest,
-    states: readonly Promise<Found<HoldState>>[],
-  ): void {
-    const holding = this.holdings.get(owner);
-    if (holding === undefined) return;
-    holding.prolong(leaseTime);
-    // After a renewal that only asks for the state, a member holds the lock for as long as the others do, and no longer.
-    const left = Math.floor(holding.until - now());
-    if (left <= 0) return;
-    states.forEach((answer, index) => {
-      answer.then(
-        async (state) => {
-          if (state !== 'deleted' || holding.released.has(name)) return;
-          const leastToken = holding.fencingTokens.get(name);
-          holding.ask(index);
-          await this.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(
-            () => {
-              holding.answered(index);
-            },
-            () => undefined, // a later release is going to be repeated
-          );
-        },
-        () => undefined,
-      );
-    });
-  }
-
-  /**
-   * The lock is lost, because too few members still hold it. These members would keep it for a whole lease, and for no
-   * owner.
-   */
-  private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
-    const holding = this.holdings.get(owner);
-    holding?.released.add(name);
-    const fencingToken = holding?.fencingTokens.get(name);
-    const until = Math.max(now() + leaseTime, holding?.until ?? 0);
-    this.releasers.forEach((releaser, index) => {
-      // A top-up that is still under way may arrive after the release.
-      const insist = holding?.isUnsureOf(index) === true;
-      void releaser.release({ name, owner, fencingToken }, until, { insist });
-    });
-  }
-
-  /**
-   * A token that is not less than any token that was given out under a hold. A silent member may have given a greater token
-   * than the other members know, by the margin that acquisitions leave between them. But tokens are times of the members'
-   * clocks, which lie within the same margin, and a majority knows of any token beyond these. So a lock that is taken away
-   * again and again does not get further and further ahead of the clocks: a member that has restarted has nothing but its
-   * clock.
-   */
-  private tokenBeyond(known: StoredLock | null): number | undefined {
-    const last = known?.fencingToken;
-    if (last === undefined) return undefined;
-    const margin = marginOf(this.leaseTime);
-    const latest = (this.restartQuarantine.time ?? Infinity) + margin;
-    return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
-  }
-
-  /** Before a lock is taken away, every member that holds it learns such a token, so that the next token is greater. */
-  private async tellToken(
-    name: string,
-    states: readonly (NodeAnswer<StoredLock | null> | undefined)[],
-    leastToken: number | undefined,
-  ): Promise<void> {
-    if (leastToken === undefined) return;
-    const telling = states.map(async (answer, index) => {
-      const [holder] = answer !== undefined && 'value' in answer ? (answer.value?.holders ?? []) : [];
-      const member = this.members[index];
-      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return;
-      const leaseTime = Math.max(1, holder.remainingTime);
-      const asked = member.store.acquire({ name, owner: holder.owner, leaseTime, leastToken });
-      await this.presence.unlessAbsent(index, this.presence.observe(index, asked));
-    });
-    await Promise.allSettled(telling);
-  }
-
-  /**
-   * Waits for all members that are asked. Once a majority has answered, it waits only for the members that are not silent.
-   * @throws LockUnavailableError when no majority answers
-   */
-  private async askAll<A>(
-    name: string,
-    ask: (store: LockStore) => Promise<A>,
-    isAsked: (index: number) => boolean = () => true,
-  ): Promise<readonly (NodeAnswer<A> | undefined)[]> {
-    type Cast = readonly (NodeAnswer<A> | undefined)[];
-    const { members, presence, needed } = this;
-    const unasked = new Promise<never>(() => undefined);
-    const answers = members.map(({ store }, index) =>
-      isAsked(index) ? presence.observe(index, ask(store)) : unasked,
-    );
-    const all = (cast: Cast) =>
-      cast.every((answer, index) => answer !== undefined || !isAsked(index)) ? cast : undefined;
-    const without = (cast: Cast) => (tally(cast) >= needed ? cast : undefined);
-    const cast = await decide(answers, all, { presence, without });
-    if (tally(cast) >= needed) return cast;
-    throw mismatchAmong(cast) ?? noMajority(name, this.outcomesOf(cast), { effect: 'unknown' });
-  }
-
   private subscriptionRefused(
     name: string | undefined,
     cast: readonly (NodeAnswer<unknown> | undefined)[],
   ): Error {
-    return noMajority(name, this.outcomesOf(cast), { effect: 'refused' });
-  }
-
-  private outcomesOf(cast: readonly (NodeAnswer<unknown> | undefined)[]): NodeOutcome[] {
-    return this.members.map(({ node }, index) => {
-      const answer = cast[index];
-      if (answer === undefined) return { node, outcome: 'timeout' };
-      // A member that does not hold the lock for the owner answers with one of these.
-      const refused = 'value' in answer && ['taken', 'deleted'].includes(answer.value as string);
-      if ('value' in answer) return { node, outcome: refused ? 'taken' : 'granted' };
-      return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };
-    });
+    return noMajority(name, outcomesOf(this.members, cast), { effect: 'refused' });
   }
 }

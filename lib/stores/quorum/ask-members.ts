@@ -1,0 +1,45 @@
+import type { NodeOutcome } from '../../lock.errors.js';
+import type { LockStore } from '../../port/lock-store.js';
+import { decide, type NodeAnswer, tally } from './ballot.js';
+import { noMajority } from './majority-acquisition.js';
+import { type Member, quorumOf } from './member.js';
+import { mismatchAmong } from './not-held.js';
+import { isTimeout, type Presence } from './presence.js';
+
+/** The answers of the members by index; undefined for a member that has not answered. */
+export type Cast<A> = readonly (NodeAnswer<A> | undefined)[];
+
+/**
+ * Waits for all members that are asked. Once a majority has answered, it waits only for the members that are not silent.
+ * @throws LockUnavailableError when no majority answers
+ */
+export async function askMembers<A>(
+  { members, presence }: { readonly members: readonly Member[]; readonly presence: Presence },
+  name: string,
+  ask: (store: LockStore) => Promise<A>,
+  isAsked: (index: number) => boolean = () => true,
+): Promise<Cast<A>> {
+  const needed = quorumOf(members.length);
+  const unasked = new Promise<never>(() => undefined);
+  const answers = members.map(({ store }, index) =>
+    isAsked(index) ? presence.observe(index, ask(store)) : unasked,
+  );
+  const all = (cast: Cast<A>) =>
+    cast.every((answer, index) => answer !== undefined || !isAsked(index)) ? cast : undefined;
+  const without = (cast: Cast<A>) => (tally(cast) >= needed ? cast : undefined);
+  const cast = await decide(answers, all, { presence, without });
+  if (tally(cast) >= needed) return cast;
+  throw mismatchAmong(cast) ?? noMajority(name, outcomesOf(members, cast), { effect: 'unknown' });
+}
+
+/** What an error reports of each member. */
+export function outcomesOf(members: readonly Member[], cast: Cast<unknown>): NodeOutcome[] {
+  return members.map(({ node }, index) => {
+    const answer = cast[index];
+    if (answer === undefined) return { node, outcome: 'timeout' };
+    // A member that does not hold the lock for the owner answers with one of these.
+    const refused = 'value' in answer && ['taken', 'deleted'].includes(answer.value as string);
+    if ('value' in answer) return { node, outcome: refused ? 'taken' : 'granted' };
+    return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };
+  });
+}

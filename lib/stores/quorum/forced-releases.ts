@@ -1,0 +1,85 @@
+import { now } from '../../lock.clock.js';
+import type { StoredLock } from '../../port/lock-store.js';
+import type { Releaser } from '../../port/releaser.js';
+import { askMembers, type Cast } from './ask-members.js';
+import { tally } from './ballot.js';
+import { marginOf } from './majority-acquisition.js';
+import { majorityState } from './majority-state.js';
+import type { Member } from './member.js';
+import type { Presence } from './presence.js';
+import type { RestartQuarantine } from './restart-quarantine.js';
+
+/**
+ * How many tokens local hand-offs may have given out beyond the token that the nodes know: a hand-off takes at least one µs.
+ */
+const HANDED_ON = 1_000_000;
+/** The same where the token is ahead of the clocks, which lasts for seconds at most: a hand-off takes ten µs and more. */
+const HANDED_ON_AHEAD = 100_000;
+
+interface ForcedReleasesContext {
+  readonly members: readonly Member[];
+  /** One for each member. */
+  readonly releasers: readonly Releaser[];
+  /** The lease time of the module, ms. */
+  readonly leaseTime: number;
+  readonly restartQuarantine: RestartQuarantine;
+  readonly presence: Presence;
+}
+
+/** Takes locks away from their holders, on all members. The tokens go on growing. */
+export class ForcedReleases {
+  constructor(private readonly context: ForcedReleasesContext) {}
+
+  async release(name: string): Promise<boolean> {
+    const { releasers } = this.context;
+    const states = await askMembers(this.context, name, (store) => store.inspect(name));
+    const known = majorityState(states);
+    const fencingToken = this.tokenBeyond(known);
+    await this.tellToken(name, states, fencingToken);
+    // A silent member carries the command out when it runs again, and another owner may hold the lock by then. So this
+    // member is told to release the hold of the present owner instead, for as long as that hold lasts.
+    const isHeard = (index: number) => states[index] !== undefined && 'value' in states[index];
+    for (const { owner, remainingTime } of known?.holders ?? []) {
+      const until = now() + Math.max(remainingTime, this.context.leaseTime);
+      releasers.forEach((releaser, index) => {
+        if (!isHeard(index)) void releaser.release({ name, owner, fencingToken }, until);
+      });
+    }
+    const released = await askMembers(this.context, name, (store) => store.forceRelease(name), isHeard);
+    return tally(released, (held) => held) > 0;
+  }
+
+  /**
+   * A token that is not less than any token that was given out under a hold. A silent member may have given a greater token
+   * than the other members know, by the margin that acquisitions leave between them. But tokens are times of the members'
+   * clocks, which lie within the same margin, and a majority knows of any token beyond these. So a lock that is taken away
+   * again and again does not get further and further ahead of the clocks: a member that has restarted has nothing but its
+   * clock.
+   */
+  private tokenBeyond(known: StoredLock | null): number | undefined {
+    const last = known?.fencingToken;
+    if (last === undefined) return undefined;
+    const margin = marginOf(this.context.leaseTime);
+    const latest = (this.context.restartQuarantine.time ?? Infinity) + margin;
+    return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
+  }
+
+  /** Before a lock is taken away, every member that holds it learns that token, so that the next token is greater. */
+  private async tellToken(
+    name: string,
+    states: Cast<StoredLock | null>,
+    leastToken: number | undefined,
+  ): Promise<void> {
+    if (leastToken === undefined) return;
+    const { members, presence } = this.context;
+    const telling = states.map(async (answer, index) => {
+      const [holder] = answer !== undefined && 'value' in answer ? (answer.value?.holders ?? []) : [];
+      const member = members[index];
+      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return;
+      const leaseTime = Math.max(1, holder.remainingTime);
+      const asked = member.store.acquire({ name, owner: holder.owner, leaseTime, leastToken });
+      await presence.unlessAbsent(index, presence.observe(index, asked));
+    });
+    await Promise.allSettled(telling);
+  }
+}

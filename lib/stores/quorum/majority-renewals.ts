@@ -1,0 +1,109 @@
+import { asAnswer, type Found } from '../../lock.errors.js';
+import { now } from '../../lock.clock.js';
+import type { HoldState, RenewRequest } from '../../port/lock-store.js';
+import type { Releaser } from '../../port/releaser.js';
+import { type Cast, outcomesOf } from './ask-members.js';
+import { decide, tally } from './ballot.js';
+import type { Holdings } from './holdings.js';
+import { noMajority } from './majority-acquisition.js';
+import { type Member, quorumOf } from './member.js';
+import { whyNotHeld } from './not-held.js';
+import type { Presence } from './presence.js';
+import type { RestartQuarantine } from './restart-quarantine.js';
+
+type RenewalCast = Cast<Found<HoldState>>;
+
+interface MajorityRenewalsContext {
+  readonly members: readonly Member[];
+  /** One for each member. */
+  readonly releasers: readonly Releaser[];
+  readonly holdings: Holdings;
+  readonly restartQuarantine: RestartQuarantine;
+  readonly presence: Presence;
+}
+
+/** Renews holds on all members. A hold lasts for as long as a majority keeps it. */
+export class MajorityRenewals {
+  private readonly needed: number;
+
+  constructor(private readonly context: MajorityRenewalsContext) {
+    this.needed = quorumOf(context.members.length);
+  }
+
+  renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    const { members, presence, restartQuarantine } = this.context;
+    for (const { leaseTime } of requests) restartQuarantine.learn(leaseTime);
+    const answers = members.map(({ store }) => store.renew(requests));
+    answers.forEach(([first], index) => {
+      // The requests to one member are sent together, so one of the answers shows that the member answers.
+      if (first !== undefined) void presence.observe(index, first);
+    });
+    return requests.map(async (request, n) => {
+      const states = answers.map((ofMember) => (ofMember[n] ?? Promise.resolve('deleted')).catch(asAnswer));
+      const decision = await decide(states, (cast) => this.count(cast));
+      if ('cast' in decision) {
+        throw noMajority(request.name, outcomesOf(members, decision.cast), { effect: 'unknown' });
+      }
+      if (decision.state === 'held') this.topUp(request, states);
+      else this.giveUpRest(request);
+      if (typeof decision.state !== 'string') throw decision.state;
+      return decision.state;
+    });
+  }
+
+  /** Only members that still held the lock count. A member that has not answered says nothing. */
+  private count(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
+    if (tally(cast, (state) => state === 'held') >= this.needed) return { state: 'held' };
+    if (tally(cast, (state) => state !== 'held') > this.context.members.length - this.needed) {
+      return { state: whyNotHeld(cast) };
+    }
+    return cast.includes(undefined) ? undefined : { cast };
+  }
+
+  /**
+   * A majority holds the lock. A member that does not, because it was unreachable or has restarted, is asked to take it.
+   */
+  private topUp(
+    { name, owner, leaseTime }: RenewRequest,
+    states: readonly Promise<Found<HoldState>>[],
+  ): void {
+    const holding = this.context.holdings.get(owner);
+    if (holding === undefined) return;
+    holding.prolong(leaseTime);
+    // After a renewal that only asks for the state, a member holds the lock for as long as the others do, and no longer.
+    const left = Math.floor(holding.until - now());
+    if (left <= 0) return;
+    states.forEach((answer, index) => {
+      answer.then(
+        async (state) => {
+          if (state !== 'deleted' || holding.released.has(name)) return;
+          const leastToken = holding.fencingTokens.get(name);
+          holding.ask(index);
+          await this.context.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(
+            () => {
+              holding.answered(index);
+            },
+            () => undefined, // a later release is going to be repeated
+          );
+        },
+        () => undefined,
+      );
+    });
+  }
+
+  /**
+   * The lock is lost, because too few members still hold it. These members would keep it for a whole lease, and for no
+   * owner.
+   */
+  private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
+    const holding = this.context.holdings.get(owner);
+    holding?.released.add(name);
+    const fencingToken = holding?.fencingTokens.get(name);
+    const until = Math.max(now() + leaseTime, holding?.until ?? 0);
+    this.context.releasers.forEach((releaser, index) => {
+      // A top-up that is still under way may arrive after the release.
+      const insist = holding?.isUnsureOf(index) === true;
+      void releaser.release({ name, owner, fencingToken }, until, { insist });
+    });
+  }
+}
