@@ -1,0 +1,159 @@
+import { now } from '../../lock.clock.js';
+import { isLockKindMismatchError } from '../../lock.errors.js';
+import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
+import type {
+  AcquireAllReply,
+  AcquireAllRequest,
+  AcquireReply,
+  AcquireRequest,
+  QueueRequest,
+} from '../../port/lock-store.js';
+import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { Confirmations } from './confirmations.js';
+import type { Deployment } from './deployment.js';
+import { FENCE_TTL } from './keys.js';
+import { LETTERS } from './queue-protocol.js';
+import { notALock } from './redis-errors.js';
+import { plainGroupReply, plainReply, type Queued, queueReply, retireReply } from './replies.js';
+import * as scripts from './script.js';
+import type { ScriptCalls } from './script-calls.js';
+
+/** Asks the server for locks of any kind. */
+export class AcquireCommands {
+  /** The acquisitions under way, by owner. */
+  private readonly underway = new Map<string, { unwanted: boolean }[]>();
+
+  constructor(
+    private readonly connection: Deployment,
+    private readonly calls: ScriptCalls,
+    private readonly confirmations: Confirmations,
+  ) {}
+
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
+    const { name, queue } = request;
+    return this.confirmations.confirmed(name, () =>
+      queue === undefined || queue.kind === 'lock' ? this.take(request) : this.enterQueue(request, queue),
+    );
+  }
+
+  private take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
+    const keys = this.calls.keys(name);
+    const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
+    // An argument that is left out at the end costs client and server nothing.
+    if (queue?.entry !== undefined) args.push(queue.entry.arrival ?? 0, this.calls.clusterArgument);
+    else if (this.connection.isCluster) args.push('', this.calls.clusterArgument);
+    const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
+    const read = this.calls.readingClock(plainReply);
+    return this.enter(owner, name, (acquisition) =>
+      this.retiring(scripts.acquire, command, [name], read, acquisition),
+    );
+  }
+
+  async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
+    const { names, owner, leaseTime, leastToken = 0 } = request;
+    const keys = names.flatMap((name) => {
+      const { lock, fence } = this.calls.keys(name);
+      return [lock, fence];
+    });
+    const args = [owner, leaseTime, leastToken, FENCE_TTL];
+    const read = (reply: unknown) => plainGroupReply(reply, names.length);
+    return await this.confirmations.confirmed(names[0] ?? '', async () => {
+      const reply = await this.enter(owner, names.join(','), (acquisition) =>
+        this.retiring(scripts.acquireAll, { keys, args }, names, read, acquisition),
+      );
+      if ('notALock' in reply) throw notALock(names[reply.notALock] ?? '');
+      if (reply.granted) return reply;
+      const { index, ...refusal } = reply;
+      return { ...refusal, name: names[index] ?? '' };
+    });
+  }
+
+  private async enterQueue(
+    { name, owner, leaseTime }: AcquireRequest,
+    { kind, mode, capacity, entry, ownWriteHold }: QueueRequest,
+  ): Promise<AcquireReply> {
+    const keys = this.calls.keys(name);
+    const sentAt = now();
+    const stands = entry === undefined ? 0 : 1;
+    const args = [
+      owner,
+      LETTERS[mode],
+      kind,
+      capacity,
+      leaseTime,
+      stands,
+      entry?.arrival ?? 0,
+      ownWriteHold ?? '',
+    ];
+    const answer = await this.enter(owner, name, async (acquisition) =>
+      queueReply(
+        await this.connection.run(
+          scripts.queueAcquire,
+          keys.queued,
+          [...args, FENCE_TTL, this.calls.clusterArgument],
+          acquisition,
+        ),
+      ),
+    );
+    if ('kind' in answer) throw kindMismatch(name, { kind, capacity }, answer);
+    this.calls.clocks.of(answer.node).learn(answer.date, sentAt, now());
+    return answer.reply;
+  }
+
+  /** A later release of the owner takes back what is still under way. */
+  takeBack(owner: string): void {
+    for (const acquisition of this.underway.get(owner) ?? []) acquisition.unwanted = true;
+  }
+
+  /** Runs an acquisition. A release of the same owner takes it back while it is still under way. */
+  private async enter<R>(
+    owner: string,
+    name: string,
+    ask: (acquisition: AcquisitionGuard) => Promise<R>,
+  ): Promise<R> {
+    const acquisition = { unwanted: false };
+    // Mostly there is one, for which no Set is made.
+    const others = this.underway.get(owner);
+    if (others === undefined) this.underway.set(owner, [acquisition]);
+    else others.push(acquisition);
+    try {
+      return await ask(acquisition);
+    } catch (error) {
+      throw isLockKindMismatchError(error) ? error : this.calls.translated(error, name);
+    } finally {
+      const underway = this.underway.get(owner);
+      if (underway === undefined || underway.length === 1) this.underway.delete(owner);
+      else underway.splice(underway.indexOf(acquisition), 1);
+    }
+  }
+
+  /**
+   * Asks for plain locks. A name that was last used as a kind with a queue is looked at separately, so that the other names
+   * pay nothing for it: its queue may have waiters although the lock has no holder.
+   * @param read says of a reply which name that is, if any
+   */
+  private async retiring<R extends object>(
+    script: scripts.Script,
+    { keys, args }: Command,
+    names: readonly string[],
+    read: (reply: unknown) => R | Queued,
+    acquisition: AcquisitionGuard,
+  ): Promise<R> {
+    // Each name once, and a few more times if the other kind comes back meanwhile.
+    for (let tries = names.length + 3; ; tries--) {
+      const reply = read(await this.connection.run(script, keys, args, acquisition));
+      if (!('queued' in reply)) return reply;
+      const name = names[reply.queued] ?? '';
+      const { queued } = this.calls.keys(name);
+      const fenceAndCluster = [FENCE_TTL, this.calls.clusterArgument];
+      const retiring = this.connection.run(scripts.retire, queued, fenceAndCluster, acquisition);
+      const retired = await retiring.catch((error: unknown) => {
+        // Of several names, this is the one that is no lock.
+        const reason = this.calls.translated(error, name);
+        throw isLockKindMismatchError(reason) ? reason : error;
+      });
+      const { inUse, ...kind } = retireReply(retired);
+      if (inUse || tries === 0) throw kindMismatch(name, PLAIN, kind);
+    }
+  }
+}

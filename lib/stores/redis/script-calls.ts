@@ -1,0 +1,68 @@
+import { now } from '../../lock.clock.js';
+import type { Argument } from './command.js';
+import type { Deployment } from './deployment.js';
+import { LockKeys } from './keys.js';
+import { ofSingleServer, translate } from './redis-errors.js';
+import type { Script } from './script.js';
+import { ServerClocks } from './server-clock.js';
+
+/** Calls scripts for locks of one deployment: with which keys, channels and last arguments, and what their errors mean. */
+export class ScriptCalls {
+  readonly clocks = new ServerClocks();
+
+  constructor(
+    private readonly connection: Deployment,
+    private readonly keyPrefix: string,
+  ) {}
+
+  keys(name: string): LockKeys {
+    return new LockKeys(name, this.keyPrefix, this.connection.keyPrefix);
+  }
+
+  /** The command and the channel that announce a release. */
+  publishing({ channel, shardChannel }: LockKeys): [command: string, channel: string] {
+    return this.connection.sharded ? ['SPUBLISH', shardChannel] : ['PUBLISH', channel];
+  }
+
+  /** The last argument of the scripts with a queue. */
+  get clusterArgument(): Argument {
+    return this.connection.isCluster ? 'cluster' : '';
+  }
+
+  /** Learns the server's clock from the date in a reply. */
+  readingClock<R>(
+    read: (reply: unknown, told: (date: number, node: string) => void) => R,
+  ): (reply: unknown) => R {
+    const sentAt = now();
+    return (reply) =>
+      read(reply, (date, node) => {
+        this.clocks.of(node).learn(date, sentAt, now());
+      });
+  }
+
+  async learnSharding(name: string): Promise<void> {
+    try {
+      await this.connection.learnSharding();
+    } catch (error) {
+      throw translate(error, name);
+    }
+  }
+
+  async run<R>(
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    name: string | undefined,
+    read: (reply: unknown) => R,
+  ): Promise<R> {
+    try {
+      return read(await this.connection.run(script, keys, args));
+    } catch (error) {
+      throw this.translated(error, name);
+    }
+  }
+
+  translated(error: unknown, name: string | undefined): Error {
+    return translate(this.connection.isCluster ? error : ofSingleServer(error), name);
+  }
+}
