@@ -13,6 +13,7 @@ export { LockInterceptor } from './nest/lock.interceptor.js';
 export { assertLocked, currentLease } from './nest/current-lease.js';
 export type {
   AcquireOptions,
+  AnswerOptions,
   CallOptions,
   DistributedLockOptions,
   LockFactoryOptions,

@@ -162,6 +162,12 @@ export interface AcquireOptions {
   minHoldTime?: Duration | undefined;
 }
 
+/** For a call that asks the store about a lock that is held, or not at all. */
+export interface AnswerOptions {
+  /** Ends the wait for the answer, with LockAbortedError. What has been asked for goes on in the background. */
+  signal?: AbortSignal | undefined;
+}
+
 /** How a lock is to be held around a callback. */
 export type UsingOptions = AcquireOptions;
 

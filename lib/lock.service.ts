@@ -3,12 +3,13 @@ import type { Observable } from 'rxjs';
 import { idleTimerAt } from './core/deadline.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
-import { assertName, KINDS } from './core/validation.js';
-import { LockConfigError } from './lock.errors.js';
+import { untilAborted } from './core/until-aborted.js';
+import { assertName, KINDS, signalOf } from './core/validation.js';
+import { LockAbortedError, LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
 import { logEvent } from './lock.log.js';
-import type { AcquireOptions, LockModuleOptions, UsingOptions } from './lock.options.js';
+import type { AcquireOptions, AnswerOptions, LockModuleOptions, UsingOptions } from './lock.options.js';
 import { resolveOptions } from './lock.options.validation.js';
 import { settingsWarnings } from './lock.options.warnings.js';
 import type { LockState } from './lock.state.js';
@@ -172,10 +173,13 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   /**
    * What the store knows of a lock; null when it has no holder.
    * @throws LockUnavailableError when the store did not answer in time
+   * @throws LockAbortedError when the signal aborts
    */
-  async inspect(name: string): Promise<LockState | null> {
+  async inspect(name: string, options?: AnswerOptions): Promise<LockState | null> {
     assertName(name);
-    const stored = await this.client.store.inspect(name);
+    const signal = signalOf(options, 'inspect');
+    if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
+    const stored = await untilAborted(this.client.store.inspect(name), signal, name);
     if (stored === null) return null;
     const { kind, holders, queue: places, fencingToken, listeners } = stored;
     const isPlain = kind === 'lock';

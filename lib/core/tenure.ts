@@ -145,6 +145,14 @@ export class Tenure {
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }
 
+  /** Its holder needs it only until that moment. The store keeps what it has granted. */
+  shorten(until: number): void {
+    if (this.ended || until >= this.deadline) return;
+    this.keptUntil = Math.max(this.keptUntil, now() + this.granted);
+    this.deadline = until;
+    this.catchUp();
+  }
+
   /** From now on the present holder has it until that moment at most. */
   limit(until: number): void {
     this.holdUntil = until;

@@ -1,6 +1,6 @@
 import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
 import { timeOf } from '../lock.duration.js';
-import type { AcquireOptions, CheckedAcquireOptions } from '../lock.options.js';
+import type { AcquireOptions, AnswerOptions, CheckedAcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { RESERVED } from '../port/lock-store.js';
 import { driftOf } from './deadline.js';
@@ -97,13 +97,28 @@ export function resolveAcquireOptions(
     options.minHoldTime === undefined ? undefined : timeOf('minHoldTime', options.minHoldTime);
   if (renew !== undefined) assertSwitch('renew', renew);
   if (failFast !== undefined) assertSwitch('failFast', failFast);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
-  }
+  assertSignal(signal);
   if (maxWaiting !== undefined) assertMaxWaiting(maxWaiting);
   const resolved = { waitTime, leaseTime, renew, signal, minHoldTime, maxWaiting, failFast };
   assertMinHoldTime(resolved, maxHoldTime);
   return resolved;
+}
+
+/** @throws LockConfigError */
+function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
+}
+
+/**
+ * The signal of a call that has no other option.
+ * @throws LockConfigError
+ */
+export function signalOf(options: AnswerOptions | undefined, method: string): AbortSignal | undefined {
+  if (options === undefined) return undefined;
+  assertKnownOptions(options, ['signal'], method);
+  assertSignal(options.signal);
+  return options.signal;
 }
 
 /** @throws LockConfigError */

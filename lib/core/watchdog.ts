@@ -67,11 +67,23 @@ export class Watchdog {
   }
 
   /**
-   * Makes a tenure last at least `leaseTime` from now.
+   * Makes a tenure last at least `leaseTime` from now. A connection that has been reset is mostly back after a pause, so the
+   * store is asked once more while the lease lasts.
    * @throws LockLostError when the store does not know it any more
    * @throws LockUnavailableError when the store did not answer; the lease is as it was
    */
   async extend(tenure: Tenure, leaseTime: number): Promise<void> {
+    try {
+      await this.extendOnce(tenure, leaseTime);
+    } catch (error) {
+      if (!isLockUnavailableError(error) || error.permanent) throw error;
+      if (tenure.held) await new Promise<void>((resolve) => this.setTimer(now() + FIRST_RETRY, resolve));
+      if (!tenure.held) throw tenure.loss ?? releasedError(tenure);
+      await this.extendOnce(tenure, leaseTime);
+    }
+  }
+
+  private async extendOnce(tenure: Tenure, leaseTime: number): Promise<void> {
     const sentAt = now();
     const { keptUntil } = tenure;
     // From here on: the tenure may be over before the answer comes, and the store would keep the lock without a holder.

@@ -1,13 +1,16 @@
 import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
-import { leaseTimeOf } from '../core/validation.js';
+import { untilAborted } from '../core/until-aborted.js';
+import { leaseTimeOf, signalOf } from '../core/validation.js';
+import type { AnswerOptions } from '../lock.options.js';
 import type { Hold, Share } from './hold.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
 export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
+  needsUntil: number | undefined;
   private readonly since = now();
   private releasing: Promise<void> | undefined;
 
@@ -16,6 +19,7 @@ export class HeldLease implements OwnLease, Share {
     /** Takes the hold out of the scope that has it by this lease. */
     private readonly forget: (() => void) | undefined,
   ) {
+    if (hold.tenure.isFixed) this.needsUntil = hold.tenure.deadline;
     hold.join(this);
   }
 
@@ -51,8 +55,9 @@ export class HeldLease implements OwnLease, Share {
     return this.held ? this.hold.tenure.remainingTime : 0;
   }
 
-  async extend(leaseTime: Duration): Promise<void> {
-    await this.hold.extend(this.extensionOf(leaseTime));
+  async extend(leaseTime: Duration, options?: AnswerOptions): Promise<void> {
+    const signal = signalOf(options, 'extend');
+    await this.hold.extend(this, this.extensionOf(leaseTime), signal);
   }
 
   extensionOf(leaseTime: Duration): number {
@@ -67,9 +72,9 @@ export class HeldLease implements OwnLease, Share {
     throw this.hold.loss ?? releasedError(this);
   }
 
-  release(): Promise<void> {
+  release(options?: AnswerOptions): Promise<void> {
     this.releasing ??= this.leave();
-    return this.releasing;
+    return options === undefined ? this.releasing : this.released(this.releasing, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -78,6 +83,10 @@ export class HeldLease implements OwnLease, Share {
 
   toJSON(): object {
     return leaseJson(this);
+  }
+
+  private async released(releasing: Promise<void>, options: AnswerOptions): Promise<void> {
+    await untilAborted(releasing, signalOf(options, 'release'), this.name);
   }
 
   private leave(): Promise<void> {

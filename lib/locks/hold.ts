@@ -2,13 +2,16 @@ import { now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
-import { LockConfigError, type LockLostError } from '../lock.errors.js';
+import { untilAborted } from '../core/until-aborted.js';
+import { LockAbortedError, LockConfigError, type LockLostError } from '../lock.errors.js';
 import type { Lease } from './lock.js';
 
 /** One of the leases that share a hold. */
 export interface Share extends Lease {
   /** Until when no other owner is to get the lock, on the monotonic clock. */
   readonly keepUntil: number;
+  /** The end of a fixed lease as this share has asked for it, on the monotonic clock; undefined where it is renewed. */
+  needsUntil: number | undefined;
 }
 
 /**
@@ -90,8 +93,14 @@ export class Hold implements TenureUser, ScopedHold {
     );
   }
 
-  async extend(leaseTime: number): Promise<void> {
-    await this.client.watchdog.extend(this.tenure, leaseTime);
+  /** For one of the leases that share it: the others may end sooner. */
+  async extend(lease: Share, leaseTime: number, signal: AbortSignal | undefined): Promise<void> {
+    const { tenure, client } = this;
+    if (signal?.aborted === true) throw new LockAbortedError(tenure.name, signal.reason);
+    const extended = client.watchdog.extend(tenure, leaseTime).then(() => {
+      if (tenure.isFixed) lease.needsUntil = tenure.deadline;
+    });
+    await untilAborted(extended, signal, tenure.name);
   }
 
   /** ms for which no other owner is to get the lock if it is released now. The latest time of all leases counts. */
@@ -106,7 +115,11 @@ export class Hold implements TenureUser, ScopedHold {
     this.keepUntil = Math.max(this.keepUntil, lease.keepUntil);
     if (this.shares instanceof Set) this.shares.delete(lease);
     else this.shares = undefined;
-    if (--this.count > 0) return;
+    if (--this.count > 0) {
+      // A nested lease may have prolonged a fixed one, for its own time.
+      if (this.tenure.isFixed) this.tenure.shorten(Math.max(...this.leases.map(endOf)));
+      return;
+    }
     const { name, owner } = this.tenure;
     const loss = await this.client.release(this.tenure, this.keepFor);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
@@ -115,3 +128,5 @@ export class Hold implements TenureUser, ScopedHold {
     }
   }
 }
+
+const endOf = ({ needsUntil }: Share): number => needsUntil ?? Infinity;

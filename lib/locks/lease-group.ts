@@ -1,6 +1,9 @@
 import type { Duration } from '../lock.duration.js';
 import { LockUnavailableError } from '../lock.errors.js';
 import { onAbort } from '../core/on-abort.js';
+import { untilAborted } from '../core/until-aborted.js';
+import { signalOf } from '../core/validation.js';
+import type { AnswerOptions } from '../lock.options.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
 
@@ -48,9 +51,9 @@ export class LeaseGroup implements OwnLease {
     return Math.min(...this.leases.map((lease) => lease.remainingTime()));
   }
 
-  async extend(leaseTime: Duration): Promise<void> {
+  async extend(leaseTime: Duration, options?: AnswerOptions): Promise<void> {
     this.extensionOf(leaseTime);
-    await Promise.all(this.leases.map((lease) => lease.extend(leaseTime)));
+    await Promise.all(this.leases.map((lease) => lease.extend(leaseTime, options)));
   }
 
   /** Checks all members before the first one is extended. */
@@ -66,10 +69,12 @@ export class LeaseGroup implements OwnLease {
     for (const lease of this.leases) lease.minHoldTime = time;
   }
 
-  async release(): Promise<void> {
+  async release(options?: AnswerOptions): Promise<void> {
     this.released = true;
     for (const ignore of this.ignoreLosses) ignore();
-    await Promise.all(this.leases.map((lease) => lease.release()));
+    // All of them are given back, whatever the options are.
+    const released = Promise.all(this.leases.map((lease) => lease.release()));
+    await untilAborted(released, signalOf(options, 'release'), this.name);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Duration } from '../lock.duration.js';
-import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import type { AcquireOptions, AnswerOptions, UsingOptions } from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
 export interface Lock {
@@ -92,16 +92,22 @@ export interface Lease extends AsyncDisposable {
 
   /**
    * Makes the lease last at least so long from now, in the store; {@link remainingTime} allows for the drift of the two
-   * clocks. Never shortens it.
+   * clocks. Never shortens it. A store that does not answer, as when its connection is reset, is asked once more while the
+   * lease lasts.
    * @throws LockConfigError when that is longer than `maxHoldTime` leaves a lease that is renewed; nothing is sent then
    * @throws LockLostError when it is gone
    * @throws LockUnavailableError when the store did not answer; the lease is as it was
+   * @throws LockAbortedError when the signal aborts; nothing is sent where it has aborted before
    */
-  extend(leaseTime: Duration): Promise<void>;
+  extend(leaseTime: Duration, options?: AnswerOptions): Promise<void>;
 
   /** @throws LockLostError when it is not held any more */
   assertHeld(): void;
 
-  /** Gives it up. May be called again, and after a loss; never throws because the lease had already ended. */
-  release(): Promise<void>;
+  /**
+   * Gives it up. May be called again, and after a loss; never throws because the lease had already ended. A signal, also one
+   * that has aborted before, ends only the wait for the answer: the lock is released all the same.
+   * @throws LockAbortedError when the signal aborts before the store has answered
+   */
+  release(options?: AnswerOptions): Promise<void>;
 }

@@ -111,11 +111,12 @@ export abstract class StoreLock extends ScopedLock {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const lease = new HeldLease(hold, into?.add(this.identity, hold));
-    const { leaseTime = 0 } = options;
-    const { remainingTime, timeToHold } = hold.tenure;
+    const { leaseTime = 0, signal } = options;
+    const { remainingTime, timeToHold, isFixed } = hold.tenure;
+    if (isFixed && leaseTime > 0) lease.needsUntil = now() + leaseTime;
     if (Math.min(leaseTime, timeToHold) > remainingTime) {
       try {
-        await hold.extend(leaseWithin(leaseTime, timeToHold));
+        await hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal);
       } catch (error) {
         await lease.release();
         throw error;
