@@ -47,6 +47,14 @@ it.each(files)('%s has no retired word in its name or in what it declares', (fil
   expect(found).toEqual([]);
 });
 
+it('test files have no retired word in their names', () => {
+  const names = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => /\.(?:ts|mjs)$/.test(name) && !name.includes('node_modules'),
+  );
+  expect(names.length).toBeGreaterThan(200);
+  expect(names.filter((name) => retiredIn(name).length > 0)).toEqual([]);
+});
+
 it('has a file for each word that says where it stands', () => {
   const named = [...glossary.matchAll(/`((?:core|locks|stores|nest)\/[\w/.-]+\.ts)`/g)].map(
     ([, file = '']) => file,
@@ -94,9 +102,45 @@ it.each(pagePaths(root))('%s has no pronouns for persons', (path) => {
   expect(readProse(root, path).match(PERSONS) ?? []).toEqual([]);
 });
 
+/** What `describe`, `it` and their like are called with first. */
+function titlesOf(path: string): string[] {
+  const titles: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const [title] = ts.isCallExpression(node) ? node.arguments : [];
+    if (ts.isCallExpression(node) && title !== undefined && /^(?:describe|it)\b/.test(wordsBefore(node))) {
+      if (ts.isStringLiteralLike(title)) titles.push(title.text);
+      if (ts.isTemplateExpression(title)) {
+        titles.push(
+          [title.head, ...title.templateSpans.map(({ literal }) => literal)]
+            .map(({ text }) => text)
+            .join('…'),
+        );
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
+  const wordsBefore = ({ expression }: ts.CallExpression): string =>
+    source.text.slice(expression.pos, expression.end).trim();
+  visit(source);
+  return titles;
+}
+
+const specs = ['test', 'sample-app'].flatMap((folder) =>
+  readdirSync(root + folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.spec.ts') && !name.includes('node_modules'))
+    .map((name) => `${folder}/${name}`),
+);
+
+it.each(specs)('%s has no pronouns for persons in its titles', (file) => {
+  const titles = titlesOf(root + file);
+  expect(titles.filter((title) => (title.match(PERSONS) ?? []).length > 0)).toEqual([]);
+});
+
 it('finds them', () => {
   const found = 'Whoever waits, and those who hold it: their lock is one whose time is over.'.match(PERSONS);
   expect(found).toEqual(['Whoever', 'who']);
+  expect(titlesOf(`${root}test/glossary.spec.ts`)).toContain('finds them');
   expect(everyFile.map((file) => wordsOf(file).comments.length).reduce((a, b) => a + b)).toBeGreaterThan(
     50_000,
   );

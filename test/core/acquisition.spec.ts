@@ -52,7 +52,7 @@ const holdBesidePlace = async (options: object) => {
   return { both, waiting };
 };
 
-it('is left when its last caller gets the lock from the process itself', async () => {
+it('leaves when its last caller gets the lock by a hand-off', async () => {
   const { both, waiting } = await holdBesidePlace({});
   await both.release();
   const lease = await waiting;

@@ -8,7 +8,7 @@ it.each([
   [30_000, 30_000],
   [100, CLAIM],
 ])(
-  'what is granted to an owner who has left is given back for as long as it may last: %d ms',
+  'a grant to an owner that has left is given back for as long as it may last: %d ms',
   (leaseTime, least) => {
     const untils: number[] = [];
     const places = new Acquisitions({

@@ -62,7 +62,7 @@ describe('a hold that was taken away soon after its grant', () => {
     expect((await second).owner).not.toBe(lease.owner);
   });
 
-  it('is found although nobody could hear the message', async () => {
+  it('is found although the message could not be received', async () => {
     const lease = await locks.acquire('a');
     await store.forceRelease('a');
     await other.acquire('a');
@@ -115,7 +115,7 @@ describe('a hold that was taken away soon after its grant', () => {
 });
 
 describe('a hand-off', () => {
-  it('lets nobody in on what the store said long ago, though no message tells that it has changed', async () => {
+  it('does not rely on an old answer of the store, though no message tells that it has changed', async () => {
     store.subscribeToReleases = () => Promise.resolve({ active: true, close: () => undefined });
     store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
     const lease = await locks.acquire('a');

@@ -120,7 +120,7 @@ describe('a hold that has lasted for a second', () => {
     expect((signal.reason as LockLostError).reason).toBe('deleted');
   });
 
-  it('is told that another has it where that is so', async () => {
+  it('is told that another owner has it where that is so', async () => {
     const { signal } = await locks.acquire('a');
     await pass(1_001);
     const gate = deferred();
@@ -164,7 +164,7 @@ describe('a hold that has lasted for a second', () => {
     expect(store.calls.renew).toBe(1);
   });
 
-  it('is what messages are asked for, and not a shorter one', async () => {
+  it('is what the client subscribes to messages for, and not a shorter one', async () => {
     for (let n = 0; n < 20; n++) {
       const lease = await locks.acquire('a');
       await pass(900);
@@ -175,7 +175,7 @@ describe('a hold that has lasted for a second', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('asks again where messages could not be heard, now and then', async () => {
+  it('subscribes again now and then where the subscription was refused', async () => {
     const { subscribeToQueue: listen } = store;
     let refused = 0;
     store.subscribeToQueue = () => {
@@ -193,7 +193,7 @@ describe('a hold that has lasted for a second', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('asks again when its messages have come to an end', async () => {
+  it('subscribes again when the subscription has ended', async () => {
     let end: () => void = () => undefined;
     const { subscribeToQueue: listen } = store;
     store.subscribeToQueue = async (client, onMessage) => {

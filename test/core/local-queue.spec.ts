@@ -23,14 +23,14 @@ afterEach(async () => {
 });
 
 describe('the callers of one process', () => {
-  it('is served in the order of arrival', async () => {
+  it('are served in the order of arrival', async () => {
     const locks = open();
     const order: number[] = [];
     await Promise.all(Array.from({ length: 30 }, (_, n) => locks.using('a', () => void order.push(n))));
     expect(order).toEqual(Array.from({ length: 30 }, (_, n) => n));
   });
 
-  it('talks to the store for its head only', async () => {
+  it('cost the store as much as one caller', async () => {
     const [holder, locks] = [open(), open()];
     const lease = await holder.acquire('a');
     store.calls.acquire = 0;
@@ -44,7 +44,7 @@ describe('the callers of one process', () => {
     expect(store.calls.acquire).toBeLessThanOrEqual(2 + 6 + 1);
   });
 
-  it('polls where it cannot hear messages, and no faster than that', async () => {
+  it('poll where messages do not arrive, and no faster than that', async () => {
     const lease = await open().acquire('a');
     store.subscribeToQueue = () => Promise.resolve({ active: false, close: () => undefined });
     store.calls.acquire = 0;
@@ -55,7 +55,7 @@ describe('the callers of one process', () => {
     expect((await waiting).held).toBe(true);
   });
 
-  it('leaves nothing behind: no queue, no subscription', async () => {
+  it('leave no queue and no subscription behind', async () => {
     const locks = open();
     await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => sleep(1))));
     await locks.using('b', () => sleep(1));
@@ -92,7 +92,7 @@ describe('hand-off', () => {
     expect(store.released[0]?.fencingToken).toBe(tokens.at(-1));
   });
 
-  it('asks the store again after so many as localHandoff says', async () => {
+  it('asks the store again after as many hand-offs as localHandoff allows', async () => {
     expect(handOffs(await run(12, { localHandoff: 3 }))).toBe(9);
     expect(store.calls.acquire + store.calls.handOver).toBeGreaterThanOrEqual(3);
   });
@@ -145,7 +145,7 @@ describe('hand-off', () => {
     expect(served.indexOf('modest')).toBeLessThan(40);
   });
 
-  it('goes on to the one behind when the next in line has left', async () => {
+  it('goes to the second waiter when the first has left', async () => {
     const locks = open();
     const lease = await locks.acquire('a');
     const controller = new AbortController();
@@ -159,7 +159,7 @@ describe('hand-off', () => {
   });
 });
 
-describe('whoever leaves', () => {
+describe('a waiter that leaves', () => {
   it.each(['abort', 'timeout'])('while its request is in flight (%s) takes the lock back', async (way) => {
     const locks = open();
     const reply = deferred();
@@ -180,7 +180,7 @@ describe('whoever leaves', () => {
     expect(await locks.inspect('a')).toBeNull();
   });
 
-  it('leaves its request to those behind it', async () => {
+  it('leaves its request to the waiters behind it', async () => {
     const locks = open();
     const reply = deferred();
     store.beforeAcquire = () => reply.promise;
@@ -195,7 +195,7 @@ describe('whoever leaves', () => {
     expect(store.calls.acquire).toBe(1);
   });
 
-  it('leaves its request to those behind it who want another lease, which they get', async () => {
+  it('leaves its request to the waiters behind it that want another lease, which they get', async () => {
     const locks = open();
     const reply = deferred();
     store.beforeAcquire = () => reply.promise;
@@ -213,7 +213,7 @@ describe('whoever leaves', () => {
     expect(store.released).toEqual([]);
   });
 
-  it('takes its request back where those behind it want another lease, and there are no queues', async () => {
+  it('takes its request back where the waiters behind it want another lease, and there are no queues', async () => {
     store.hasQueues = false;
     const locks = open();
     const reply = deferred();
@@ -231,7 +231,7 @@ describe('whoever leaves', () => {
     expect(store.released[0]?.owner).not.toBe(owner);
   });
 
-  it('does not keep the wake-up: the next in line tries at once', async () => {
+  it('does not keep the wake-up: the next waiter tries at once', async () => {
     store.hasQueues = false;
     const [holder, locks] = [open(), open()];
     const lease = await holder.acquire('a');
@@ -409,7 +409,7 @@ describe('a hold that only this process believes in', () => {
     ['fixed', { leaseTime: 30_000 }],
   ];
 
-  it.each(KINDS)('keeps nobody out: one that does not wait (%s)', async (_, options) => {
+  it.each(KINDS)('keeps no other caller out: one that does not wait (%s)', async (_, options) => {
     const locks = open();
     const believed = await locks.acquire('a', options);
     await open().forceRelease('a');
@@ -417,7 +417,7 @@ describe('a hold that only this process believes in', () => {
     expect(believed.signal.reason).toMatchObject({ reason: 'deleted' });
   });
 
-  it.each(KINDS)('keeps nobody out: one whose wait time is over (%s)', async (_, options) => {
+  it.each(KINDS)('keeps no other caller out: one whose wait time is over (%s)', async (_, options) => {
     const locks = open();
     const believed = await locks.acquire('a', options);
     await open().forceRelease('a');
@@ -471,7 +471,7 @@ describe('a hold that only this process believes in', () => {
     expect(believed.signal.reason).toMatchObject({ reason: 'taken' });
   });
 
-  it('says nothing about who holds it where the store does not answer', async () => {
+  it('names no holder where the store does not answer', async () => {
     const locks = open();
     const lease = await locks.acquire('a');
     store.onRenew = () => new Promise(() => undefined);
@@ -500,7 +500,7 @@ describe('a hold that only this process believes in', () => {
   });
 });
 
-it('sends everybody away at shutdown, and lets nobody new in', async () => {
+it('refuses the waiters and new callers at shutdown', async () => {
   const locks = open();
   const lease = await locks.acquire('a');
   const waiting = locks.acquire('a');
@@ -523,7 +523,7 @@ it('sends everybody away at shutdown, and lets nobody new in', async () => {
   expect(await open().inspect('a')).toBeNull();
 });
 
-it('lets nobody wait or come while it closes, even if it was not told before', async () => {
+it('refuses the waiters and new callers while it closes, also without a shutdown before', async () => {
   const locks = open();
   const reply = deferred();
   store.onRelease = () => reply.promise;

@@ -29,7 +29,7 @@ describe('onAbort', () => {
     expect(listeners()).toBe(0);
   });
 
-  it('does not call back who has ended it, and leaves no listener with the last one', () => {
+  it('does not call back a listener that has ended it, and leaves no listener with the last one', () => {
     const [first, second] = [onAbort(controller.signal, call('a')), onAbort(controller.signal, call('b'))];
     first();
     expect(listeners()).toBe(1);

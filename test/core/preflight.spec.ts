@@ -40,7 +40,7 @@ describe('Preflight', () => {
     expect(told).toEqual(['y of a']);
   });
 
-  it('tells each warning once, whoever asks', async () => {
+  it('tells each warning once, however many ask', async () => {
     store.answer = () => Promise.resolve(health(warning('x'), warning('x', 'b'), warning('y')));
     preflight.look();
     await jest.advanceTimersByTimeAsync(0);

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Tombstones } from '../../lib/core/tombstones.js';
 
-it('knows those who have left last, and not all who ever have', () => {
+it('remembers the owners that have left last, and not all that ever have', () => {
   const tombstones = new Tombstones();
   const departed = Array.from({ length: 20_000 }, (_, n) => ({ name: 'a', owner: `me:${String(n)}` }));
   for (const request of departed) tombstones.add(request);

@@ -73,7 +73,7 @@ describe('the watchdog', () => {
     expect(store.calls.renew).toBe(1);
   });
 
-  it('gives the store a few thousand at a time, and those first that end first', async () => {
+  it('gives the store a few thousand leases at a time, and first the leases that end first', async () => {
     const { leases, asked, answer } = await manyDueAtOnce(5_000);
     await jest.advanceTimersByTimeAsync(10_000);
     expect(asked).toHaveLength(2_000);
@@ -102,7 +102,7 @@ describe('the watchdog', () => {
     expect(asked).toHaveLength(2_000);
   });
 
-  it('renews those of other nodes while one does not answer', async () => {
+  it('renews the leases of other nodes while one does not answer', async () => {
     Object.assign(store, { nodeOf: (name: string) => name.slice(0, 4) });
     const renew = store.renew.bind(store);
     jest
@@ -292,7 +292,7 @@ describe('the watchdog', () => {
     await bounded.onApplicationShutdown();
   });
 
-  it('counts maxHoldTime anew for who gets the lock by a hand-off', async () => {
+  it('counts maxHoldTime anew after a hand-off', async () => {
     const bounded = new LockService({ store, leaseTime: 30_000, maxHoldTime: 20_000 });
     const first = await bounded.acquire('b');
     const waiting = bounded.acquire('b');

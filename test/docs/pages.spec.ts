@@ -29,7 +29,7 @@ describe('What the pages say in TypeScript', () => {
   beforeAll(async () => {
     preamble = await import('./preamble.js');
     drives = (await import('./drives.js')).DRIVES;
-    const moved = inLanguage('ts').map((block) => ({ ...block, code: preamble.places.move(block.code) }));
+    const moved = inLanguage('ts').map((block) => ({ ...block, code: preamble.servers.move(block.code) }));
     programs = writePrograms(moved, Object.keys(preamble));
     errors = typeErrors(programs);
   }, 120_000);
@@ -46,7 +46,7 @@ describe('What the pages say in TypeScript', () => {
   afterAll(async () => {
     await preamble.locks.onApplicationShutdown();
     preamble.redis.disconnect();
-    await preamble.places.close();
+    await preamble.servers.close();
   });
 
   async function boot(imports: (DynamicModule | Type)[], parts: Type[] = []): Promise<INestApplication> {
@@ -99,7 +99,7 @@ describe('What the pages say in TypeScript', () => {
     const roots: (DynamicModule | Type)[] = classes.filter(isModule);
     const parts = classes.filter((part) => !isModule(part));
     const standalone = roots.length === 0;
-    if (made.length === 0) roots.push(LockModule.forRoot({ connection: preamble.places.url }));
+    if (made.length === 0) roots.push(LockModule.forRoot({ connection: preamble.servers.url }));
     for (const part of parts) await drive(part, await boot(roots, standalone ? parts : []));
   });
 });

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { DistributedLock, LockModule, LockService } from 'nestjs-distributed-lock';
-import { Places } from './places.js';
+import { PageServers } from './servers.js';
 
 /** What a reader of the pages is taken to know or to have: a block imports the rest itself. */
 export { expect };
@@ -24,13 +24,13 @@ export {
   LockTimeoutError,
 } from 'nestjs-distributed-lock';
 
-export const places = await Places.open();
+export const servers = await PageServers.open();
 
 /** Injected: `constructor(private readonly locks: LockService) {}`. */
-export const locks = new LockService({ connection: places.url });
+export const locks = new LockService({ connection: servers.url });
 
 /** A client of the application's own. */
-export const redis = new Redis(places.url, { commandTimeout: 2_000 });
+export const redis = new Redis(servers.url, { commandTimeout: 2_000 });
 
 export interface Order {
   id: number;
@@ -62,12 +62,12 @@ export class Orders {
 /** Those of @nestjs/config. */
 export class ConfigService {
   getOrThrow(name: 'REDIS_URL'): string {
-    return { REDIS_URL: places.url }[name];
+    return { REDIS_URL: servers.url }[name];
   }
 }
 @Module({ providers: [ConfigService], exports: [ConfigService] })
 export class ConfigModule {}
 
 /** An application that has it, with Redis. */
-@Module({ imports: [LockModule.forRoot({ connection: places.url })], providers: [Orders] })
+@Module({ imports: [LockModule.forRoot({ connection: servers.url })], providers: [Orders] })
 export class AppModule {}

@@ -66,7 +66,7 @@ describeOnJvm('Redisson on a JVM and this package: a process of one crashes', ()
     }
   });
 
-  it('a JVM that waits: its place, if it had one, keeps nobody away', async () => {
+  it('a JVM that waits: its entry, if it had one, keeps no waiter away', async () => {
     const jvm = await stage.jvm(LEASE);
     const { id } = await nodes[0]!.call<{ id: number }>('acquire', 'crashed waiter');
     const crashed = expect(jvm.thread('main').lock('crashed waiter')).rejects.toThrow('has ended');

@@ -78,7 +78,7 @@ describeOnJvm('Redisson on a JVM and this package: a lock is taken away from the
     await java.unlock('taken over');
   });
 
-  it('forceRelease takes a lock from a thread, which cannot unlock it any more, and wakes those who wait', async () => {
+  it('forceRelease takes a lock from a thread, which cannot unlock it any more, and wakes waiters', async () => {
     const java = jvm.thread('main');
     await java.lock('forced here');
     const thread = jvm.thread('waits').lock('forced here');

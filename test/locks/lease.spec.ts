@@ -168,7 +168,7 @@ describe('a lease', () => {
     await bounded.onApplicationShutdown();
   });
 
-  it('tells its holder when somebody takes the lock away', async () => {
+  it('tells its holder when the lock is taken away', async () => {
     const lease = await locks.acquire('a');
     expect(await locks.forceRelease('a')).toBe(true);
     expect(lease.held).toBe(false);

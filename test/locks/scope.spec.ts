@@ -61,7 +61,7 @@ describe('inside a scope', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('is one acquisition and one release to those who watch', async () => {
+  it('emits one event for the acquisition and one for the release', async () => {
     const seen: string[] = [];
     locks.events$.subscribe((event) => seen.push(event.type));
     await locks.using('a', () => locks.using('a', () => 1));
@@ -123,7 +123,7 @@ describe('inside a scope', () => {
     });
   });
 
-  it('is none of those who hear of the loss of another lease, wherever that comes to light', async () => {
+  it('is not told of the loss of another lease, wherever that comes to light', async () => {
     const heard: boolean[] = [];
     const hear = () => heard.push(locks.getLock('a').isHeld());
     const one = await locks.acquire('b', { leaseTime: 100 });
@@ -228,7 +228,7 @@ describe('what is acquired by hand inside of a lock', () => {
     );
   });
 
-  it('of several locks shares among its members, and with nobody else', async () => {
+  it('of several locks shares among its members, and with no other acquisition', async () => {
     const { read, write } = locks.getReadWriteLock('rw');
     const both = locks.getMultiLock([read, write]);
     await locks.using('leader', async () => {
@@ -248,7 +248,7 @@ describe('what is acquired by hand inside of a lock', () => {
     });
   });
 
-  it('that has entered a lock again stays in it when its scope is over, and lets nobody else in', async () => {
+  it('that has entered a lock again stays in it when its scope is over, and lets no other owner in', async () => {
     const lock = locks.getLock('a');
     let left: Lease | undefined;
     let orphan: Promise<void> = Promise.resolve();

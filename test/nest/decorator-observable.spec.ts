@@ -163,7 +163,7 @@ describe('a method that returns an Observable', () => {
     expect(await isLocked()).toBe(false);
   });
 
-  it('leaves the line when it is unsubscribed from while it waits', async () => {
+  it('leaves the local queue when it is unsubscribed from while it waits', async () => {
     const locks = nest.locks;
     const lease = await locks.acquire('stream');
     const subscription = streams.declared().subscribe();

@@ -114,7 +114,7 @@ describe.each([
   });
 });
 
-it('connects when the application is initialised, before anybody wants a lock', async () => {
+it('connects when the application is initialised, before the first lock', async () => {
   const app = await compile({ imports: [LockModule.forRoot({ connection: server.url })] });
   await app.init();
   await until(async () => (await connections()) === 1);

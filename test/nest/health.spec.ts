@@ -123,7 +123,7 @@ describe('LockHealthIndicator', () => {
     expect(await health('audit')).toMatchObject({ code: 200 });
   });
 
-  it('says how to provide an instance that nobody provides', async () => {
+  it('says how to provide an instance that is not provided', async () => {
     await open();
     await expect(app.get(LockHealthIndicator).isHealthy('locks', { instance: 'none' })).rejects.toMatchObject(
       {

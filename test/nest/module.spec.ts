@@ -382,11 +382,11 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     { path: '/run/user@1000/redis.sock', tls: {}, unheardOf: 'user@x' },
     { sentinels: [{ host: 'a', port: 26_379 }, {}], name: 'm', sentinelRetryStrategy: null },
     { cluster: [{ host: 'a' }, '7000', 7_001], options: { retryDelayOnFailover: 0, unheardOf: true } },
-  ])('but what is right, and what ioredis alone knows, is passed on: %j', (connection) => {
+  ])('valid options, and options that ioredis alone knows, are passed on: %j', (connection) => {
     expect(() => LockModule.forRoot({ connection })).not.toThrow();
   });
 
-  it('but the options of a client of the application are its own', () => {
+  it('the options of a client of the application are not checked', () => {
     const connection = new Redis({ lazyConnect: true, port: NaN, connectTimeout: -1 });
     expect(() => LockModule.forRoot({ connection })).not.toThrow();
   });
@@ -436,7 +436,7 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     expect(() => LockModule.forRoot(options)).toThrow(/^lease\\nTime\\": is not an option of LockModule/);
   });
 
-  it('nor one that a factory returns (pitfall 62)', async () => {
+  it('a wrong option that a factory returns fails as well (pitfall 62)', async () => {
     const useFactory = () => 'redis://:secret@a:6379' as unknown as LockFactoryOptions;
     const boot = Test.createTestingModule({ imports: [LockModule.forRootAsync({ useFactory })] }).compile();
     const error: unknown = await boot.catch((reason: unknown) => reason);

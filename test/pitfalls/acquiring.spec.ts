@@ -110,7 +110,7 @@ describe('a waiter', () => {
     expect((await patient).held).toBe(true);
   });
 
-  it('that is served leaves the place to whoever comes next (pitfall 2)', async () => {
+  it('that is served leaves its entry to the next waiter (pitfall 2)', async () => {
     const [holder, waiters] = [stage.service(), stage.service()];
     const first = await holder.acquire('a');
     const served = waiters.acquire('a');
@@ -240,7 +240,7 @@ describe('a waiter', () => {
 });
 
 describe('a reply that was lost', () => {
-  it('to an acquisition leaves no lock behind that nobody knows of (pitfall 5)', async () => {
+  it('to an acquisition leaves no lock behind that no caller knows of (pitfall 5)', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
     await locks.health();
@@ -273,7 +273,7 @@ describe('a reply that was lost', () => {
     await store.close();
   });
 
-  it('to an extension leaves no lock behind that nobody knows of (pitfall 5)', async () => {
+  it('to an extension leaves no lock behind that no caller knows of (pitfall 5)', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
     const lease = await locks.acquire('a', { leaseTime: 1_000 });
@@ -350,7 +350,7 @@ describe('time', () => {
     ['forward', 1],
     ['back', -1],
   ])(
-    'is not the wall clock: when that jumps %s an hour, nobody loses and nobody gives up (pitfall 7)',
+    'is not the wall clock: when that jumps %s an hour, no lease is lost and no caller gives up (pitfall 7)',
     async (_, way) => {
       const locks = stage.service();
       const lease = await locks.acquire('a');

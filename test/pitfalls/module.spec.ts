@@ -42,7 +42,7 @@ it.each(WAYS)('keeps nothing of 10,000 names whose locks were %s (pitfall 38)', 
   expect(sizeOf(locks) - before).toBeLessThan(1_000);
 });
 
-it('keeps nothing of 1,000 names that somebody waited for (pitfall 38)', async () => {
+it('keeps nothing of 1,000 names with waiters (pitfall 38)', async () => {
   const [holder, waiters] = [stage.service(), stage.service()];
   const waitForAll = async (names: string[]) => {
     const leases = await Promise.all(names.map((name) => holder.acquire(name)));

@@ -51,7 +51,7 @@ it('makes no row of a generator without its lock (pitfall 65)', async () => {
 });
 
 it.each(['using', 'runInScope'] as const)(
-  'gives work that holds a lock its second one while it shuts down, and nobody else (pitfall 66, %s)',
+  'gives work that holds a lock its second one while it shuts down, and no other caller (pitfall 66, %s)',
   async (way) => {
     const [locks, holder] = [stage.service(), stage.service()];
     const second = await holder.acquire('second');
@@ -128,7 +128,7 @@ describe('a signal that outlives the calls (pitfall 67)', () => {
     ['plain', (locks) => locks.getLock('a')],
     ['fair', (locks) => locks.getFairLock('a')],
     ['multi', (locks) => locks.getMultiLock([locks.getLock('a'), locks.getLock('b')])],
-  ])('has one listener for all who wait for a %s lock, and none afterwards', async (_, lockOf) => {
+  ])('has one listener for all waiters of a %s lock, and none afterwards', async (_, lockOf) => {
     const [holder, locks] = [stage.service(), stage.service()];
     const lease = await lockOf(holder).acquire();
     const controller = new AbortController();

@@ -54,7 +54,7 @@ describe('73: a kind check that looks at the key of the lock and not at its queu
   });
 });
 
-describe('74: PUBLISH counts those who follow a pattern', () => {
+describe('74: PUBLISH counts the subscribers of a pattern', () => {
   it('an observer does not make dead waiters look alive', async () => {
     const observer = stage.client();
     await observer.psubscribe('*');

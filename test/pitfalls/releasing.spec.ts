@@ -25,7 +25,7 @@ const eventsOf = (locks: LockService) => {
 };
 
 describe('the release of a lease', () => {
-  it('that is known to have ended asks nobody and throws nothing (pitfall 21)', async () => {
+  it('that is known to have ended sends no command and throws nothing (pitfall 21)', async () => {
     const locks = stage.service();
     const lease = await locks.acquire('a', { leaseTime: 200 });
     await until(() => !lease.held);
@@ -48,7 +48,7 @@ describe('the release of a lease', () => {
     expect(events.map((event) => event.type)).toEqual(['acquired', 'lost']);
   });
 
-  it('leaves the lock of whoever has it now alone (pitfall 23)', async () => {
+  it('leaves the lock of the present holder alone (pitfall 23)', async () => {
     const [late, other] = [stage.service(), stage.service()];
     const lease = await late.acquire('a');
     await stage.redis.del('lock:a');

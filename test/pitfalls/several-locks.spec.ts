@@ -24,7 +24,7 @@ it('a waiter for several names hears of each of them, whichever is in its way (p
   expect((await soon(waiting)).held).toBe(true);
 });
 
-it('a waiting multi-lock keeps a free name from nobody, and holds nothing (pitfall 47)', async () => {
+it('a waiting multi-lock keeps no free name from others, and holds nothing (pitfall 47)', async () => {
   const [holder, waiter, other] = [stage.service(), stage.service(), stage.service()];
   const lease = await holder.acquire('a');
   const waiting = waiter.acquire(['a', 'b']);

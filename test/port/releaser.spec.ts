@@ -52,7 +52,7 @@ it('a hold is given up until its lease is over, a place until it has gone by its
   expect(sent).toBe(all);
 });
 
-it('what only somebody can mend is tried again as well: it may be mended before the lease is over', async () => {
+it('a permanent error is tried again as well: its cause may be mended before the lease is over', async () => {
   permanent = true;
   await releaser.release(REQUEST, performance.now() + 9_000);
   await jest.advanceTimersByTimeAsync(1_000);
@@ -108,7 +108,7 @@ it('one that follows an acquisition without an answer waits for its own as long 
   expect(sent).toBe(1);
 });
 
-it('of those that wait beyond the end of the lease only the last ten thousand are kept, and none keeps the process alive', async () => {
+it('of the releases that wait beyond the end of the lease the last ten thousand are kept, and none keeps the process alive', async () => {
   const timers = jest.spyOn(globalThis, 'setTimeout');
   const release = (n: number, until: number) =>
     releaser.release({ name: 'a', owner: `b:${String(n)}` }, until, { insist: true });
@@ -136,7 +136,7 @@ it.each([5_000, 16_500, 25_000])(
   },
 );
 
-it('the time for which nobody gets the lock counts from the first release, not from the one that arrives', async () => {
+it('keepFor counts from the first release, not from the one that arrives', async () => {
   const until = performance.now() + 30_000;
   await releaser.release({ ...REQUEST, keepFor: 1_000 }, until);
   expect(last?.keepFor).toBe(1_000);

@@ -88,7 +88,7 @@ describe('kill -9', () => {
     await lease.release();
   });
 
-  it('of the holder: those who may enter together do so, for the first who looks lets in the others', async () => {
+  it('of the holder: waiters that may enter together do so, for the first that looks lets in the others', async () => {
     const service = stage.service();
     const worker = await stage.worker({ leaseTime: 1_500 });
     await take(worker, 'together', WRITE);
@@ -102,7 +102,7 @@ describe('kill -9', () => {
     expect(leases.every(({ held }) => held)).toBe(true);
   });
 
-  it('of the holder and all who stand behind it: the first one alive waits for the lease and one claim', async () => {
+  it('of the holder and the waiters behind it: the first one alive waits for the lease and one claim', async () => {
     const service = stage.service();
     const worker = await stage.worker({ leaseTime: 1_500 });
     await take(worker, 'process', FAIR);
@@ -121,7 +121,7 @@ describe('kill -9', () => {
     ['the same kind', FAIR],
     ['another kind', semaphore(2)],
     ['the plain lock', PLAIN],
-  ])('of everybody: when the lease is over, the name is free for %s', async (_, kind) => {
+  ])('of all processes: when the lease is over, the name is free for %s', async (_, kind) => {
     const service = stage.service();
     const worker = await stage.worker({ leaseTime: 500 });
     await take(worker, 'all', FAIR);
@@ -141,7 +141,7 @@ describe('kill -9', () => {
     ['the plain lock', 'a fair lock', PLAIN, FAIR, semaphore(2)],
     ['the plain lock', 'a permit', PLAIN, semaphore(1), FAIR],
   ])(
-    'of the holder: who waits for %s keeps its place when %s of the same name is given up',
+    'of the holder: a waiter for %s keeps its entry when %s of the same name is given up',
     async (_, __, kind, former, third) => {
       const name = 'kept place';
       const waiting = () => stage.redis.zcard(queueOf(`lock:${name}`));
@@ -161,7 +161,7 @@ describe('kill -9', () => {
     },
   );
 
-  it('of everybody: when the lease is over, nobody holds it', async () => {
+  it('of all processes: when the lease is over, the lock is free', async () => {
     const service = stage.service();
     const worker = await stage.worker({ leaseTime: 500 });
     await take(worker, 'nobody', FAIR);
@@ -282,7 +282,7 @@ describe('lost messages', () => {
     ['fair', FAIR],
     ['read behind write', READ],
   ])(
-    '%s: everyone gets the lock in the time that the script told, and nothing stalls after',
+    '%s: each waiter gets the lock in the time that the script told, and nothing stalls after',
     async (name, kind) => {
       const proxy = await stage.proxy();
       const holding = stage.service();
@@ -345,7 +345,7 @@ describe('lost messages', () => {
   it.each([
     ['deaf for a moment keeps its place', false, ['1', '2', '3']],
     ['cut off, and therefore passed over, is back in its place', true, ['2', '1', '3']],
-  ])('whoever is %s', async (_, passedOver, order) => {
+  ])('a waiter that is %s', async (_, passedOver, order) => {
     const proxy = await stage.proxy();
     const holding = stage.service();
     const [x, y] = [stage.service({ connection: proxy.url }), stage.service()];
@@ -383,7 +383,7 @@ describe('lost messages', () => {
     expect(log).toEqual(order);
   });
 
-  it('whoever misses its grant looks once per lease of the module, however long the holder may hold', async () => {
+  it('a waiter that misses its grant looks once per lease of the module, however long the holder may hold', async () => {
     const proxy = await stage.proxy();
     const holder = await stage.service().getFairLock('unheard').acquire({ leaseTime: 60_000 });
     const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
@@ -396,7 +396,7 @@ describe('lost messages', () => {
     expect(took).toBeLessThan(30_000);
   }, 70_000);
 
-  it('a cut of all connections while waiting: everyone gets the lock in turn', async () => {
+  it('a cut of all connections while waiting: each waiter gets the lock in turn', async () => {
     const proxy = await stage.proxy();
     const holding = stage.service();
     const waiting = stage.service({ connection: proxy.url });
@@ -423,7 +423,7 @@ describe('lost messages', () => {
 });
 
 describe('A store that has gone back by a moment', () => {
-  it('calls up those who have left: they do not keep the lock from the living', async () => {
+  it('calls up owners that have left: they do not keep the lock from the living', async () => {
     const service = stage.service();
     const holder = await service.getFairLock('back').acquire();
     const waiters = Array.from({ length: 6 }, () =>
@@ -505,7 +505,7 @@ describe('A clock that is 10 minutes off', () => {
   it.each([
     ['forward', 600_000],
     ['back', -600_000],
-  ])('or steps %s while its process waits, and while it holds: nothing changes', async (_, step) => {
+  ])('changes nothing where it steps %s while its process waits or holds', async (_, step) => {
     const worker = await Worker.start({
       url: stage.server.url,
       service: { leaseTime: 1_500 },

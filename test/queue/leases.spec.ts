@@ -144,7 +144,7 @@ describe('An answer that is slower than the lease', () => {
     await until(async () => (await stage.ttl('slow')) === -2);
   });
 
-  it('nor is one that comes when the wait time is over: it is not asked for again', async () => {
+  it('is none when the wait time is over, and is not asked for again', async () => {
     const store = new ScriptedStore();
     const service = stage.service({ store });
     store.afterAcquire = () => sleep(150);
@@ -270,7 +270,7 @@ describe('What is in the store', () => {
     expect(await stage.redis.keys('*')).toEqual(['lock:other']);
   });
 
-  it('a release costs those that waited for nothing: a try on a busy lock is one command', async () => {
+  it('a release costs callers that do not wait nothing: a try on a busy lock is one command', async () => {
     const [a, b] = [stage.service(), stage.service()];
     const lease = await a.getFairLock('try').acquire();
     await stage.server.resetCommandCalls();

@@ -70,7 +70,7 @@ describe('Waiters of several processes', () => {
     expect(records.some(({ lost }) => lost)).toBe(false);
   });
 
-  it('readers beside writers: nobody reads while one writes, and a writer has the greatest token', async () => {
+  it('readers and writers: no reader enters while one writes, and a writer has the greatest token', async () => {
     const all = await workers(3);
     const race = (kind: Kind) =>
       Promise.all(

@@ -78,7 +78,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         ['fair', FAIR],
         ['write', WRITE],
         ['semaphore', semaphore(1)],
-      ])('%s: whoever came first is first, whichever service it is in', async (_, kind) => {
+      ])('%s: the first to come is served first, whichever service it is in', async (_, kind) => {
         const holder = await lockOf(a, name, kind).acquire();
         const log: string[] = [];
         const waiting = await line(log, ['1', a, kind], ['2', b, kind], ['3', a, kind], ['4', b, kind]);
@@ -87,7 +87,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         expect(log).toEqual(['1', '2', '3', '4']);
       });
 
-      it('nobody who only tries gets in before those who wait', async () => {
+      it('a caller that only tries does not get in before waiters', async () => {
         const holder = await a.getSemaphore(name, 2).acquire();
         const second = await a.getSemaphore(name, 2).acquire();
         const [waiting] = await line([], ['1', b, semaphore(2)]);
@@ -173,7 +173,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         await Promise.all(streams);
       });
 
-      it('whoever writes may read, keeps reading after it, and so lets waiting readers in (pitfall 28)', async () => {
+      it('a writer may read, keeps reading after it, and so lets waiting readers in (pitfall 28)', async () => {
         const log: string[] = [];
         let waiting: Promise<Lease>[] = [];
         await a.runInScope(async () => {
@@ -193,7 +193,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         await (await waiting[2]!).release();
       });
 
-      it('whoever reads cannot write: refused at once, and nothing is left behind', async () => {
+      it('a reader cannot write: it is refused at once, and nothing is left behind', async () => {
         await lockOf(a, name, READ).using(async (lease) => {
           const [error, took] = await timed(
             lockOf(a, name, WRITE)
@@ -271,7 +271,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         expect(await lock.isLocked()).toBe(false);
       });
 
-      it('of another size is refused with both numbers, and changes nothing for those who wait', async () => {
+      it('of another size is refused with both numbers, and changes nothing for waiters', async () => {
         const holders = [await a.getSemaphore(name, 2).acquire(), await a.getSemaphore(name, 2).acquire()];
         const log: string[] = [];
         const waiting = await line(log, ['1', a, semaphore(2)], ['2', b, semaphore(2)]);
@@ -324,7 +324,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         await (await lockOf(b, name, wants).acquire({ waitTime: 0 })).release();
       });
 
-      it('whoever is refused lets nobody in that waits', async () => {
+      it('a refused caller lets no waiter in', async () => {
         const holder = await lockOf(a, name, WRITE).acquire();
         const log: string[] = [];
         const [reader] = await line(log, ['r', a, READ]);
@@ -441,7 +441,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
       it.each([
         ['just arrived', 0],
         ['waited for longer than a claim lasts', 1_200],
-      ])('whoever has %s has its whole lease from the first moment', async (_, wait) => {
+      ])('a holder that has %s has its whole lease from the first moment', async (_, wait) => {
         const holder = await a.getFairLock(name).acquire();
         const waiting = b.getFairLock(name).acquire();
         await queued(a, name, 1);
@@ -507,7 +507,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         expect(last.held).toBe(false);
       });
 
-      it('whoever stays for a minimum time keeps the next out until then', async () => {
+      it('a holder with a minimum time keeps the next out until then', async () => {
         const started = performance.now();
         await a.getFairLock(name).using({ minHoldTime: 600 }, async () => {
           void b.getFairLock(name).acquire();
@@ -527,7 +527,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
       });
     });
 
-    it('inspect tells who holds and who waits, where and since when', async () => {
+    it('inspect tells the holders and the waiters, where and since when', async () => {
       const before = Date.now() - 1_000;
       const writer = await lockOf(a, name, WRITE).acquire();
       const waiting = await line([], ['r', b, READ], ['w', a, WRITE]);

@@ -101,7 +101,7 @@ describe('The process exits by itself', () => {
     expect(output).toBe('failed');
   });
 
-  it('but not while a lock is waited for that lives elsewhere', async () => {
+  it('only after the wait for a lock on a server', async () => {
     const output = await runProgram(`
       const { MemoryLockStore } = await import(process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock');
       const memory = new MemoryLockStore();

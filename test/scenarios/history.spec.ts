@@ -30,7 +30,7 @@ describe('the judge of histories', () => {
     expect(tokensGrow([hold(0, 0, 10), { ...hold(0, 10, 20), fencingToken: 0 }])).toBe(false);
   });
 
-  it('counts the time between release and grant, but not while nobody waited', () => {
+  it('counts the time between release and grant, but not while no caller waited', () => {
     expect(longestGap([hold(0, 3, 10), hold(0, 17, 20)])).toBe(7);
     expect(longestGap([hold(0, 3, 10), hold(100, 105, 110)])).toBe(5);
     // Two waited from the start, and the one who was served had only just come.

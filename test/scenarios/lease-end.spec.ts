@@ -72,7 +72,7 @@ describe('The holder of a lock', () => {
     expect(await server.client().exists('lock:kept')).toBe(0);
   });
 
-  it('works three times longer than its lease: the second enters, and the first is told and harms nobody', async () => {
+  it('works three times longer than its lease: the second enters, and the first is told and harms no other', async () => {
     const lease = await a.acquire('overrun', { leaseTime: 500 });
     const promisedUntil = now() + lease.remainingTime();
     const workEnds = now() + 1_500;
@@ -100,7 +100,7 @@ describe('The holder of a lock', () => {
     await b.call('release', second.id);
   });
 
-  it('is another one by now: a release by the former changes nothing and wakes nobody', async () => {
+  it('is another one by now: a release by the former changes nothing and wakes no waiter', async () => {
     const former = await a.acquire('taken-over');
     await b.call('forceRelease', 'taken-over');
     const present = await b.call<Held>('acquire', 'taken-over', { leaseTime: 60_000 });

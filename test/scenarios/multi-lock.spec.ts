@@ -59,7 +59,7 @@ describe('Several locks at once', () => {
     return names.toSorted(() => Math.random() - 0.5).slice(0, count);
   };
 
-  it('ten that want random triples of ten names all get through 100 times, and nobody waits long', async () => {
+  it('ten that want random triples of ten names all get through 100 times, and none waits long', async () => {
     const wishes = (await services(10)).map((service) => () => {
       const names = some(3, 10);
       return { names, lock: service.getMultiLock(names.map((name) => service.getLock(name))) };
@@ -68,7 +68,7 @@ describe('Several locks at once', () => {
     expect(await lockKeys(server.client())).toEqual([]);
   });
 
-  it('so do those that want pairs in opposite order, of plain locks and of fair ones', async () => {
+  it('callers that want pairs in opposite order all get through, of plain locks and of fair ones', async () => {
     const [one, two] = (await services(2)) as [LockService, LockService];
     const names = ['a', 'b'];
     const pairs: [string, (service: LockService, name: string) => Lock][] = [
@@ -84,7 +84,7 @@ describe('Several locks at once', () => {
     }
   });
 
-  it('so do those that mix kinds, which cannot be taken in one step', async () => {
+  it('callers that mix kinds, which cannot be taken in one step, all get through', async () => {
     const wishes = (await services(6)).map((service) => () => {
       const names = some(3, 5);
       const locks = names.map((name) => {
@@ -159,7 +159,7 @@ describe('Several locks at once', () => {
       await stop();
     });
 
-    it('so are plain locks of one server that single callers want without a pause', async () => {
+    it('plain locks of one server that single callers want without a pause are granted in a bounded number of turns', async () => {
       server = await environment.server();
       const names = ['a', 'b', 'c', 'd'];
       const [several, ...single] = await environment.workers(3, { url: server.url });
@@ -173,7 +173,7 @@ describe('Several locks at once', () => {
       expect(turns.filter((turn) => 'granted' in turn).length).toBeGreaterThan(2);
     }, 60_000);
 
-    it('so are two multi-locks of them in opposite order, and one of three', async () => {
+    it('two multi-locks in opposite order, and one of three, are granted in a bounded number of turns', async () => {
       const all = await services(3);
       const { turns, stop } = await steadily({ a: fair, b: write, c: fair });
       const asked = turns();
@@ -205,7 +205,7 @@ describe('Several locks at once', () => {
       await stop();
     });
 
-    it('one that is held for long keeps the other from nobody', async () => {
+    it('one that is held for long keeps the other from no caller', async () => {
       const [service, holder] = (await services(2)) as [LockService, LockService];
       const { stop } = await steadily({ a: fair });
       const other = await holder.getFairLock('b').acquire();
@@ -225,7 +225,7 @@ describe('Several locks at once', () => {
       await stop();
     });
 
-    it('a plain one that is held for long keeps the other from nobody', async () => {
+    it('a plain one that is held for long keeps the other from no caller', async () => {
       const [service, holder, other] = (await services(3)) as [LockService, LockService, LockService];
       const lease = await holder.acquire('z');
       const waiting = service.acquire(['a', 'z']);
@@ -317,7 +317,7 @@ describe('Several locks at once', () => {
     await Promise.all([...loops, waiting]);
   });
 
-  it('exclude each other across processes, and whoever holds one of the names', async () => {
+  it('exclude each other across processes, and holders of one of the names', async () => {
     server = await environment.server();
     const workers = await environment.workers(4, { url: server.url, service: { waitTime: 60_000 } });
     const wishes = [['a', 'b'], ['b', 'a'], ['b', 'c'], 'b'];

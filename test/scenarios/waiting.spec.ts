@@ -87,7 +87,7 @@ describe('A holds the lock', () => {
     expect(lease.held).toBe(false);
   });
 
-  it('who has given up does not get it later', async () => {
+  it('B does not get it later when it has given up', async () => {
     const lease = await a.acquire('gone');
     expect(await b.call('tryAcquire', 'gone', { waitTime: 100 })).toBeNull();
     await lease.release();
@@ -125,7 +125,7 @@ describe('One scope takes the lock twice', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('without a scope the second is another owner, who has to wait', async () => {
+  it('without a scope the second is another owner, which has to wait', async () => {
     const lease = await locks.acquire('apart');
     expect(await locks.tryAcquire('apart')).toBeNull();
     await lease.release();

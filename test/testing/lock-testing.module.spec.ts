@@ -88,7 +88,7 @@ describe('makeLockBusy', () => {
     expect(await lock.tryAcquire()).not.toBeNull();
   });
 
-  it('is somebody else also where the caller is inside of another lock', async () => {
+  it('is another owner also where the caller is inside of another lock', async () => {
     const module = await boot({ waitTime: 0 });
     const locks = module.get(LockService);
     await locks.using('other', async () => {
@@ -169,7 +169,7 @@ describe('loseLock', () => {
     await expect(pay).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
   });
 
-  it('refuses a lock that nobody holds', async () => {
+  it('refuses a lock that is not held', async () => {
     const lock = (await boot()).get(LockService).getLock('a');
     await expect(loseLock(lock)).rejects.toBeInstanceOf(LockConfigError);
   });
@@ -240,7 +240,7 @@ describe('under fake timers', () => {
   });
 
   it.each(['getLock', 'getFairLock'] as const)(
-    'a release wakes who waits, without a tick (%s)',
+    'a release wakes a waiter, without a tick (%s)',
     async (get) => {
       const busy = await makeLockBusy(locks[get]('a'));
       const other = locks[get]('a').acquire({ leaseTime: 1_000 });

@@ -72,7 +72,7 @@ describe('passThroughLocks', () => {
     }).toThrow();
   });
 
-  it('stays on until everybody has restored', async () => {
+  it('stays on until each call has restored', async () => {
     const others = passThroughLocks();
     restore = passThroughLocks();
     restore();

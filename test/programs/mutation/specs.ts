@@ -16,7 +16,7 @@ const CLUSTER = [
 ];
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
-  ['lib/core/queue-place', [RULES, MEMORY, QUEUE, ['test/queue/hygiene']]],
+  ['lib/core/acquisition', [RULES, MEMORY, QUEUE, ['test/core/queue-entries', 'test/queue/hygiene']]],
   ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
   ['lib/core/', [RULES, MEMORY, PITFALLS]],
   ['lib/locks/', [RULES, MEMORY, QUEUE]],

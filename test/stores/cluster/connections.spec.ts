@@ -272,7 +272,7 @@ describe('A cluster of our own', () => {
     expect(await locks.inspect('forgotten')).toBeNull();
   });
 
-  it('tells of a lost connection to a node and of its return, and wakes who waits there', async () => {
+  it('tells of a lost connection to a node and of its return, and wakes waiters there', async () => {
     const locks = owned();
     const other = owned();
     const events: LockEvent[] = [];

@@ -90,7 +90,7 @@ describe('One of three masters', () => {
     );
   }, 90_000);
 
-  it('is killed before its replica has heard of a lock: the holder is told, and nobody else is', async () => {
+  it('is killed before its replica has heard of a lock: the holder is told, and no other process is', async () => {
     const { locks, events } = service();
     const [victim, other] = (await cluster.masters()) as [RedisServer, RedisServer];
     const [[lost = ''], [kept = '']] = [await namesOn(victim, 1), await namesOn(other, 1)];
@@ -116,7 +116,7 @@ describe('One of three masters', () => {
   }, 90_000);
 
   it.each(['plain', 'fair'])(
-    'is killed: who waits for a %s lock there gets it after the failover',
+    'is killed: a waiter for a %s lock there gets it after the failover',
     async (kind) => {
       const [a, b] = [service().locks, service().locks];
       const [victim] = (await cluster.masters()) as [RedisServer];

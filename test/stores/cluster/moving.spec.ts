@@ -81,18 +81,21 @@ describe('A slot that goes to another master', () => {
     await next.release();
   });
 
-  it.each(KINDS)('and is released at once, by somebody who has not heard of it, %s', async (kind) => {
-    const { name, slot, to } = await place();
-    const [a, b] = [service(), service()];
-    const lease = await lockOf(a, name, kind).acquire();
-    const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire({ waitTime: Infinity });
-    await until(async () => waits(await a.inspect(name)));
-    await cluster.moveSlot(slot, to);
-    const released = performance.now();
-    await lease.release();
-    await (await waiting).release();
-    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
-  });
+  it.each(KINDS)(
+    'while a lock is released at once by a process that does not know of it yet, %s',
+    async (kind) => {
+      const { name, slot, to } = await place();
+      const [a, b] = [service(), service()];
+      const lease = await lockOf(a, name, kind).acquire();
+      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire({ waitTime: Infinity });
+      await until(async () => waits(await a.inspect(name)));
+      await cluster.moveSlot(slot, to);
+      const released = performance.now();
+      await lease.release();
+      await (await waiting).release();
+      expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+    },
+  );
 
   it('many times, while many want its lock: one at a time has it, and the tokens grow', async () => {
     const { name, slot } = await place();
@@ -195,7 +198,7 @@ describe('While a slot is on its way', () => {
     for (const lease of kept) await lease.release();
   });
 
-  it('a lock of any kind that is released to who waits for it is held by one at a time', async () => {
+  it('a lock of any kind that is handed over is held by one at a time', async () => {
     const [a, b, c] = [service(), service(), service()];
     await each(async (kind) => {
       const { name, slot, to } = await place();

@@ -92,7 +92,7 @@ it('an answer from the node that had the slot does not count once the release ha
   expect(await store.inspect(name)).toBeNull();
 });
 
-it('nor does one that waits for a node that is away', async () => {
+it('an acquisition that waits for a node that is away does not come after its own release', async () => {
   const owner = 'a:2';
   const name = 'order:away';
   const slot = await cluster.slotOf(`lock:${name}`);

@@ -172,7 +172,7 @@ it.each([
   ['plain', 'hset'],
   ['fair', 'zadd'],
 ])(
-  'A %s lock that cannot be taken for who waits, without %s, is not told to be theirs',
+  'A %s lock that cannot be taken for a waiter, without %s, is not granted to it by a message',
   async (kind, right) => {
     const lockOf = KINDS[kind]!;
     const [one, two] = [service(), service()];

@@ -9,7 +9,7 @@ interface Books {
   locks: Map<string, unknown>;
 }
 
-it('forgets names that are over and that nobody asks for again, and nothing else', async () => {
+it('forgets names that are over and not asked for again, and nothing else', async () => {
   const store = new MemoryLockStore();
   const kept = { name: 'kept', owner: 'me:1', leaseTime: 60_000 };
   await store.acquire(kept);

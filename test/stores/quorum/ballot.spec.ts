@@ -44,7 +44,7 @@ function* decisions({ votes, order }: { votes: TestVote[]; order: number[] }) {
 }
 
 describe('count', () => {
-  it('knows once all have voted, and granted means a majority of grants', () => {
+  it('decides once all have voted, and grants with a majority of grants', () => {
     fc.assert(
       fc.property(elections, ({ votes }) => {
         const grants = votes.filter((vote) => vote === GRANTED).length;
@@ -55,7 +55,7 @@ describe('count', () => {
     );
   });
 
-  it('says the same early as at the end, as to whether it is granted', () => {
+  it('grants early exactly where all votes would grant', () => {
     fc.assert(
       fc.property(elections, (election) => {
         const final = counted(election.votes);
@@ -66,7 +66,7 @@ describe('count', () => {
     );
   });
 
-  it('waits only for members who can change what is said', () => {
+  it('waits only for members that can change what is said', () => {
     fc.assert(
       fc.property(elections, (election) => {
         for (const { known, result } of decisions(election)) {
@@ -82,7 +82,7 @@ describe('count', () => {
     );
   });
 
-  it('says taken only where a majority has answered, and somebody has refused', () => {
+  it('says taken only where a majority has answered, and a member has refused', () => {
     fc.assert(
       fc.property(elections, ({ votes }) => {
         const [grants, refusals] = [GRANTED, TAKEN].map((one) => votes.filter((vote) => vote === one).length);
@@ -119,11 +119,11 @@ describe('decide', () => {
   const done = (cast: Parameters<Parameters<typeof decide<number, number>>[1]>[0]) =>
     tally(cast) >= 2 ? tally(cast) : undefined;
 
-  it('is done as soon as it knows, whoever is still silent', async () => {
+  it('is done as soon as it knows, whichever member is still silent', async () => {
     expect(await decide([Promise.resolve(1), never, Promise.resolve(2)], done)).toBe(2);
   });
 
-  it('hears of those who fail', async () => {
+  it('counts the members that fail', async () => {
     const reason = new Error('gone');
     const cast = await decide([Promise.reject(reason), never], (answers) =>
       answers[0] === undefined ? undefined : answers,

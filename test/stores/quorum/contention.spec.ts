@@ -18,7 +18,7 @@ describe('Contention', () => {
   };
   const asksOneFirst = (...names: string[]) => contention.asksOneFirst(names);
 
-  it('has all asked at once where there was none', () => {
+  it('asks all members at once where no vote was split', () => {
     expect(asksOneFirst('a')).toBe(false);
     contention.granted(['a']);
     contention.taken(['a'], 'x:1');
@@ -26,7 +26,7 @@ describe('Contention', () => {
     expect(asksOneFirst('a')).toBe(false);
   });
 
-  it('has one asked first for a second after a split vote, for each of its names', () => {
+  it('asks one member first for a second after a split vote, for each of its names', () => {
     contention.split(['a', 'b']);
     expect([asksOneFirst('a'), asksOneFirst('b'), asksOneFirst('c'), asksOneFirst('b', 'c')]).toEqual([
       true,
@@ -40,7 +40,7 @@ describe('Contention', () => {
     expect(asksOneFirst('a')).toBe(false);
   });
 
-  it('has one asked first where several may have been woken', () => {
+  it('asks one member first where several processes may have been woken', () => {
     contention.expect('a');
     expect(asksOneFirst('a')).toBe(true);
   });
@@ -141,7 +141,7 @@ describe('Contention', () => {
     });
   });
 
-  it('keeps nothing in mind of names that are no longer used', () => {
+  it('forgets names that are no longer used', () => {
     for (let n = 0; n < 5_000; n++) {
       contention.split([`name-${String(n)}`]);
       pass(1);

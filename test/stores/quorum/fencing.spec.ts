@@ -70,7 +70,7 @@ describe('Fencing tokens of a quorum of three', () => {
     expect(new Set(tokens).size).toBe(tokens.length);
   });
 
-  it('grow where clocks differ by less than the lease, which is when nobody is told anything', async () => {
+  it('grow where clocks differ by less than the lease, which is when no member is told anything', async () => {
     await everyone();
     const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     for (const crash of [false, true]) {

@@ -183,7 +183,7 @@ describe('Three servers of which the last was started late, and the first has re
     await environment.end();
   });
 
-  it('give nobody a lock that is held while the second is silent', async () => {
+  it('give no second owner a lock that is held while the second is silent', async () => {
     environment = await QuorumEnvironment.of(2);
     // A port that is free until the server is started.
     const reserved = await RedisServer.start();

@@ -16,7 +16,7 @@ describe('Hints', () => {
     jest.useRealTimers();
   });
 
-  it('pass one on with the message that makes a majority', () => {
+  it('are passed on with the message that makes a majority', () => {
     for (const member of [0, 0, 1]) hints.add(member, 'a:1');
     hints.add(2, 'a:2');
     expect(passed).toEqual([]);
@@ -29,7 +29,7 @@ describe('Hints', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('pass none on when nobody hears any more', () => {
+  it('are not passed on after the subscription has ended', () => {
     hints.add(0, 'a:1');
     hints.close();
     jest.advanceTimersByTime(50);

@@ -91,7 +91,7 @@ describe('A quorum', () => {
     },
   );
 
-  it.each(KINDS)('nor with an interceptor that wants the kind %s', async (kind) => {
+  it.each(KINDS)('lets no application boot with an interceptor that wants the kind %s', async (kind) => {
     @Controller()
     class OrdersController {
       @UseInterceptors(LockInterceptor('a', { kind }))

@@ -17,18 +17,18 @@ const stateOf = (...answers: (StoredLock | null | typeof SILENT)[]) =>
 const ownerOf = (...answers: Parameters<typeof stateOf>) => stateOf(...answers)?.holders[0]?.owner;
 
 describe('majorityState', () => {
-  it('is held by whom a majority names', () => {
+  it('is held by the owner that a majority names', () => {
     expect(ownerOf(lock('a'), lock('a'), lock('a'), null, null)).toBe('a');
     expect(ownerOf(lock('b'), lock('a'), lock('a'), lock('a'), null)).toBe('a');
   });
 
-  it('is held by nobody whom a minority names', () => {
+  it('is not held by an owner that a minority names', () => {
     expect(stateOf(lock('a'), lock('a'), null, null, null)).toBeNull();
     expect(stateOf(lock('a'), lock('a'), lock('b'), lock('b'), null)).toBeNull();
     expect(stateOf(null, null, null, null, null)).toBeNull();
   });
 
-  it('is held where those who have not answered may make it a majority', () => {
+  it('is held where members that have not answered may make it a majority', () => {
     // Of the three that it was taken on, one has died.
     expect(ownerOf(lock('a'), lock('a'), SILENT, null, null)).toBe('a');
     expect(stateOf(lock('a'), SILENT, null, null, null)).toBeNull();

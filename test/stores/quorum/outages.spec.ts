@@ -125,7 +125,7 @@ describe('A quorum of five servers', () => {
     await environment.isFreeEverywhere('a');
   });
 
-  it('gives the lock to whom a minority refuses, and calls it busy where a majority does', async () => {
+  it('gives the lock to an owner that a minority refuses, and calls it busy where a majority does', async () => {
     const locks = environment.quorum();
     await environment.occupy('minority', [0, 1]);
     await (await locks.acquire('minority', { waitTime: 0 })).release();
@@ -171,7 +171,7 @@ describe('A quorum of five servers', () => {
     expect(new Set(await environment.owners('a'))).toEqual(new Set([lease.owner]));
   });
 
-  it('has nobody or one holder when it is split in two', async () => {
+  it('has no holder or one when it is split in two', async () => {
     const sides = [await environment.proxies(), await environment.proxies()] as const;
     const [left, right] = sides.map((proxies) =>
       environment.quorum(

@@ -29,7 +29,7 @@ describe('QuorumLockStore', () => {
     return reply.granted ? reply.fencingToken : 0;
   };
 
-  it('has no queues, and takes no plain lock for who asks for one', async () => {
+  it('has no queues, and takes no plain lock for a request with a queue', async () => {
     const queue = {
       kind: 'fair',
       mode: 'exclusive',
@@ -41,7 +41,7 @@ describe('QuorumLockStore', () => {
     expect((await holders()).every((owner) => owner === undefined)).toBe(true);
   });
 
-  it('says what those answered, too, whom it did not need to know that there is no majority', async () => {
+  it('also reports the answers that it did not need to know that there is no majority', async () => {
     for (const member of members.slice(0, 3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
     for (const member of members.slice(3)) member.store.afterAcquire = () => sleep(20);
     const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
@@ -200,7 +200,7 @@ describe('QuorumLockStore', () => {
   });
 
   describe('an extension', () => {
-    it('counts those who still held it, and nobody else', async () => {
+    it('counts the members that still held it, and no others', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 2)) await member.store.forceRelease('a');
       expect(await store.renew([request])[0]).toBe('held');
@@ -252,7 +252,7 @@ describe('QuorumLockStore', () => {
       expect((await holders()).slice(3)).toEqual(['me', 'me']);
     });
 
-    it('does not wait for those who cannot change it', async () => {
+    it('does not wait for members that cannot change it', async () => {
       await store.acquire(request);
       for (const member of members.slice(3)) member.store.onRenew = () => new Promise(() => undefined);
       expect(await store.renew([request])[0]).toBe('held');
@@ -401,7 +401,7 @@ describe('QuorumLockStore', () => {
       expect(await store.acquire(request)).toMatchObject({ granted: true });
     });
 
-    it('asks nobody any more for an owner that has given up meanwhile', async () => {
+    it('asks no member any more for an owner that has given up meanwhile', async () => {
       await free();
       const gate = deferred();
       members[0]!.store.afterAcquire = () => gate.promise;

@@ -73,7 +73,7 @@ describe('What a quorum gives back', () => {
     expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
   });
 
-  it('is given back by who does not get it, also on nodes that have not answered', async () => {
+  it('is given back by an owner that does not get it, also on nodes that have not answered', async () => {
     for (const proxy of proxies.slice(0, 3)) proxy.dropReplies(true);
     await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
     for (const proxy of proxies) proxy.dropReplies(false);
@@ -98,7 +98,7 @@ describe('What a quorum gives back', () => {
     await environment.isFreeEverywhere('a');
   });
 
-  it('leaves nothing but its fence, whoever waited, aborted or failed', async () => {
+  it('leaves nothing but its fence, after waits, aborts and failures', async () => {
     const rival = environment.quorum();
     await Promise.all(
       Array.from({ length: 12 }, async (_, n) => {

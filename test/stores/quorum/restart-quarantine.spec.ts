@@ -181,7 +181,7 @@ describe('a node that has restarted', () => {
     expect(await voters(quarantine, members)).toEqual(all(members, true));
   });
 
-  it('does not pass for a founder of the quorum that it was in, for those who know it and those who do not', async () => {
+  it('does not pass for a founder of the quorum that it was in, for processes that know it and others', async () => {
     const members = scriptedMembers(3);
     const quarantine = new RestartQuarantine(members, LEASE);
     await voters(quarantine, members);
@@ -291,7 +291,7 @@ describe('a wall clock', () => {
     ]);
   });
 
-  it('that is set forward makes no node older where those of most nodes are', async () => {
+  it('that is set forward makes no node older where the clocks of most nodes are', async () => {
     const members = scriptedMembers(3, OLD);
     members[1]!.setClock(2 * LEASE);
     await restart(members[0]!, 2 * LEASE);

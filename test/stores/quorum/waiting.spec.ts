@@ -11,7 +11,7 @@ const WELL_BEFORE_THE_TTL = 15_000;
 const PATIENCE = { waitTime: 60_000 };
 jest.setTimeout(2 * PATIENCE.waitTime);
 
-describe('Whoever waits for a lock on a quorum', () => {
+describe('A waiter for a lock on a quorum', () => {
   let environment: QuorumEnvironment;
   let proxies: TcpProxy[];
   let holder: LockService;
@@ -92,7 +92,7 @@ describe('Whoever waits for a lock on a quorum', () => {
     expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
   });
 
-  it('gets it in turn with others that want it at the same time, and nobody starves in split votes', async () => {
+  it('gets it in turn with others that want it at the same time, and none starves in split votes', async () => {
     const services = [holder, waiter, ...[1, 2, 3].map(() => environment.quorum())];
     const entries = new Entries();
     await Promise.all(

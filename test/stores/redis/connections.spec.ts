@@ -324,7 +324,7 @@ describe('With TLS', () => {
     expect(await runProgram(program, { env: { NODE_EXTRA_CA_CERTS: certificate } })).toBe('done');
   });
 
-  it('a server that nobody vouches for is not trusted', async () => {
+  it('a server with an unknown certificate is not trusted', async () => {
     const locks = service({ host: '127.0.0.1', port, tls: {} }, { leaseTime: LEASE });
     const error = await failure(locks.acquire('key', { waitTime: 1_000 }));
     expect(error).toBeInstanceOf(LockUnavailableError);

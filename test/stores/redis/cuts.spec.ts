@@ -130,7 +130,7 @@ describe('A connection that is slow', () => {
 
   afterAll(() => environment.end());
 
-  it('lets nobody think that others have a lock of which nothing is known', async () => {
+  it('calls no lock busy of which nothing is known', async () => {
     const server = await environment.server();
     const proxy = await TcpProxy.start(server.port);
     environment.add(() => proxy.stop());
@@ -154,7 +154,7 @@ describe('A connection that is slow', () => {
     return { server, proxy, near, far };
   }
 
-  it('gives nobody a lease that is over, where the message of the grant took longer than the lease', async () => {
+  it('gives no caller a lease that is over, where the message of the grant took longer than the lease', async () => {
     const { proxy, near, far } = await nearAndFar();
     const lease = await near.getFairLock('brief').acquire();
     const acquired = far
@@ -172,7 +172,7 @@ describe('A connection that is slow', () => {
   it.each([
     ['late', 1_500],
     ['never', 60_000],
-  ])('does not leave to nobody a fixed lease whose extension is answered %s', async (_when, delay) => {
+  ])('leaves no fixed lease without a holder where its extension is answered %s', async (_when, delay) => {
     const { server, proxy, far } = await nearAndFar();
     const lease = await far.acquire('extended', { leaseTime: 1_000 });
     await lease.extend(1_000); // and now the server knows the script
@@ -195,29 +195,26 @@ describe('A connection that is slow', () => {
         await expect(lease.extend(LEASE)).rejects.toMatchObject({ reason: 'deleted' });
       },
     ],
-  ])(
-    'does not leave to nobody what a message has granted, where a request arrives %s',
-    async (_when, end) => {
-      const { server, proxy, near, far } = await nearAndFar();
-      const gone = await TcpProxy.start(server.port);
-      await environment
-        .service({ connection: gone.url, leaseTime: LEASE })
-        .getFairLock('late')
-        .acquire({ leaseTime: 600 });
-      await gone.stop();
-      const acquired = far.getFairLock('late').acquire();
-      await until(async () => (await near.inspect('late'))?.queue.length === 1);
-      // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
-      proxy.requestDelay(1_500);
-      await sleep(700);
-      expect(await near.getFairLock('late').tryAcquire()).toBeNull();
-      const lease = await acquired;
-      proxy.requestDelay(0);
-      commandsOf(far).disconnect(true);
-      await once(commandsOf(far), 'ready');
-      await end(lease, near);
-      await until(async () => (await near.inspect('late')) !== null);
-      await (await near.getFairLock('late').acquire({ waitTime: 10_000 })).release();
-    },
-  );
+  ])('leaves no grant of a message without a holder, where a request arrives %s', async (_when, end) => {
+    const { server, proxy, near, far } = await nearAndFar();
+    const gone = await TcpProxy.start(server.port);
+    await environment
+      .service({ connection: gone.url, leaseTime: LEASE })
+      .getFairLock('late')
+      .acquire({ leaseTime: 600 });
+    await gone.stop();
+    const acquired = far.getFairLock('late').acquire();
+    await until(async () => (await near.inspect('late'))?.queue.length === 1);
+    // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
+    proxy.requestDelay(1_500);
+    await sleep(700);
+    expect(await near.getFairLock('late').tryAcquire()).toBeNull();
+    const lease = await acquired;
+    proxy.requestDelay(0);
+    commandsOf(far).disconnect(true);
+    await once(commandsOf(far), 'ready');
+    await end(lease, near);
+    await until(async () => (await near.inspect('late')) !== null);
+    await (await near.getFairLock('late').acquire({ waitTime: 10_000 })).release();
+  });
 });

@@ -89,7 +89,7 @@ describe.each(WAYS)('A database other than 0, through %s', (_, connect) => {
     await other.release();
   });
 
-  it('is not there for a user who may not select it: no lock is taken anywhere, and health says so', async () => {
+  it('is not there for a user that may not select it: no lock is taken anywhere, and health says so', async () => {
     const user = await createLeastUser(server.client());
     const locks = service(connect(user, 1));
     const events: LockEvent[] = [];

@@ -24,7 +24,7 @@ describe('Health', () => {
 
   const isUp = async () => (await locks.health()).status === 'up';
 
-  it('is up while Redis answers, and counts what is held and who waits', async () => {
+  it('is up while Redis answers, and counts locks and waiters', async () => {
     const node = { node: `127.0.0.1:${String(server.port)}`, status: 'up', error: undefined };
     const idle = await locks.health();
     expect(idle).toMatchObject({
@@ -232,7 +232,7 @@ describe('The health of a node', () => {
     expect((await nodeOf(locks)).subscriber).toBe(true);
   });
 
-  it('is degraded for a user who may not subscribe', async () => {
+  it('is degraded for a user that may not subscribe', async () => {
     const allow = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'app', ...rules);
     await allow('on', '>word', '~*', '+@all', 'resetchannels');
     const locks = service(server.url.replace('//', '//app:word@'));

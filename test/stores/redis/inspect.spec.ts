@@ -25,7 +25,7 @@ describe('Inspecting a lock', () => {
     return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
   };
 
-  it('that nobody holds gives null', async () => {
+  it('that is free gives null', async () => {
     expect(await locks.inspect('free')).toBeNull();
     await (await locks.acquire('free')).release();
     expect(await locks.inspect('free')).toBeNull();
@@ -69,7 +69,7 @@ describe('Inspecting a lock', () => {
     await lease.release();
   });
 
-  it('tells a holder elsewhere, and who waits here and there', async () => {
+  it('tells a holder elsewhere, and the waiters here and there', async () => {
     const { id, owner, fencingToken } = await worker.call<{
       id: number;
       owner: string;

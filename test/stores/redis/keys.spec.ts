@@ -132,7 +132,7 @@ describe('the keys of one lock', () => {
     );
   });
 
-  it('begin with the key of the lock, so that a user who may touch what has the prefix may touch them', () => {
+  it('begin with the key of the lock, so that a user that may touch what has the prefix may touch them', () => {
     const { lock, derived } = keysOf({ client: 'app:', own: 'lock:', name: 'a' });
     expect(lock).toBe('app:lock:a');
     for (const key of derived) expect(key.startsWith(`${lock}${RESERVED}`)).toBe(true);

@@ -49,7 +49,7 @@ describe('Scripts that are asked for in one turn', () => {
   };
   const tokens = (count: number) => Array.from({ length: count }, () => expect.any(Number));
 
-  it('travel as one command, but for the first, which has nobody to wait for', async () => {
+  it('travel as one command, but for the first, which does not wait', async () => {
     expect(await Promise.all(names(20).map((name) => take(name)))).toEqual(tokens(20));
     expect(await commands()).toBe(2);
     expect(await Promise.all(names(20).map((name) => give(name)))).toEqual(names(20).map(() => 1));

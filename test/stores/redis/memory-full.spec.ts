@@ -99,7 +99,7 @@ describe('With the memory of Redis full', () => {
       expect(await locks.inspect('held')).toBeNull();
     });
 
-    it('one that is kept beyond its release is kept, and is nobody’s', async () => {
+    it('one that is kept beyond its release is kept, and has no holder', async () => {
       const lock = lockOf(locks, 'held', kind);
       const owner = await lock.using({ minHoldTime: MINUTE }, async (lease) => {
         await fill();
@@ -129,7 +129,7 @@ describe('With the memory of Redis full', () => {
     });
   });
 
-  it('who stands in a queue goes on standing, and gets its turn', async () => {
+  it('a waiter in a queue keeps its entry, and gets its turn', async () => {
     const holders = new Map<string, Lease[]>();
     for (const [name, kind] of QUEUED) {
       const permits = Array.from({ length: kind.permits ?? 1 }, () =>
@@ -152,7 +152,7 @@ describe('With the memory of Redis full', () => {
     expect(await lockKeys(server.client())).toEqual([]);
   });
 
-  it('who stands in a queue and asks again hears that it is busy', async () => {
+  it('a waiter in a queue that asks again is told that the lock is busy', async () => {
     const holder = await locks.getFairLock('held').acquire();
     const entry = { arrival: undefined };
     const queue = { kind: 'fair', mode: 'exclusive', capacity: 1, entry, ownWriteHold: undefined } as const;
@@ -164,7 +164,7 @@ describe('With the memory of Redis full', () => {
     expect(await store.acquire(request)).toMatchObject({ ...first, retryAfter: expect.any(Number) });
   });
 
-  it('who stands in a queue gets its turn by looking, too: nobody has told it of it', async () => {
+  it('a waiter in a queue gets its turn by looking, too, without a message', async () => {
     const holder = await locks.getFairLock('held').acquire();
     const waiting = other.getFairLock('held').acquire({ waitTime: 60_000 });
     await queued(locks, 'held', 1);
@@ -188,7 +188,7 @@ describe('With the memory of Redis full', () => {
     expect(await lockKeys(server.client())).toEqual([]);
   });
 
-  it('who is about to stand in a queue hears why it cannot, and leaves no place behind', async () => {
+  it('a new waiter is told why it cannot enter the queue, and leaves no entry behind', async () => {
     const lease = await locks.getFairLock('held').acquire();
     await fill();
     await expectRefused(other.getFairLock('held').acquire({ waitTime: 1_000 }));

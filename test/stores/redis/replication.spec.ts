@@ -152,7 +152,7 @@ describe('replication', () => {
     },
   );
 
-  it('asks nobody while a lock is busy, and once for many that are not', async () => {
+  it('asks no replica while a lock is busy, and once for many that are not', async () => {
     const [one, two] = [service(), service()];
     const lease = await one.acquire('key');
     await master.resetCommandCalls();

@@ -165,7 +165,7 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
 
   afterEach(() => environment.end());
 
-  it('nobody gets a lock or hears that it is busy, all hear in time, and it works again afterwards', async () => {
+  it('no caller gets a lock or is told that it is busy, all are answered in time, and it works again afterwards', async () => {
     const cure = await enter(server);
     const health = locks.health();
     const trying = [() => locks.tryAcquire('secret-1'), () => onClient.tryAcquire('secret-2')].map(failure);

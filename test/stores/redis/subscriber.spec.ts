@@ -18,7 +18,7 @@ const open = async () => {
   return { server, subscriber };
 };
 
-it('a connection that comes back has its channels again, and who listens is told', async () => {
+it('a connection that comes back has its channels again, and its listeners are told', async () => {
   const { server, subscriber } = await open();
   const heard: (string | undefined)[] = [];
   const subscription = await subscriber.subscribe('a', (message) => heard.push(message));
@@ -31,7 +31,7 @@ it('a connection that comes back has its channels again, and who listens is told
   expect(heard).toEqual([undefined, undefined, 'hello']);
 });
 
-it('a channel is kept while anybody listens, and given up after that', async () => {
+it('a channel is kept while it has listeners, and given up after that', async () => {
   const { server, subscriber } = await open();
   const heard: (string | undefined)[] = [];
   const leaver = await subscriber.subscribe('a', () => undefined);
@@ -44,7 +44,7 @@ it('a channel is kept while anybody listens, and given up after that', async () 
   await until(async () => (await server.client().pubsub('CHANNELS')).length === 0);
 });
 
-it('a channel that belongs elsewhere is given up, and who listens there is told; the others stay', async () => {
+it('a channel that belongs elsewhere is given up, and its listeners are told; the others stay', async () => {
   const { server, subscriber } = await open();
   const heard: string[] = [];
   const [stays, goes] = await Promise.all(

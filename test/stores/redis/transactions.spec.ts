@@ -108,7 +108,7 @@ describe('On a shared client inside of MULTI', () => {
     await connection.close();
   });
 
-  it('a node of a quorum neither says who it is nor takes a note', async () => {
+  it('a node of a quorum neither names itself nor takes a note', async () => {
     const connection = new ServerConnection(shared, 'shared', 500, false);
     const store = createStore(
       { connection: shared },

@@ -39,7 +39,7 @@ describe('exclusion', () => {
     expect(exclusion(history([hold(0, permit), hold(1, permit), hold(2, permit)]))).toHaveLength(1);
   });
 
-  it('does not take whoever enters again for another', () => {
+  it('does not take an owner that enters again for another', () => {
     const outer = hold(0, { releaseFrom: 50 });
     expect(exclusion(history([outer, hold(10, { outer: outer.op, call: 'nested' })]))).toEqual([]);
   });

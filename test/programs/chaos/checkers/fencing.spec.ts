@@ -34,7 +34,7 @@ describe('fencing', () => {
     expect(fencing(history(twice))).toHaveLength(1);
   });
 
-  it('leaves out whoever goes on with what the store has forgotten', () => {
+  it('leaves out holders of what the store has forgotten', () => {
     const owner = 'one tenure';
     const faults = [lossOfData(5, 6)];
     const holds = [hold(0, { owner, token: 5 }), hold(20, { token: 9 }), hold(40, { owner, token: 6 })];

@@ -34,7 +34,7 @@ describe('linearizability', () => {
     expect(holds(refused(0, 5, { refusal: 'LOCK_UNAVAILABLE' }), refused(3_000, 3_010))).toBe(false);
   });
 
-  it('lets the turn of who stands in a queue be the reason, which may come unheard', () => {
+  it('accepts the turn of a waiter as the reason, which may come unheard', () => {
     const standing = refused(15, 40);
     expect(holds(hold(0), standing, refused(20, 30))).toBe(true);
     expect(holds(hold(0), { ...standing, call: 'try' }, refused(20, 30))).toBe(false);

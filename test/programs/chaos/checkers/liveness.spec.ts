@@ -6,20 +6,20 @@ import { fenceOf, queueOf } from '../../../support/keys.js';
 const bounds = { recovery: 3_000, prompt: 300, perDead: 0 };
 
 describe('liveness', () => {
-  it('finds a lock that is free while somebody waits', () => {
+  it('finds a lock that is free while a caller waits', () => {
     expect(liveness(history([hold(0), hold(300, { invoked: 5 })]), bounds)).toEqual([]);
     expect(liveness(history([hold(0), hold(400, { invoked: 5 })]), bounds)).toHaveLength(1);
     // Nobody waited.
     expect(liveness(history([hold(0), hold(400)]), bounds)).toEqual([]);
   });
 
-  it('finds who waits until the end', () => {
+  it('finds a caller that waits until the end', () => {
     const unanswered = refused(20, 0);
     delete unanswered.answered;
     expect(liveness(history([hold(0), unanswered]), bounds)).toHaveLength(1);
   });
 
-  it('finds who waits until it is killed for not coming to an end', () => {
+  it('finds a caller that waits until it is killed for not coming to an end', () => {
     const unanswered = refused(20, 0, { process: 'B' });
     delete unanswered.answered;
     const attempts = [hold(0), unanswered];
@@ -28,7 +28,7 @@ describe('liveness', () => {
     expect(liveness(history(attempts, { processes }), bounds)).toHaveLength(1);
   });
 
-  it('finds a lock that was free until somebody gave up', () => {
+  it('finds a lock that was free until a caller gave up', () => {
     const gaveUp = (answered: number) => [hold(0), refused(20, answered), hold(1_000)];
     expect(liveness(history(gaveUp(310)), bounds)).toEqual([]);
     expect(liveness(history(gaveUp(330)), bounds)).toHaveLength(1);
@@ -67,7 +67,7 @@ describe('liveness', () => {
     ).toHaveLength(1);
   });
 
-  it('allows for those who died while they waited, where each is told so', () => {
+  it('allows for waiters that died, where each is told so', () => {
     const dead = refused(5, 0, { process: 'B', kind: 'fair' });
     delete dead.answered;
     const processes = new Map(lagging('A', 0, 0)).set('B', {

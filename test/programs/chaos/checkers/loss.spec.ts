@@ -23,7 +23,7 @@ describe('loss', () => {
     expect(loss(history([unreleased(3_000)], { processes: lagging('A', 90, 2_900) }))).toHaveLength(1);
   });
 
-  it('cannot be asked of who was dead by then', () => {
+  it('cannot be asked of a process that was dead by then', () => {
     const processes = lagging('A', 0, 0);
     processes.get('A')!.lastSeen = 60;
     expect(loss(history([unreleased()], { processes }))).toEqual([]);

@@ -6,12 +6,12 @@ const fair = (invoked: number, granted: number, told = {}) =>
   hold(granted, { kind: 'fair', invoked, ...told });
 
 describe('order', () => {
-  it('finds whoever was served before somebody who came earlier', () => {
+  it('finds a caller that was served before an earlier one', () => {
     expect(order(history([fair(0, 1_000), fair(600, 1_100)]))).toEqual([]);
     expect(order(history([fair(0, 1_100), fair(600, 1_000)]))).toHaveLength(1);
   });
 
-  it('does not judge those who came at about the same time', () => {
+  it('does not judge callers that came at about the same time', () => {
     expect(order(history([fair(0, 1_100), fair(100, 1_000)]))).toEqual([]);
   });
 
@@ -19,7 +19,7 @@ describe('order', () => {
     expect(order(history([fair(0, 1_001, { token: 1 }), fair(600, 1_000, { token: 2 })]))).toEqual([]);
   });
 
-  it('does not judge the tokens of those who share a lock and enter together', () => {
+  it('does not judge the tokens of callers that share a lock and enter together', () => {
     const permit = (invoked: number, granted: number, token: number) =>
       fair(invoked, granted, { kind: 'semaphore', mode: 'shared', capacity: 3, token });
     expect(order(history([permit(0, 1_001, 2), permit(600, 1_000, 1)]))).toEqual([]);
@@ -71,14 +71,14 @@ describe('order of plain locks', () => {
     expect(order(history(callers(1_000, 1_102)))).toEqual([]);
   });
 
-  it('lets a later caller have the place of an earlier one of its process, who has left', () => {
+  it('lets a later caller have the entry of an earlier one of its process that has left', () => {
     const left = refused(50, 700, { process: 'C' });
     const passed = [before, plain('B', 100, 1_102), plain('C', 600, 1_000)];
     expect(order(history([...passed, left]))).toEqual([]);
     expect(order(history([...passed, { ...left, answered: 590 }]))).toHaveLength(1);
   });
 
-  it('does not judge who takes what a holder has left behind', () => {
+  it('does not judge a caller that takes what a holder has left behind', () => {
     const served = (told: object) => [{ ...before, ...told }, plain('B', 100, 1_102), plain('C', 600, 1_000)];
     expect(order(history(served({})))).toHaveLength(1);
     expect(order(history(served({ deadlines: [{ at: 0, until: 980 }] })))).toEqual([]);
@@ -86,7 +86,7 @@ describe('order of plain locks', () => {
     expect(order(history(served({ releaseFrom: 700, releaseTo: 701 })))).toEqual([]);
   });
 
-  it('does not judge by when somebody came who did not wait', () => {
+  it('does not judge by the arrival of a caller that did not wait', () => {
     const passed = [before, plain('B', 100, 1_102, { call: 'try' }), plain('C', 600, 1_000)];
     expect(order(history(passed))).toEqual([]);
   });

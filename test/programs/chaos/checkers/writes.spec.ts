@@ -6,7 +6,7 @@ const write = (at: number, told: Parameters<typeof hold>[1] = {}) =>
   hold(0, { releaseFrom: undefined, writes: [{ before: at, at }], ...told });
 
 describe('writes', () => {
-  it('allows those before the deadline, and none after it', () => {
+  it('allows writes before the deadline, and none after it', () => {
     expect(
       writes(
         history([

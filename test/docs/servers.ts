@@ -3,16 +3,16 @@ import { RedisServer } from '../support/redis-server.js';
 import { SentinelDeployment } from '../support/sentinel.js';
 
 /** The servers that the pages speak of, started for real. */
-export class Places {
+export class PageServers {
   private constructor(
     private readonly servers: readonly RedisServer[],
     private readonly sentinel: SentinelDeployment,
     private readonly cluster: RedisCluster,
   ) {}
 
-  static async open(): Promise<Places> {
+  static async open(): Promise<PageServers> {
     const servers = ['localhost', 'redis-a', 'redis-b', 'redis-c'].map(() => RedisServer.start());
-    return new Places(
+    return new PageServers(
       await Promise.all(servers),
       await SentinelDeployment.start(),
       await RedisCluster.start(),

@@ -77,7 +77,7 @@ it('a subscription that comes when the service has closed is given up', async ()
   expect([...open]).toEqual([]);
 });
 
-it('whoever has left while the store was out of reach says so as soon as it is there again', async () => {
+it('a waiter that has left while the store was out of reach says so as soon as the store answers', async () => {
   const store = new ScriptedStore();
   let connect: (() => void) | undefined;
   store.onConnectionChange = (listener?: (change: ConnectionChange) => void) => {
