@@ -1,4 +1,5 @@
 import { timeSuspended } from '../lock.clock.js';
+import { oldestBeyond } from '../port/oldest-beyond.js';
 import { now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
 import type { Tenure } from './tenure.js';
@@ -89,11 +90,8 @@ export class HoldWatch {
 
   private keep(owner: string): void {
     this.unknown.add(owner);
-    if (this.unknown.size <= MOST_UNKNOWN) return;
-    for (const oldest of this.unknown) {
-      this.unknown.delete(oldest);
-      return;
-    }
+    const oldest = oldestBeyond(MOST_UNKNOWN, this.unknown);
+    if (oldest !== undefined) this.unknown.delete(oldest);
   }
 
   private wakeIn(time: number): void {

@@ -1,4 +1,5 @@
 import type { ReleaseRequest } from '../port/lock-store.js';
+import { oldestBeyond } from '../port/oldest-beyond.js';
 
 /** How many are kept: the last owners, which may still be in the queue of a store that has gone back by a moment. */
 const REMEMBERED = 10_000;
@@ -14,11 +15,8 @@ export class Tombstones {
 
   add(departed: ReleaseRequest): void {
     this.departed.set(departed.owner, departed);
-    if (this.departed.size <= REMEMBERED) return;
-    for (const earliest of this.departed.keys()) {
-      this.departed.delete(earliest);
-      return;
-    }
+    const earliest = oldestBeyond(REMEMBERED, this.departed);
+    if (earliest !== undefined) this.departed.delete(earliest);
   }
 
   /** The request that tells the store that the owner has left. Undefined when it has not left, or too long ago. */

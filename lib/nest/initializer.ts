@@ -7,7 +7,7 @@ import { stateOf } from '../lock.service.state.js';
 import { checkInjection } from './service-property.js';
 
 let made = 0;
-const tokens = new Set<symbol>();
+const MARK = 'nestjs-distributed-lock initializer ';
 
 /**
  * The work at boot when all modules are loaded. A decorator that needs a feature which the service's store does not have
@@ -17,7 +17,7 @@ const tokens = new Set<symbol>();
  * when their factories differ only in the options that they close over.
  */
 export const initializerOf = (token: InjectionToken<LockService>, name: string | undefined): Provider => ({
-  provide: newToken(),
+  provide: Symbol(MARK + String(++made)),
   inject: [token, ModulesContainer],
   useFactory: (service: LockService, modules: ModulesContainer) => ({
     onModuleInit: () => {
@@ -41,12 +41,6 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
     },
   }),
 });
-
-function newToken(): symbol {
-  const token = Symbol(`initializer ${String(++made)}`);
-  tokens.add(token);
-  return token;
-}
 
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 
@@ -83,7 +77,9 @@ const titleOf = (name: string | undefined): string =>
 
 /** The classes that import it by their decorator. `imports` of a module has every global module, imported or not. */
 function importersOf(provider: Module, all: readonly Module[]): string[] {
-  const token = [...provider.providers.keys()].find((key) => typeof key === 'symbol' && tokens.has(key));
+  const token = [...provider.providers.keys()].find(
+    (key) => typeof key === 'symbol' && key.description?.startsWith(MARK) === true,
+  );
   const isIt = (imported: unknown) =>
     ((imported as Partial<DynamicModule> | undefined)?.providers ?? []).some(
       (given) => 'provide' in given && given.provide === token,

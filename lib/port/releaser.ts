@@ -1,4 +1,5 @@
 import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
+import { oldestBeyond } from './oldest-beyond.js';
 import { isLockKindMismatchError, isLockUnavailableError, type LockError } from '../lock.errors.js';
 import { now } from '../lock.clock.js';
 
@@ -137,11 +138,8 @@ export class Releaser {
 
   private wait(request: ReleaseRequest): void {
     this.overdue.add(request);
-    if (this.overdue.size <= MOST_OVERDUE) return;
-    for (const oldest of this.overdue) {
-      this.forget(oldest);
-      return;
-    }
+    const oldest = oldestBeyond(MOST_OVERDUE, this.overdue);
+    if (oldest !== undefined) this.forget(oldest);
   }
 
   private forget(request: ReleaseRequest): void {

@@ -1,0 +1,9 @@
+/** The oldest of what is kept, where that is more than the bound: the one to forget. */
+export function oldestBeyond<K>(
+  most: number,
+  kept: { readonly size: number; keys(): Iterable<K> },
+): K | undefined {
+  if (kept.size <= most) return undefined;
+  for (const oldest of kept.keys()) return oldest;
+  return undefined;
+}
