@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import { LockKindMismatchError, LockLostError, type LockService } from '../../../lib/index.js';
-import { createStore } from '../../../lib/stores/create-store.js';
-import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
+import { LockLostError, type LockService } from '../../../lib/index.js';
+import type { LockStore } from '../../../lib/port/lock-store.js';
 import { lockOf } from '../../queue/kinds.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
-import { type Place, placesOf } from './foreign.js';
-
-const LEASE = 3_000;
-const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
+import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from './foreign.js';
 
 /** What an application, or another kind of lock of another library, keeps in a hash. */
 const HASHES: [string, Record<string, string>][] = [
@@ -37,11 +33,7 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
   let store: LockStore;
 
   beforeAll(async () => {
-    place = await open();
-    locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
-    store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
-    environment.add(() => store.close());
-    await (await locks.acquire('warm-up')).release();
+    ({ place, locks, store } = await lockingIn(environment, open));
   }, 60_000);
 
   const put = async (key: string, hash: Record<string, string>) => {
@@ -53,14 +45,6 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
       expect(await client.pttl(key)).toBe(-1);
       expect((await client.keys(`*${key}*`)).filter((other) => other.includes('queue'))).toEqual([]);
     }
-  };
-  const expectMismatch = async (key: string, attempt: Promise<unknown>) => {
-    const error: unknown = await attempt.then(
-      (value) => ({ unexpected: value }),
-      (reason: unknown) => reason,
-    );
-    expect(error).toBeInstanceOf(LockKindMismatchError);
-    expect(error).toMatchObject({ key, message: expect.stringContaining('a value that is no lock') });
   };
 
   it.each(HASHES)('with %s is no lock to anything, and stays', async (title, hash) => {

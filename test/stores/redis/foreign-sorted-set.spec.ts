@@ -1,15 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockKindMismatchError, LockLostError, type LockService } from '../../../lib/index.js';
-import { createStore } from '../../../lib/stores/create-store.js';
-import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
+import { LockLostError, type LockService } from '../../../lib/index.js';
+import type { LockStore } from '../../../lib/port/lock-store.js';
 import { FAIR, lockOf, semaphore } from '../../queue/kinds.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { fenceOf } from '../../support/keys.js';
-import { type Place, placesOf } from './foreign.js';
-
-const LEASE = 3_000;
-const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
+import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from './foreign.js';
 
 interface SortedSet {
   /** Members that look like holders, by what may look like deadlines. */
@@ -44,11 +40,7 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
   let store: LockStore;
 
   beforeAll(async () => {
-    place = await open();
-    locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
-    store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
-    environment.add(() => store.close());
-    await (await locks.acquire('warm-up')).release();
+    ({ place, locks, store } = await lockingIn(environment, open));
   }, 60_000);
 
   const put = async (key: string, { members, end, fence }: SortedSet) => {
@@ -70,14 +62,6 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
         (await client.keys(`*${key}*`)).filter((other) => other.includes('queue')),
       ]),
     );
-  const expectMismatch = async (key: string, attempt: Promise<unknown>) => {
-    const error: unknown = await attempt.then(
-      (value) => ({ unexpected: value }),
-      (reason: unknown) => reason,
-    );
-    expect(error).toBeInstanceOf(LockKindMismatchError);
-    expect(error).toMatchObject({ key, message: expect.stringContaining('a value that is no lock') });
-  };
 
   it.each(SETS)('with %s is no lock to anything, and stays', async (title, set) => {
     const key = `app:${title}`;

@@ -1,5 +1,8 @@
+import { expect } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import type { LockModuleOptions } from '../../../lib/index.js';
+import { LockKindMismatchError, type LockModuleOptions, type LockService } from '../../../lib/index.js';
+import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
+import { createStore } from '../../../lib/stores/create-store.js';
 import { FAIR, type Kind, PLAIN, READ, semaphore, WRITE } from '../../queue/kinds.js';
 import type { TestEnvironment } from '../../support/test-environment.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
@@ -45,3 +48,29 @@ export const placesOf = (environment: TestEnvironment): [string, () => Promise<P
     },
   ],
 ];
+
+export const LEASE = 3_000;
+export const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
+
+/** A service and a store without a prefix, on the servers of a place. */
+export async function lockingIn(
+  environment: TestEnvironment,
+  open: () => Promise<Place>,
+): Promise<{ place: Place; locks: LockService; store: LockStore }> {
+  const place = await open();
+  const locks = environment.service({ ...place.options, leaseTime: LEASE, keyPrefix: '' });
+  const store = createStore(place.options, { keyPrefix: '', leaseTime: LEASE });
+  environment.add(() => store.close());
+  await (await locks.acquire('warm-up')).release();
+  return { place, locks, store };
+}
+
+/** The attempt fails because the name belongs to the application. */
+export async function expectMismatch(key: string, attempt: Promise<unknown>): Promise<void> {
+  const error: unknown = await attempt.then(
+    (value) => ({ unexpected: value }),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(LockKindMismatchError);
+  expect(error).toMatchObject({ key, message: expect.stringContaining('a value that is no lock') });
+}

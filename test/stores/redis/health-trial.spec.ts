@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { COMMAND } from '../../../lib/stores/redis/command-refused.js';
 import * as scripts from '../../../lib/stores/redis/scripts.generated.js';
-import { isLockUnavailableError, type LockModuleOptions, type LockService } from '../../../lib/index.js';
+import { type LockModuleOptions, type LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
+import { refusal } from './refusal.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { MASTER_ARGS, startReplica } from '../../support/replicas.js';
@@ -20,15 +21,6 @@ const service = (options: LockModuleOptions = {}) =>
 const forbid = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'default', ...rules);
 const renamed = (...commands: string[]) =>
   commands.flatMap((command) => ['--rename-command', command, `hidden-${command}`]);
-
-/** What an acquisition is refused with: at once, and for good. */
-async function refusal(locks: LockService): Promise<string> {
-  const asked = performance.now();
-  const error: unknown = await locks.acquire('key', { waitTime: 20_000 }).catch((reason: unknown) => reason);
-  expect(isLockUnavailableError(error) && error.permanent).toBe(true);
-  expect(performance.now() - asked).toBeLessThan(5_000);
-  return ((error as Error).cause as Error).message;
-}
 
 /** A case in which no lock can be taken, though PING and INFO are answered. */
 type Case = [

@@ -4,6 +4,7 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
 import type { LockService, RedisConnection } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
+import { refusal } from './refusal.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 
 const environment = new TestEnvironment();
@@ -53,15 +54,8 @@ describe.each(WITHOUT_INFO)('Where INFO is %s', (_, args, rule) => {
   });
 });
 
-/** What an acquisition is refused with: at once, and for good. */
-async function refusal(connection: RedisConnection): Promise<string> {
-  const locks = environment.service({ connection, leaseTime: 6_000 });
-  const asked = performance.now();
-  const error: unknown = await locks.acquire('key', { waitTime: 20_000 }).catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true });
-  expect(performance.now() - asked).toBeLessThan(15_000);
-  return ((error as Error).cause as Error).message;
-}
+const refused = (connection: RedisConnection) =>
+  refusal(environment.service({ connection, leaseTime: 6_000 }));
 
 /** The client of an application: for TypeScript the versions are classes of their own. */
 function ownClient<C extends Redis | Cluster>(own: C): C {
@@ -75,7 +69,7 @@ function ownClient<C extends Redis | Cluster>(own: C): C {
 it('A client of the application that insists on INFO is refused at once, by the name of the command', async () => {
   const server = await environment.server({ args: ['--rename-command', 'INFO', 'hidden-info'] });
   for (const Client of [Redis, Redis5 as unknown as typeof Redis]) {
-    expect(await refusal(ownClient(new Client(server.url)))).toMatch(/unknown command 'info'/i);
+    expect(await refused(ownClient(new Client(server.url)))).toMatch(/unknown command 'info'/i);
     const ready = [0, 1].map(() => {
       const connection = ownClient(new Client(server.url, { enableReadyCheck: false }));
       return environment.service({ connection, leaseTime: 6_000 });
@@ -115,7 +109,7 @@ it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client tha
 
   for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
     const insisting = ownClient(new Client(cluster.addresses));
-    expect(await refusal(insisting)).toMatch(/NOPERM.*cluster\|info/);
+    expect(await refused(insisting)).toMatch(/NOPERM.*cluster\|info/);
     const connection = ownClient(new Client(cluster.addresses, { enableReadyCheck: false }));
     await (await environment.service({ connection, leaseTime: 6_000 }).acquire('key')).release();
     for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '+cluster|info');
