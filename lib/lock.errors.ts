@@ -112,8 +112,18 @@ export class LockTimeoutError extends ExpectedLockError {
   readonly holder: string | undefined;
   /** `timeout`: the wait time was over. `queue-full`: `maxWaiting` callers of this process waited already. */
   readonly reason: 'timeout' | 'queue-full';
+  /**
+   * ms that the lease in the way had left at the last try, if that is known. Its holder may renew it, or release it before.
+   */
+  readonly remainingTime: number | undefined;
 
-  constructor(key: string, waited: number, holder?: string, reason: LockTimeoutError['reason'] = 'timeout') {
+  constructor(
+    key: string,
+    waited: number,
+    holder?: string,
+    reason: LockTimeoutError['reason'] = 'timeout',
+    remainingTime?: number,
+  ) {
     const owner = holder === undefined ? 'another owner' : inQuotes(holder);
     const after = waited > 0 ? ` after a wait of ${String(waited)} ms` : '';
     const cause = reason === 'queue-full' ? 'maxWaiting callers wait for it already' : `held by ${owner}`;
@@ -126,6 +136,7 @@ export class LockTimeoutError extends ExpectedLockError {
     this.waited = waited;
     this.holder = holder;
     this.reason = reason;
+    this.remainingTime = remainingTime;
   }
 }
 

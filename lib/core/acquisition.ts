@@ -11,7 +11,7 @@ import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
 import { mayFollow, type AcquisitionState } from './acquisition-state.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
-import { backoff, isRefusal, POLL, tooLate, type WaitingContext } from './waiting.js';
+import { backoff, type Busy, busyWith, isRefusal, POLL, tooLate, type WaitingContext } from './waiting.js';
 
 /** What is asked for. */
 export interface LockTerms {
@@ -36,7 +36,7 @@ export interface Callers {
   leftToOthers(): void;
   unsubscribe(): void;
   /** Another owner has the lock. Callers that asked before `askedAt` and do not wait any longer get their answer. */
-  refused(askedAt: number, holder: string | undefined): void;
+  refused(askedAt: number, busy: Busy): void;
   /** @param isFinal a second try cannot change it, and callers that asked before `askedAt` get their answer */
   failed(askedAt: number, error: Error, isFinal: boolean): void;
   /** @param isDoubtful a request of this owner may arrive after its release */
@@ -134,12 +134,9 @@ export class Acquisition {
     return { name: this.name, owner: this.owner, leaseTime: this.lease, queue: this.terms.queue };
   }
 
-  /** The holder of the lock, as the store has last said, or the reason why the store has not answered. */
-  get obstacle(): {
-    readonly holder: string | undefined;
-    readonly failure: LockUnavailableError | undefined;
-  } {
-    return { holder: this.holder, failure: this.failure };
+  /** The hold in the way, as the store has last said, or the reason why the store has not answered. */
+  get obstacle(): Busy | LockUnavailableError {
+    return this.failure ?? busyWith(this.holder, this.blockedUntil - now());
   }
 
   /**
@@ -321,7 +318,7 @@ export class Acquisition {
     this.holder = holder;
     this.arrival = arrival ?? this.arrival;
     if (retryAfter < Infinity) this.blockedUntil = now() + retryAfter;
-    this.callers.refused(attempt.askedAt, holder);
+    this.callers.refused(attempt.askedAt, busyWith(holder, retryAfter));
     if (this.isOver) return 0;
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);
     if (!attempt.takesEntry) {

@@ -1,6 +1,6 @@
 import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
-import type { Busy } from './waiting.js';
+import { type Busy, busyWith } from './waiting.js';
 
 /** How long the message of a release may take to come back to the process that sent it, ms. */
 export const MESSAGE_ROUND = 100;
@@ -40,7 +40,7 @@ export class HoldLook {
     await Promise.resolve(); // all callers of one turn share the answer
     asking.sentAt = now();
     asking.sent = true;
-    let answer: LookAnswer = { busy: true, holder: tenure.owner };
+    let answer: LookAnswer = busyWith(tenure.owner, tenure.remainingTime);
     try {
       await this.context.look(tenure);
     } catch (error) {

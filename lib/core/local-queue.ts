@@ -9,7 +9,7 @@ import { type Callers, Acquisition, type AcquisitionContext, type LockTerms } fr
 import { MessageSubscription } from './message-subscription.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import { type Busy, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
+import { type Busy, busyWith, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
 
 export interface LocalQueueContext extends AcquisitionContext, LookContext {
   readonly store: AcquisitionContext['store'] & Pick<LockStore, 'subscribeToReleases'>;
@@ -199,9 +199,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   // Called by the acquisition.
 
-  refused(askedAt: number, holder: string | undefined): void {
-    this.lastHolder = holder;
-    this.refuseImpatient(askedAt, { busy: true, holder });
+  refused(askedAt: number, busy: Busy): void {
+    this.lastHolder = busy.holder;
+    this.refuseImpatient(askedAt, busy);
     this.goOn();
   }
 
@@ -385,10 +385,17 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.expireAt(waiter, lastCall);
       return;
     }
-    const { failure, holder = this.lastHolder } = this.acquisition?.obstacle ?? {};
+    const obstacle = this.acquisition?.obstacle;
     const silence = silentSince === undefined ? undefined : unanswered(this.name, silentSince);
     this.leave(waiter);
-    waiter.refuse(failure ?? silence ?? { busy: true, holder: this.tenure?.owner ?? holder });
+    if (obstacle instanceof Error) waiter.refuse(obstacle);
+    else waiter.refuse(silence ?? this.busy(obstacle));
+  }
+
+  private busy(inTheWay: Busy | undefined): Busy {
+    const { tenure } = this;
+    if (tenure !== undefined) return busyWith(tenure.owner, tenure.remainingTime);
+    return busyWith(inTheWay?.holder ?? this.lastHolder, inTheWay?.remainingTime);
   }
 
   private remove(waiter: Waiter): void {

@@ -35,11 +35,20 @@ export interface TenureKeeper {
 export interface Busy {
   readonly busy: true;
   readonly holder: string | undefined;
+  /** ms until the hold in the way ends by itself, if that is known. */
+  readonly remainingTime?: number | undefined;
   /** The name of the busy lock, where several locks were asked for. */
   readonly name?: string | undefined;
   /** Too many callers wait already. */
   readonly isFull?: true;
 }
+
+/** @param remainingTime ms until the hold in the way ends by itself; not positive or not finite where that is not known */
+export const busyWith = (holder: string | undefined, remainingTime = Infinity): Busy => ({
+  busy: true,
+  holder,
+  remainingTime: remainingTime > 0 && remainingTime < Infinity ? Math.ceil(remainingTime) : undefined,
+});
 
 /** What waiters need from their client. */
 export interface WaitingContext {

@@ -136,9 +136,10 @@ export abstract class ScopedLock implements Lock {
     const askedAt = now();
     return this.enter(inside, into, options).then((lease) => {
       if (!('busy' in lease)) return kept(lease, options);
-      const { name = this.name, holder, isFull } = lease;
+      const { name = this.name, holder, isFull, remainingTime } = lease;
       const waited = Math.round(now() - askedAt);
-      throw new LockTimeoutError(name, waited, holder, isFull === true ? 'queue-full' : 'timeout');
+      const reason = isFull === true ? 'queue-full' : 'timeout';
+      throw new LockTimeoutError(name, waited, holder, reason, remainingTime);
     });
   }
 

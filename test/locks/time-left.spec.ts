@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  isLockTimeoutError,
+  LockService,
+  type LockTimeoutError,
+  MemoryLockStore,
+  type UsingOptions,
+} from '../../lib/index.js';
+import { startRedis, type TestRedis } from '../support/redis.js';
+
+let redis: TestRedis;
+let holder: LockService | undefined;
+let caller: LockService;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+
+afterAll(() => redis.stop());
+
+afterEach(async () => {
+  await Promise.all([holder?.close(), caller.close()]);
+  holder = undefined;
+});
+
+const refusal = (call: Promise<unknown>): Promise<LockTimeoutError> =>
+  call.then(
+    () => Promise.reject(new Error('the lock is not busy')),
+    (error: unknown) => (isLockTimeoutError(error) ? error : Promise.reject(error as Error)),
+  );
+
+/** Of a lease of 20 s that has just begun. In the queue of a fair lock the claim of a waiter may come after it. */
+const expectLeft = ({ remainingTime = 0 }: LockTimeoutError) => {
+  expect(remainingTime).toBeGreaterThan(15_000);
+  expect(remainingTime).toBeLessThanOrEqual(22_000);
+  expect(Number.isInteger(remainingTime)).toBe(true);
+};
+
+describe.each([
+  ['memory', () => ({ store: new MemoryLockStore() })],
+  ['Redis', () => ({ connection: redis.url })],
+])('LockTimeoutError on %s', (_, options) => {
+  const open = (): [holder: LockService, caller: LockService] => {
+    const shared = options();
+    holder = new LockService(shared);
+    caller = new LockService(shared);
+    return [holder, caller];
+  };
+
+  it.each<[string, UsingOptions]>([
+    ['a plain lock', {}],
+    ['a fair lock', { kind: 'fair' }],
+    ['a write lock', { kind: 'write' }],
+  ])('says what the lease in the way has left, of %s', async (_kind, kind) => {
+    const [holder, caller] = open();
+    await holder.acquire('a', { ...kind, leaseTime: 20_000 });
+    for (const waitTime of [0, 30]) {
+      expectLeft(await refusal(caller.acquire('a', { ...kind, waitTime })));
+      expectLeft(await refusal(holder.acquire('a', { ...kind, waitTime })));
+    }
+  });
+
+  it('says it of the lock in the way among several', async () => {
+    const [holder, caller] = open();
+    await holder.acquire('b', { leaseTime: 20_000 });
+    for (const waitTime of [0, 30]) {
+      const error = await refusal(caller.acquire(['a', 'b', 'c'], { waitTime }));
+      expect(error.key).toBe('b');
+      expectLeft(error);
+    }
+  });
+
+  it('does not say it where the caller was not even sent', async () => {
+    const [holder, caller] = open();
+    await holder.acquire('a', { leaseTime: 20_000 });
+    const waiting = refusal(caller.acquire('a', { waitTime: 100 }));
+    const error = await refusal(caller.acquire('a', { waitTime: 100, maxWaiting: 1 }));
+    expect([error.reason, error.remainingTime]).toEqual(['queue-full', undefined]);
+    await waiting;
+  });
+});
+
+it('LockTimeoutError does not say what a hold without an end has left', async () => {
+  class EndlessHold extends MemoryLockStore {
+    override acquire() {
+      return Promise.resolve({ granted: false, retryAfter: Infinity, holder: undefined } as const);
+    }
+  }
+  caller = new LockService({ store: new EndlessHold() });
+  for (const waitTime of [0, 30]) {
+    expect((await refusal(caller.acquire('a', { waitTime }))).remainingTime).toBeUndefined();
+  }
+});
