@@ -32,14 +32,14 @@ import {
 } from '@nestjs/microservices';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, Observable, timer } from 'rxjs';
 import { map } from 'rxjs/operators';
-import { DistributedLock, LockModule, LockService, MemoryLockStore } from '../../lib/index.js';
-import { deferred } from '../doubles/deferred.js';
-import { Entries } from '../doubles/entries.js';
-import { until } from '../scenarios/until.js';
+import { DistributedLock, LockModule, LockService, MemoryLockStore } from '../../../lib/index.js';
+import { deferred } from '../../doubles/deferred.js';
+import { Entries } from '../../doubles/entries.js';
+import { until } from '../../scenarios/until.js';
+import { freePort } from './free-port.js';
 
 let store: MemoryLockStore;
 let entries: Entries;
@@ -79,16 +79,6 @@ const boot = async (controllers: Type<unknown>[], providers: Provider[] = []) =>
   };
   return { app, request };
 };
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => {
-        resolve(port);
-      });
-    });
-  });
 
 describe('HTTP', () => {
   const Roles = (...roles: string[]) => SetMetadata('roles', roles);
