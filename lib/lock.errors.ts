@@ -73,7 +73,7 @@ export abstract class LockError extends lockErrorOn(Error) {
 }
 
 /** What Nest sends as the body of the answer. */
-interface LockErrorBody {
+export interface LockErrorBody {
   readonly statusCode: number;
   /** The name of the status. */
   readonly error: string | undefined;
@@ -244,12 +244,16 @@ export class LockAbortedError extends ExpectedLockError {
   }
 }
 
-/** A lock's name, or the template that was to make it, does not give a usable key. HTTP 500. */
+/**
+ * A lock's name, or the template that was to make it, does not give a usable key. HTTP 500, and 400 under
+ * {@link LockInterceptor}, whose keys are made of a request.
+ */
 export class LockKeyError extends LockError {
   readonly code = 'LOCK_KEY';
 
-  constructor(message: string, key?: string, cause?: unknown) {
-    super(message, { status: 500 }, { key, cause });
+  /** @param http where a request is at fault */
+  constructor(message: string, key?: string, cause?: unknown, http: LockErrorStatus = { status: 500 }) {
+    super(message, http, { key, cause });
   }
 }
 

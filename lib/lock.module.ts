@@ -17,6 +17,7 @@ import { LockService } from './lock.service.js';
 import { inQuotes } from './lock.text.js';
 import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
+import { transportAnswers } from './nest/transport-answers.js';
 
 /**
  * Provides a LockService. Import it once per instance; by default every module of the application sees it. It connects in
@@ -93,6 +94,7 @@ function moduleOf(
     providers: [
       ...providers,
       initializerOf(token, name),
+      transportAnswers,
       ...others.map((provide) => ({ provide, useExisting: token })),
     ],
     exports: [token, ...others],

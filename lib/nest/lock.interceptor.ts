@@ -13,7 +13,7 @@ import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { onAbort } from '../core/on-abort.js';
-import { isLockKeyError, type LockKeyError } from '../lock.errors.js';
+import { isLockKeyError, LockKeyError } from '../lock.errors.js';
 import type { CallOptions } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
 import { isSentLater } from '../core/late-result.js';
@@ -104,21 +104,26 @@ function keyErrors(): NonNullable<LockInterceptorOptions['onKeyError']> {
   const logger = new Logger('LockInterceptor');
   const logged = new WeakSet<object>();
   return ({ error, context }) => {
-    if (context.getType() !== 'http') return error;
     const handler = context.getHandler();
     if (!logged.has(handler)) {
       logger.warn(`${context.getClass().name}.${handler.name} has answered 400: ${error.message}`);
       logged.add(handler);
     }
-    return badRequest(error);
+    return context.getType() === 'http' ? badRequest(error) : badMessage(error);
   };
 }
 
-function badRequest(cause: LockKeyError): BadRequestException {
-  const message = 'The request lacks a value that it needs, or has one that cannot be used';
-  const body = { statusCode: 400, error: 'Bad Request', message, code: cause.code };
-  return new BadRequestException(body, { cause });
-}
+const FAULT = 'The request lacks a value that it needs, or has one that cannot be used';
+
+const badRequest = (cause: LockKeyError): BadRequestException =>
+  new BadRequestException(
+    { statusCode: 400, error: 'Bad Request', message: FAULT, code: cause.code },
+    { cause },
+  );
+
+/** For LockExceptionFilter. Outside of HTTP, an HttpException tells a client nothing. */
+const badMessage = (cause: LockKeyError): LockKeyError =>
+  new LockKeyError(cause.message, cause.key, cause, { status: 400, publicMessage: FAULT });
 
 /**
  * Settles when the HTTP response has been sent, or its client has gone; undefined outside of HTTP.

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { lastValueFrom, type Observable, toArray } from 'rxjs';
+import { io } from 'socket.io-client';
 import { locks } from './preamble.js';
 
 /** One call of what a block exports, and the locks that it is to take. */
@@ -14,6 +15,8 @@ const get = (path: string, init?: RequestInit) => (_: unknown, url: string) =>
   fetch(`${url}${path}`, init).then((response) => {
     if (!response.ok) throw new Error(`${path} answers ${String(response.status)}`);
   });
+
+const BUSY = { status: 'error', code: 'LOCK_TIMEOUT', message: 'The resource is busy, try again later' };
 
 /** What is done with each class that the pages define; one that is missing here fails. */
 export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
@@ -56,6 +59,46 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
   Cleanup: [
     drive((cleanup: Methods) => cleanup.sessions!(), 'cleanup:sessions'),
     drive((cleanup: Methods) => cleanup.rebuild!(), 'uploads'),
+  ],
+  Invoices: [
+    drive(async (invoices: Methods) => {
+      expect(await invoices.send!({ id: '7' })).toBe('sent');
+    }, 'invoice:7'),
+  ],
+  Refunds: [
+    drive(async (refunds: Methods) => {
+      expect(await refunds.refund!({ id: '7' })).toBe('refunded');
+    }, 'refund:7'),
+  ],
+  Seats: [
+    drive(async (_, url) => {
+      const client = io(url, { transports: ['websocket'] });
+      const answer = (event: string) =>
+        new Promise((resolve) => {
+          client.once(event, resolve);
+          client.emit('reserve', { seat: 'A1' });
+        });
+      await locks.using('seat:A1', async () => {
+        expect(await answer('exception')).toEqual(BUSY);
+      });
+      expect(await answer('reserved')).toBe('A1');
+      client.close();
+    }, 'seat:A1'),
+  ],
+  Transfers: [
+    drive(async (_, url) => {
+      const transfer = async () => {
+        const body = JSON.stringify({ query: 'mutation { transfer(id: "7") }' });
+        const headers = { 'content-type': 'application/json' };
+        const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body });
+        return await response.json();
+      };
+      const { code, message } = BUSY;
+      await locks.using('transfer:7', async () => {
+        expect(await transfer()).toMatchObject({ errors: [{ message, extensions: { code } }] });
+      });
+      expect(await transfer()).toEqual({ data: { transfer: 'transferred' } });
+    }, 'transfer:7'),
   ],
   Health: [drive(get('/health'))],
   Reports: [

@@ -7,7 +7,20 @@ import { PageServers } from './servers.js';
 /** What a reader of the pages is taken to know or to have: a block imports the rest itself. */
 export { expect };
 export { setTimeout as sleep } from 'node:timers/promises';
-export { Body, Controller, Get, Injectable, Module, Param, Post, UseInterceptors } from '@nestjs/common';
+export {
+  Body,
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  Param,
+  Post,
+  UseFilters,
+  UseInterceptors,
+} from '@nestjs/common';
+export { NestFactory } from '@nestjs/core';
+export { MessagePattern, Payload } from '@nestjs/microservices';
+export { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 export { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 export { Cron, CronExpression } from '@nestjs/schedule';
 export { interval, Observable, take } from 'rxjs';
@@ -18,6 +31,7 @@ export {
   InjectLockService,
   isLockTimeoutError,
   isLockUnavailableError,
+  LockExceptionFilter,
   LockInterceptor,
   LockModule,
   LockService,

@@ -1,0 +1,97 @@
+import 'reflect-metadata';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, type INestMicroservice, UseInterceptors } from '@nestjs/common';
+import {
+  type ClientProxy,
+  ClientProxyFactory,
+  MessagePattern,
+  Payload,
+  Transport,
+} from '@nestjs/microservices';
+import { Test } from '@nestjs/testing';
+import { from, lastValueFrom } from 'rxjs';
+import { freePort } from './free-port.js';
+import {
+  Busy,
+  ErrorLog,
+  type Failure,
+  FAILURES,
+  Invalid,
+  lockModules,
+  secretsOf,
+  Shop,
+  startMicroservice,
+} from './shop.js';
+
+@Controller()
+class Orders {
+  constructor(private readonly shop: Shop) {}
+
+  @MessagePattern('fail')
+  fail(@Payload() name: Exclude<Failure['name'], 'invalid'>) {
+    return this.shop.fail(name);
+  }
+
+  @MessagePattern('stream')
+  stream(@Payload() name: Exclude<Failure['name'], 'invalid'>) {
+    return from(this.shop.fail(name));
+  }
+
+  @MessagePattern('invalid')
+  @UseInterceptors(Invalid())
+  invalid() {
+    return 'not refused';
+  }
+
+  @Busy()
+  @MessagePattern('handler')
+  async handler() {
+    return Promise.resolve('not refused');
+  }
+}
+
+describe('a TCP microservice', () => {
+  let app: INestMicroservice;
+  let client: ClientProxy;
+  let log: ErrorLog;
+
+  beforeAll(async () => {
+    const module = await Test.createTestingModule({
+      imports: lockModules(),
+      controllers: [Orders],
+      providers: [Shop],
+    }).compile();
+    log = new ErrorLog();
+    const options = { host: '127.0.0.1', port: await freePort() };
+    app = await startMicroservice(module, { transport: Transport.TCP, options });
+    app.useLogger(log);
+    await app.get(Shop).open();
+    client = ClientProxyFactory.create({ transport: Transport.TCP, options });
+  });
+
+  beforeEach(() => {
+    log.errors.length = 0;
+  });
+
+  afterAll(async () => {
+    client.close();
+    await app.close();
+  });
+
+  const refusal = (pattern: string, name: string): Promise<unknown> =>
+    lastValueFrom(client.send<unknown>(pattern, name)).then(
+      (answer) => ({ answer }),
+      (error: unknown) => error,
+    );
+
+  it.each(FAILURES)('tells a client: $name', async ({ name, code, message, isLogged }) => {
+    const error = await refusal(name === 'invalid' ? name : 'fail', name);
+    expect(error).toEqual({ status: 'error', code, message });
+    for (const secret of secretsOf(app)) expect(JSON.stringify(error)).not.toContain(secret);
+    expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it.each(['handler', 'stream'])('tells a client of a %s', async (pattern) => {
+    expect(await refusal(pattern, 'busy')).toMatchObject({ status: 'error', code: 'LOCK_TIMEOUT' });
+  });
+});

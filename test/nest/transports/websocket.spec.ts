@@ -1,0 +1,119 @@
+import 'reflect-metadata';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type INestApplication, UseInterceptors } from '@nestjs/common';
+import { IoAdapter } from '@nestjs/platform-socket.io';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { Test } from '@nestjs/testing';
+import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { once } from 'node:events';
+import { from } from 'rxjs';
+import { io } from 'socket.io-client';
+import { WebSocket } from 'ws';
+import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
+
+@WebSocketGateway()
+class Orders {
+  constructor(private readonly shop: Shop) {}
+
+  @SubscribeMessage('fail')
+  fail(@MessageBody() name: Exclude<Failure['name'], 'invalid'>) {
+    return this.shop.fail(name);
+  }
+
+  @SubscribeMessage('stream')
+  stream(@MessageBody() name: Exclude<Failure['name'], 'invalid'>) {
+    return from(this.shop.fail(name));
+  }
+
+  @SubscribeMessage('invalid')
+  @UseInterceptors(Invalid())
+  invalid() {
+    return 'not refused';
+  }
+
+  @Busy()
+  @SubscribeMessage('handler')
+  async handler() {
+    return Promise.resolve('not refused');
+  }
+}
+
+/** A client that gives the exceptions it receives, and ends. */
+interface Client {
+  refusal(event: string, data: string): Promise<unknown>;
+  close(): void;
+}
+
+const socketIo = async (url: string): Promise<Client> => {
+  const socket = io(url, { transports: ['websocket'] });
+  await new Promise<void>((resolve) => {
+    socket.once('connect', resolve);
+  });
+  return {
+    refusal: (event, data) =>
+      new Promise((resolve) => {
+        socket.once('exception', resolve);
+        socket.emit(event, data);
+      }),
+    close: () => socket.close(),
+  };
+};
+
+const native = async (url: string): Promise<Client> => {
+  const socket = new WebSocket(url.replace('http', 'ws'));
+  await once(socket, 'open');
+  return {
+    refusal: async (event, data) => {
+      socket.send(JSON.stringify({ event, data }));
+      const [message] = (await once(socket, 'message')) as [Buffer];
+      const received = JSON.parse(String(message)) as { event: string; data: unknown };
+      return received.event === 'exception' ? received.data : received;
+    },
+    close: () => {
+      socket.close();
+    },
+  };
+};
+
+describe.each([
+  ['Socket.IO', (app: INestApplication) => new IoAdapter(app), socketIo],
+  ['ws', (app: INestApplication) => new WsAdapter(app), native],
+])('a gateway of %s', (_, makeAdapter, connect) => {
+  let app: INestApplication;
+  let client: Client;
+  let log: ErrorLog;
+
+  beforeAll(async () => {
+    const module = await Test.createTestingModule({
+      imports: lockModules(),
+      providers: [Orders, Shop],
+    }).compile();
+    log = new ErrorLog();
+    app = module.createNestApplication();
+    app.useLogger(log);
+    app.useWebSocketAdapter(makeAdapter(app));
+    await app.listen(0, '127.0.0.1');
+    await app.get(Shop).open();
+    client = await connect(await app.getUrl());
+  });
+
+  beforeEach(() => {
+    log.errors.length = 0;
+  });
+
+  afterAll(async () => {
+    client.close();
+    await app.close();
+  });
+
+  it.each(FAILURES)('tells a client: $name', async ({ name, code, message, isLogged }) => {
+    const exception = await client.refusal(name === 'invalid' ? name : 'fail', name);
+    expect(exception).toEqual({ status: 'error', code, message });
+    for (const secret of secretsOf(app)) expect(JSON.stringify(exception)).not.toContain(secret);
+    expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it.each(['handler', 'stream'])('tells a client of a %s', async (event) => {
+    expect(await client.refusal(event, 'busy')).toMatchObject({ code: 'LOCK_TIMEOUT' });
+  });
+});
