@@ -8,8 +8,8 @@ import { compileOptions, type DeclaredOptions, type MethodOptions } from './meth
 export interface LockInterceptorOptions extends Omit<DistributedLockOptions, 'returns'> {
   /**
    * Gives the error of a request that gives no usable key, because it lacks a header or a parameter for example.
-   * @default over HTTP a BadRequestException with `code: 'LOCK_KEY'` and the LockKeyError as its cause, with one log line for
-   *   each handler; elsewhere the LockKeyError
+   * @default over HTTP a BadRequestException with `code: 'LOCK_KEY'`, elsewhere a LockKeyError with the status 400; its cause
+   *   is the LockKeyError, and there is one log line for each handler
    */
   onKeyError?: ((failure: { error: LockKeyError; context: ExecutionContext }) => Error) | undefined;
 }
