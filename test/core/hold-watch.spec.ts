@@ -43,7 +43,7 @@ describe('a hold that has lasted for a second', () => {
     expect(store.calls.renew).toBe(1);
   });
 
-  it('was asked about once, because no message was heard before', async () => {
+  it('is asked about once, because the subscription began after the grant', async () => {
     const { signal } = await locks.acquire('a');
     await pass(500);
     await administrator.forceRelease('a');
@@ -105,7 +105,7 @@ describe('a hold that has lasted for a second', () => {
     expect(store.calls.renew).toBe(1);
   });
 
-  it('is asked about where it was granted before messages were heard, and the reply came after that', async () => {
+  it('is asked about where it was granted before the subscription, and the reply came after that', async () => {
     await locks.acquire('b');
     await pass(900);
     const reply = deferred();

@@ -37,7 +37,7 @@ describeOnJvm('Redisson on a JVM and this package: a release of one wakes the ot
 
   afterAll(() => stage.end());
 
-  it.each(NAMES)('a waiting thread hears the release of a Node process: %j', async (name) => {
+  it.each(NAMES)('a waiting thread is woken by the release of a Node process: %j', async (name) => {
     const java = jvm.thread('waits');
     const { id } = await nodes[0]!.call<Granted>('acquire', name);
     const waits = java.lock(name);
@@ -49,7 +49,7 @@ describeOnJvm('Redisson on a JVM and this package: a release of one wakes the ot
     await java.unlock(name);
   });
 
-  it.each(NAMES)('a waiting Node process hears the unlock of a thread: %j', async (name) => {
+  it.each(NAMES)('a waiting Node process is woken by the unlock of a thread: %j', async (name) => {
     const java = jvm.thread('holds');
     await java.lock(name);
     const waiter = nodes[1]!.call<{ granted: number }>('holdFor', name, {}, 0);

@@ -195,7 +195,7 @@ describe('a waiter', () => {
     expect((await waiting).held).toBe(true);
   });
 
-  it('hears of its turn among a thousand others (pitfall 12)', async () => {
+  it('is told of its turn among a thousand others (pitfall 12)', async () => {
     const [holder, waiters] = [stage.service(), stage.service()];
     const names = Array.from({ length: 1_000 }, (_, n) => `a${String(n)}`);
     const leases = await Promise.all(names.map((name) => holder.acquire(name)));

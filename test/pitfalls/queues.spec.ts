@@ -40,7 +40,7 @@ describe('73: a kind check that looks at the key of the lock and not at its queu
     await (await service.acquire('kinds')).release();
   });
 
-  it('a waiter leaves no place behind where its name becomes something else', async () => {
+  it('a waiter leaves no entry behind where its name becomes something else', async () => {
     const service = stage.service();
     const holder = await service.getFairLock('theirs').acquire();
     const waiting = lockOf(stage.service(), 'theirs', FAIR).acquire({ waitTime: 2_000 });

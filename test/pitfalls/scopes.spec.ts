@@ -39,7 +39,7 @@ it('lets the requests of a server compete that a lock holder has started (pitfal
   expect(entries).toMatchObject({ total: 3, most: 1 });
 });
 
-it('lets a listener compete that hears of a lock in the scope of another (pitfall 44)', async () => {
+it('lets a listener compete that is told of a lock in the scope of another (pitfall 44)', async () => {
   const locks = stage.service();
   const asked: Promise<Lease | null>[] = [];
   locks.events$.subscribe((event) => {

@@ -12,7 +12,7 @@ import { soon, Stage } from './stage.js';
 
 const stage = Stage.set();
 
-it('a waiter for several names hears of each of them, whichever is in its way (pitfall 46)', async () => {
+it('a waiter for several names is told of each of them, whichever is in its way (pitfall 46)', async () => {
   const [holder, waiter] = [stage.service(), stage.service()];
   const names = ['a', 'b', 'c'];
   const leases = await Promise.all(names.map((name) => holder.acquire(name)));

@@ -33,7 +33,7 @@ afterEach(async () => {
   jest.useRealTimers();
 });
 
-it('a hold is given up until its lease is over, a place until it has gone by itself, and not often', async () => {
+it('a hold is given up until its lease is over, an entry until it has gone by itself, and not often', async () => {
   await releaser.release(REQUEST, performance.now() + 900);
   await jest.advanceTimersByTimeAsync(MINUTE);
   expect(sent).toBe(4);

@@ -72,7 +72,7 @@ describe('63: dead waiters side by side cost a claim each, however long the leas
     expect(await late(services, stage.server.url, rows, freeze)).toEqual([]);
   });
 
-  it('one process that stopped with places on both sides of a living one', async () => {
+  it('one process that stopped with entries on both sides of a living one', async () => {
     const [holding, living] = [stage.service(), stage.service()];
     const hung = await stage.worker();
     const stand = async (place: number) => {

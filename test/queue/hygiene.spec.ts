@@ -155,7 +155,7 @@ it('after 10,000 random operations and 20 kills nothing is left but fences, and 
   expect(listeners()).toEqual(listenersBefore);
 }, 120_000);
 
-it('a service that shuts down gives up its places and its holds', async () => {
+it('a service that shuts down gives up its entries and its holds', async () => {
   const [a, b] = [stage.service(), stage.service()];
   const lock = lockOf(a, 'closing', FAIR);
   await lock.acquire();

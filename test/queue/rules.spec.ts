@@ -342,7 +342,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         ['fair', FAIR],
         ['write', WRITE],
         ['semaphore', semaphore(1)],
-      ])('%s: abort, timeout and a mere try leave no place behind', async (_, kind) => {
+      ])('%s: abort, timeout and a mere try leave no entry behind', async (_, kind) => {
         const lock = lockOf(b, name, kind);
         const holder = await lockOf(a, name, kind).acquire();
         const abortion = new AbortController();

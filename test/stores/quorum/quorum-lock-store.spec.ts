@@ -512,7 +512,7 @@ describe('QuorumLockStore', () => {
       return await store.subscribeToReleases('a', () => undefined);
     };
 
-    it('is to be trusted so long as a majority can be heard', async () => {
+    it('is to be trusted so long as the messages of a majority arrive', async () => {
       expect((await subscribeWith([true, true, true, false, undefined])).active).toBe(true);
       expect((await subscribeWith([true, true, false, false, false])).active).toBe(false);
     });

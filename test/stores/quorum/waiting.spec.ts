@@ -59,7 +59,7 @@ describe('A waiter for a lock on a quorum', () => {
     expect(median(times)).toBeLessThan(WELL_BEFORE_THE_TTL / 10);
   });
 
-  it.each([0, 1, 2, 3, 4])('is woken when only node %i is heard', async (heard) => {
+  it.each([0, 1, 2, 3, 4])('is woken when only the messages of node %i arrive', async (heard) => {
     proxies.forEach((proxy, index) => {
       proxy.dropMessages(index !== heard);
     });

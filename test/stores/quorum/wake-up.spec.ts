@@ -60,7 +60,7 @@ describe('WakeUp', () => {
     expect(woken).toBe(0);
   });
 
-  it('never misses a majority, whatever was heard before', () => {
+  it('never misses a majority, whatever messages came before', () => {
     const member = fc.integer({ min: 0, max: 4 });
     const majority = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 3 });
     const step = fc.oneof(member, fc.constant('pause' as const));

@@ -111,7 +111,7 @@ describe('The commands that Redis gets', () => {
     expect(commands.length / 100).toBeLessThan(0.2);
   });
 
-  it('a waiter behind another process: one more than without it, which takes its place', async () => {
+  it('a waiter behind another process: one more than without it, which takes its entry', async () => {
     const { owner, release } = await a.acquire('contended').then((lease) => ({
       owner: lease.owner,
       release: () => lease.release(),

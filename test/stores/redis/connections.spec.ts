@@ -181,7 +181,7 @@ describe('A connection given as', () => {
       expect(() => service(own)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     });
 
-    it('that hears messages over RESP3 locks like any other', async () => {
+    it('that receives messages over RESP3 locks like any other', async () => {
       const own = client();
       await own.subscribe('channel');
       await expectHandOvers(service(own), service(server.url));

@@ -69,7 +69,7 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
     expect(await locks.inspect('beside')).toBeNull();
   });
 
-  it('in the place of a hold is no lock to the store', async () => {
+  it('that replaces a hold is no lock to the store', async () => {
     const hold = { name: 'replaced', owner: 'client:1' };
     await store.acquire({ ...hold, leaseTime: LEASE });
     await put('replaced', { name: 'bob' });
@@ -86,7 +86,7 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
   it.each<[string, (client: Redis | Cluster) => Promise<unknown>]>([
     ['a text', (client) => client.set('other', 'bob')],
     ['a sorted set', (client) => client.zadd('other', Date.now() + 60_000, 'bob')],
-  ])('nor is %s in the place of a hold', async (__, write) => {
+  ])('%s instead of a hold is no lock to the store', async (__, write) => {
     for (const client of place.clients) {
       await client.del('other');
       await write(client);
@@ -114,7 +114,7 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
     for (const name of ['{a}1', '{a}3']) await store.release({ name, owner });
   });
 
-  it('in the place of a lease is its loss, at once, and outlives it', async () => {
+  it('that replaces a lease is its loss, at once, and outlives it', async () => {
     for (const [name, kind] of place.kinds) {
       const lost = { code: 'LOCK_LOST', reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH', key: name } };
       const take = async () => {

@@ -100,7 +100,7 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
     expect(await locks.inspect('beside')).toBeNull();
   });
 
-  it('in the place of a lease is its loss, at once, and outlives it', async () => {
+  it('that replaces a lease is its loss, at once, and outlives it', async () => {
     for (const [name, kind] of place.kinds) {
       const lost = { code: 'LOCK_LOST', reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH', key: name } };
       const take = async () => {

@@ -209,7 +209,7 @@ describe('The health of a node', () => {
     },
   );
 
-  it('is degraded while messages cannot be heard', async () => {
+  it('is degraded while messages do not arrive', async () => {
     const proxy = await TcpProxy.start(server.port);
     environment.add(() => proxy.stop());
     const locks = service(proxy.url);

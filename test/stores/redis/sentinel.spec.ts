@@ -38,7 +38,7 @@ describe('Sentinel: when the master', () => {
 
   const names = (count: number) => Array.from({ length: count }, (_, n) => `n${String(n)}`);
 
-  it('is killed, 20 holders hear the truth, 50 waiters get through, and no process ends', async () => {
+  it('is killed, 20 holders are told the truth, 50 waiters get through, and no process ends', async () => {
     const { connection: url } = deployment;
     const holder = await environment.worker({ url, service: { leaseTime: LEASE } });
     const crowds = await environment.workers(2, { url, service: { leaseTime: LEASE } });

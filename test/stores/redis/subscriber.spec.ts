@@ -60,7 +60,7 @@ it('a channel that belongs elsewhere is given up, and its listeners are told; th
   await until(() => heard.includes('stays: hello'));
 });
 
-it('a channel that belongs elsewhere before the server has confirmed it is not taken for one that is heard', async () => {
+it('a channel that belongs elsewhere before the server has confirmed it is not taken for one that works', async () => {
   const { server, subscriber } = await open();
   await subscriber.subscribe('other', () => undefined);
   const heard: (string | undefined)[] = [];

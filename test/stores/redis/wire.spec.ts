@@ -166,7 +166,7 @@ describe('On the wire', () => {
       await (await locks.acquire('nested', { waitTime: 0 })).release();
     });
 
-    it('its lock script waits for us, and hears our release', async () => {
+    it('its lock script waits for us, and is woken by our release', async () => {
       const lease = await locks.acquire('ours');
       const ttl = await redis.eval(REDISSON_LOCK, 1, 'ours', LEASE, JAVA);
       expect(ttl).toBeGreaterThan(LEASE - SOON);

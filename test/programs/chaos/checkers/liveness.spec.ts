@@ -79,7 +79,7 @@ describe('liveness', () => {
     expect(liveness(history(holds, { processes, healed: 100 }), bounds)).toHaveLength(1);
   });
 
-  it('allows for one place of each process that died while it waited for a plain lock', () => {
+  it('allows for one entry of each process that died while it waited for a plain lock', () => {
     const dead = ['B', 'B', 'C'].map((process) => {
       const waiter = refused(5, 0, { process });
       delete waiter.answered;
