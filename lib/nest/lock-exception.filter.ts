@@ -77,9 +77,9 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
 
   private answer(error: LockError, host: ArgumentsHost): void {
     const args = host.getArgs<unknown[]>();
-    const response = args[1] as HttpResponse | undefined;
-    // What calls a handler without a transport may call itself HTTP, as it is the default.
-    if (args.length !== 3 || typeof response !== 'object') throw error;
+    const response = args[1] as HttpResponse | null | undefined;
+    // ExternalContextCreator calls handlers of a transport that it does not know HTTP.
+    if (args.length !== 3 || typeof response !== 'object' || response === null) throw error;
     const adapter: Adapter = this.adapterHost?.httpAdapter ?? EXPRESS_OR_FASTIFY;
     if (adapter.isHeadersSent(response)) {
       adapter.end(response);

@@ -4,11 +4,12 @@ import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { type INestApplication, UseInterceptors } from '@nestjs/common';
 import { Args, GraphQLModule, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { Test } from '@nestjs/testing';
+import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
 
 const typeDefs = `
   type Order { id: ID!, receipt: String }
-  type Query { fail(name: String!): String, order: Order, invalid: String }
+  type Query { fail(name: String!): String, order: Order, invalid: String, keyed(id: ID!): String }
   type Mutation { handler: String }
 `;
 
@@ -25,6 +26,12 @@ class Orders {
   @UseInterceptors(Invalid())
   invalid() {
     return 'not refused';
+  }
+
+  @Query()
+  @UseInterceptors(LockInterceptor('order:$<args[1].id>'))
+  keyed() {
+    return currentLease()?.name;
   }
 
   @Query()
@@ -102,6 +109,10 @@ describe.each([
     expect(sent.status).toBe(hasStatus ? status : 200);
     for (const secret of secretsOf(app)) expect(sent.text).not.toContain(secret);
     expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it('locks a resolver by the arguments of its field', async () => {
+    expect((await post('{ keyed(id: "7") }')).answer.data).toEqual({ keyed: 'order:7' });
   });
 
   it.each(['mutation { handler }', '{ order { receipt } }'])('tells a client of %s', async (query) => {

@@ -7,6 +7,7 @@ import { GrpcMethod, Transport } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { fileURLToPath } from 'node:url';
 import { from } from 'rxjs';
+import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { freePort } from './free-port.js';
 import {
   Busy,
@@ -46,6 +47,12 @@ class Orders {
     return { text: 'not refused' };
   }
 
+  @GrpcMethod('Orders', 'Keyed')
+  @UseInterceptors(LockInterceptor('order:$<args[0].name>'))
+  keyed() {
+    return { text: currentLease()?.name };
+  }
+
   @Busy()
   @GrpcMethod('Orders', 'Handler')
   async handler() {
@@ -55,7 +62,7 @@ class Orders {
 
 type Callback = (error: grpc.ServiceError | null, answer: unknown) => void;
 type OrdersClient = grpc.Client &
-  Record<'Fail' | 'Invalid' | 'Handler', (order: object, callback: Callback) => void> & {
+  Record<'Fail' | 'Invalid' | 'Keyed' | 'Handler', (order: object, callback: Callback) => void> & {
     Feed(order: object): grpc.ClientReadableStream<unknown>;
   };
 
@@ -107,6 +114,15 @@ describe('gRPC', () => {
     const sent = JSON.stringify([error.details, error.metadata.getMap()]);
     for (const secret of secretsOf(app)) expect(sent).not.toContain(secret);
     expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it('locks a handler by its request', async () => {
+    const answer = await new Promise((resolve) => {
+      client.Keyed({ name: 'seven' }, (_, given) => {
+        resolve(given);
+      });
+    });
+    expect(answer).toEqual({ text: 'order:seven' });
   });
 
   it('tells a client of a handler', async () => {

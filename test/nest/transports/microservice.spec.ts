@@ -10,6 +10,7 @@ import {
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { from, lastValueFrom } from 'rxjs';
+import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { freePort } from './free-port.js';
 import {
   Busy,
@@ -41,6 +42,12 @@ class Orders {
   @UseInterceptors(Invalid())
   invalid() {
     return 'not refused';
+  }
+
+  @MessagePattern('keyed')
+  @UseInterceptors(LockInterceptor('order:$<args[0].id>'))
+  keyed() {
+    return currentLease()?.name;
   }
 
   @Busy()
@@ -89,6 +96,10 @@ describe('a TCP microservice', () => {
     expect(error).toEqual({ status: 'error', code, message });
     for (const secret of secretsOf(app)) expect(JSON.stringify(error)).not.toContain(secret);
     expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it('locks a handler by its payload', async () => {
+    expect(await lastValueFrom(client.send<string>('keyed', { id: 7 }))).toBe('order:7');
   });
 
   it.each(['handler', 'stream'])('tells a client of a %s', async (pattern) => {

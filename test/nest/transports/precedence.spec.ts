@@ -16,7 +16,7 @@ import {
   type Type,
   UseFilters,
 } from '@nestjs/common';
-import { APP_FILTER, LazyModuleLoader } from '@nestjs/core';
+import { APP_FILTER, ExternalContextCreator, LazyModuleLoader } from '@nestjs/core';
 import {
   ClientProxyFactory,
   MessagePattern,
@@ -193,6 +193,16 @@ describe('HTTP', () => {
     expect(filters.map(({ constructor }) => constructor.name)).toEqual(['LockExceptionFilter', 'CatchAll']);
   });
 });
+
+it.each([[[]], [['one']], [['one', null, 'three']], [['one', 'two', 'three']]])(
+  'What calls a handler by itself, with %j, gets the error',
+  async (args) => {
+    const app = await serve();
+    const orders = app.get(Orders);
+    const call = app.get(ExternalContextCreator).create(orders, orders.pay, 'pay');
+    await expect(call(...args)).rejects.toBeInstanceOf(LockTimeoutError);
+  },
+);
 
 describe('a microservice', () => {
   const ask = async (port: number): Promise<unknown> => {

@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { from } from 'rxjs';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
+import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
 
 @WebSocketGateway()
@@ -31,6 +32,12 @@ class Orders {
     return 'not refused';
   }
 
+  @SubscribeMessage('keyed')
+  @UseInterceptors(LockInterceptor('order:$<args[1].id>'))
+  keyed() {
+    return { event: 'exception', data: currentLease()?.name };
+  }
+
   @Busy()
   @SubscribeMessage('handler')
   async handler() {
@@ -40,7 +47,7 @@ class Orders {
 
 /** A client that gives the exceptions it receives, and ends. */
 interface Client {
-  refusal(event: string, data: string): Promise<unknown>;
+  refusal(event: string, data: unknown): Promise<unknown>;
   close(): void;
 }
 
@@ -111,6 +118,10 @@ describe.each([
     expect(exception).toEqual({ status: 'error', code, message });
     for (const secret of secretsOf(app)) expect(JSON.stringify(exception)).not.toContain(secret);
     expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it('locks a handler by its message', async () => {
+    expect(await client.refusal('keyed', { id: 7 })).toBe('order:7');
   });
 
   it.each(['handler', 'stream'])('tells a client of a %s', async (event) => {
