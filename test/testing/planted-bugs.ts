@@ -900,6 +900,17 @@ for (const [field, wrong] of [
     stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, [field]: wrong })) })),
   );
 }
+for (const [kind, caughtBy] of [
+  ['fair', 'only asks without an entry, and reports holder and time left with an entry'],
+  ['lock', 'shows the entries of its queue, each with its time'],
+] as const) {
+  plant(
+    'StoredLock.since',
+    `of a place is always now: ${kind}`,
+    caughtBy,
+    stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, since: Date.now() })) })),
+  );
+}
 plant(
   'StoredLock.mode',
   'of a place is always exclusive',

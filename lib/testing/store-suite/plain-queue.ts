@@ -242,6 +242,11 @@ export function describePlainQueue(stage: Stage): void {
       ],
     );
     for (const { since } of stored.queue) assert.ok(Math.abs(since - Date.now()) < 60_000, String(since));
+    await sleep(30);
+    const later = (await lock.inspect())?.queue ?? [];
+    for (const [index, { since }] of stored.queue.entries()) {
+      assert.ok(Math.abs((later[index]?.since ?? 0) - since) < 20, 'the entry is as old as before');
+    }
     // The release of the first entry may grant the lock to the second.
     assert.equal(await lock.release('dead:2'), 'deleted');
     await lock.release('dead:3');

@@ -247,7 +247,7 @@ export function describePlain(stage: Stage): void {
     assert.equal(holder.mode, 'exclusive');
     assert.equal(stored.kind, 'lock');
     assert.deepEqual(stored.queue, []);
-    await sleep(20);
+    await sleep(30);
     await Promise.all(stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE * 2 }]));
     const later = (await stage.other.inspect(name))?.holders[0]?.since;
     assert.ok(Math.abs((later ?? 0) - (holder.since ?? 0)) < 20, 'the acquisition is as old as before');

@@ -80,6 +80,9 @@ export function describeQueues(stage: Stage): void {
     const [place] = await queue();
     assert.deepEqual([place?.owner, place?.mode], ['b:1', 'exclusive']);
     assert.ok(Math.abs((place?.since ?? 0) - Date.now()) < 60_000, String(place?.since));
+    await sleep(30);
+    const later = (await queue())[0]?.since;
+    assert.ok(Math.abs((later ?? 0) - (place?.since ?? 0)) < 20, 'the entry is as old as before');
     const [holder] = (await stage.store.inspect(name))?.holders ?? [];
     assert.equal(holder?.mode, 'exclusive');
     assert.ok(Math.abs((holder.since ?? Date.now()) - Date.now()) < 60_000, String(holder.since));
