@@ -50,7 +50,9 @@ function assertOneGlobal(
   all: readonly Module[],
   name: string | undefined,
 ): void {
-  const everywhere = providing.filter(({ isGlobal }) => isGlobal);
+  const everywhere = [
+    ...new Set(all.filter(({ isGlobal }) => isGlobal).flatMap((module) => offeredBy(module, providing))),
+  ];
   if (everywhere.length < 2) return;
   const importers = everywhere.flatMap((provider) => importersOf(provider, all));
   throw new LockConfigError(
@@ -59,6 +61,19 @@ function assertOneGlobal(
       `(imported by ${importers.join(' and ')}); import LockModule once, give the others a name, or set isGlobal: ` +
       'false where each module has a service of its own',
   );
+}
+
+/** The modules whose service a module gives to its importers: its own, and those that it exports again. */
+function offeredBy(
+  module: Module,
+  providing: readonly Module[],
+  passed = new Set<Module>(),
+): readonly Module[] {
+  if (providing.includes(module)) return [module];
+  if (passed.has(module)) return [];
+  passed.add(module);
+  const exported = [...module.imports].filter(({ metatype }) => module.exports.has(metatype));
+  return exported.flatMap((imported) => offeredBy(imported, providing, passed));
 }
 
 /** @throws LockConfigError where a module imports two services of one name for itself, and would get one of them */

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { inspect } from 'node:util';
-import { Inject, Injectable, Module } from '@nestjs/common';
+import { Global, Inject, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   getLockServiceToken,
@@ -297,6 +297,12 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['a maxHoldTime of 0', { store: 'memory', maxHoldTime: 0 }, /maxHoldTime.*0/],
     ['a negative localHandoff', { store: 'memory', localHandoff: -1 }, /localHandoff.*-1/],
     ['too many hand-offs', { store: 'memory', localHandoff: 1_000 }, /localHandoff.*0 to 999.*1000/],
+    ['hand-offs as a text', { store: 'memory', localHandoff: '3' }, /localHandoff.*999; .*Number\(…\).*"3"/],
+    [
+      'replicas as a text',
+      { connection: 'redis://a', replication: { replicas: '3' } },
+      /replicas.*; .*Number\(…\).*"3"/,
+    ],
     ['a prefix that is no text', { store: 'memory', keyPrefix: 1 }, /keyPrefix.*1/],
     ['an empty name', { store: 'memory', name: '' }, /name.*""/],
     ['isGlobal that is no boolean', { store: 'memory', isGlobal: 'yes' }, /isGlobal.*"yes"/],
@@ -356,6 +362,7 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['keepAlive', { keepAlive: '100' }, /keepAlive: .* convert it/],
     ['tls', { tls: true }, /tls: must be an object of TLS options.*true/],
     ['monitor', { monitor: true }, /monitor: a client that monitors takes no commands.*true/],
+    ['connectionName', { connectionName: 'a b' }, /connectionName: must be a text of ASCII.*without.*"a b"/],
     ['host', { host: 1 }, /host: must be a text and no URL.*1/],
     ['sentinels[0].port', { name: 'm', sentinels: [{ port: '26379' }] }, /port: .* convert it/],
     ['sentinels[0]', { name: 'm', sentinels: ['a'] }, /must be an object of ioredis options.*"a"/],
@@ -529,6 +536,39 @@ describe('two services of one name that every module would see', () => {
       await module.close().catch(() => undefined);
     },
   );
+
+  it('are refused where two global modules export one each', async () => {
+    const local = () => LockModule.forRoot({ store: 'memory', isGlobal: false });
+    @Module({ imports: [local()], exports: [LockModule] })
+    class Core {}
+    @Global()
+    @Module({ imports: [Core], exports: [Core] })
+    class Shared {}
+    @Global()
+    @Module({ imports: [local()], exports: [LockModule] })
+    class Other {}
+    const module = await Test.createTestingModule({ imports: [Shared, Other] }).compile();
+    await expect(module.init()).rejects.toThrow(
+      /^name: 2 services without a name are provided for every module, .* \(imported by Core and Other\)/,
+    );
+    // Nest 11 rejects once more with what has failed the boot.
+    await module.close().catch(() => undefined);
+  });
+
+  it('are possible where two global modules export the same one, or one module keeps its own', async () => {
+    const one = LockModule.forRoot({ store: 'memory', isGlobal: false });
+    @Global()
+    @Module({ imports: [one], exports: [LockModule] })
+    class Core {}
+    @Global()
+    @Module({ imports: [one, Core], exports: [LockModule, Core] })
+    class Other {}
+    @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false, keyPrefix: 'own:' })] })
+    class Own {}
+    const module = await Test.createTestingModule({ imports: [Core, Other, Own] }).compile();
+    await module.init();
+    await module.close();
+  });
 
   it('are possible where only one of them is for all, and the others for the modules that import them', async () => {
     @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })] })
