@@ -31,10 +31,11 @@ export function timeOf(
   if (unbounded && time === Infinity) return Infinity;
   if (Number.isSafeInteger(time) && (time as number) >= least) return time as number;
   const rule = `must be a whole number of milliseconds from ${String(least)} on, or a text such as '30s' or '5m'`;
-  const cure = isNumeric(value) ? '; a value from the environment needs Number(…) around it' : '';
-  throw new LockConfigError(option, `${rule}${unbounded ? ', or Infinity' : ''}${cure}`, { value });
+  throw new LockConfigError(option, `${rule}${unbounded ? ', or Infinity' : ''}${cureOf(value)}`, { value });
 }
 
-/** A number as the environment gives it. */
-const isNumeric = (value: unknown): boolean =>
-  typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value));
+/** The end of a rule for numbers, if the value is a number as the environment gives it. */
+export const cureOf = (value: unknown): string =>
+  typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value))
+    ? '; a value from the environment needs Number(…) around it'
+    : '';

@@ -254,6 +254,8 @@ export interface CheckedAcquireOptions {
 
 /** Options with every default filled in, in ms. */
 export interface ResolvedLockOptions {
+  /** The option that says where locks live. */
+  readonly location: 'connection' | 'nodes' | 'store';
   readonly keyPrefix: string;
   readonly leaseTime: number;
   readonly waitTime: number;

@@ -1,5 +1,5 @@
 import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from './core/validation.js';
-import { timeOf } from './lock.duration.js';
+import { cureOf, timeOf } from './lock.duration.js';
 import { describe, isLockConfigError, LockConfigError } from './lock.errors.js';
 import { assertMethodOptions, PRESET_OPTIONS } from './lock.method.validation.js';
 import {
@@ -56,7 +56,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertNoClientOption(options);
   // A misspelt maxHoldTime must not count as "no maximum".
   assertKnownOptions(options, KNOWN, 'LockModule');
-  assertLocation(options);
+  const location = locationOf(options);
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
   const { keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
@@ -68,7 +68,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     unbounded: true,
   });
   if (!Number.isSafeInteger(localHandoff) || localHandoff < 0 || localHandoff > MOST_HANDOFFS) {
-    const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}`;
+    const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}${cureOf(localHandoff)}`;
     throw new LockConfigError('localHandoff', rule, { value: localHandoff });
   }
   const { maxWaiting = DEFAULTS.maxWaiting, failFast = DEFAULTS.failFast } = options;
@@ -81,6 +81,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const presets = presetsOf(options);
   assertReplication(options);
   return Object.freeze({
+    location,
     keyPrefix,
     leaseTime,
     waitTime,
@@ -215,15 +216,15 @@ function assertReplication({ replication, connection }: LockModuleOptions): void
   assertKnownOptions(replication, ['replicas', 'timeout'], 'replication');
   const { replicas } = replication;
   if (!Number.isSafeInteger(replicas) || replicas < 1) {
-    throw new LockConfigError('replication.replicas', 'must be a whole number from 1 on', {
-      value: replicas,
-    });
+    const rule = `must be a whole number from 1 on${cureOf(replicas)}`;
+    throw new LockConfigError('replication.replicas', rule, { value: replicas });
   }
 }
 
-function assertLocation(options: LockModuleOptions): void {
+function locationOf(options: LockModuleOptions): ResolvedLockOptions['location'] {
   const given = LOCATIONS.filter((location) => options[location] !== undefined);
-  if (given.length !== 1) {
+  const [location] = given;
+  if (location === undefined || given.length > 1) {
     throw new LockConfigError(
       'connection / nodes / store',
       `exactly one of them says where locks live (found: ${given.length === 0 ? 'none' : given.join(' and ')})`,
@@ -235,6 +236,7 @@ function assertLocation(options: LockModuleOptions): void {
   if (store !== undefined && store !== 'memory' && !isStore(store)) {
     throw new LockConfigError('store', "must be 'memory' or a LockStore", { value: store });
   }
+  return location;
 }
 
 function assertNodes(nodes: unknown): void {

@@ -79,8 +79,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     callback?: (lease: Lease) => T | Promise<T>,
   ): Promise<T> {
     if (typeof optionsOrCallback === 'function') return await this.lockOf(name).using(optionsOrCallback);
-    const [lock, options] = this.lockAndOptions(name, optionsOrCallback);
-    return await lock.using(options ?? {}, callback as (lease: Lease) => T | Promise<T>);
+    const [lock, options = {}] = this.lockAndOptions(name, optionsOrCallback);
+    return await lock.using(options, callback as (lease: Lease) => T | Promise<T>);
   }
 
   /**

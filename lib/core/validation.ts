@@ -1,5 +1,5 @@
 import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
-import { timeOf } from '../lock.duration.js';
+import { cureOf, timeOf } from '../lock.duration.js';
 import type { AcquireOptions, AnswerOptions, CheckedAcquireOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { RESERVED } from '../port/lock-store.js';
@@ -129,7 +129,8 @@ export function assertSwitch(option: string, value: unknown): asserts value is b
 /** @throws LockConfigError */
 export function assertMaxWaiting(value: unknown): asserts value is number {
   if (value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 1)) return;
-  throw new LockConfigError('maxWaiting', 'must be a whole number from 1 on, or Infinity', { value });
+  const rule = `must be a whole number from 1 on, or Infinity${cureOf(value)}`;
+  throw new LockConfigError('maxWaiting', rule, { value });
 }
 
 /**

@@ -19,9 +19,7 @@ export class QueueLock extends StoreLock {
     super(name, client);
     const { queues, noQueues } = client.store;
     if (queues !== undefined) return;
-    throw new LockConfigError(noQueues === undefined ? 'store' : 'nodes', noQueues ?? NO_QUEUES, {
-      key: name,
-    });
+    throw new LockConfigError(client.options.location, noQueues ?? NO_QUEUES, { key: name });
   }
 
   get kind(): 'fair' | 'read' | 'write' | 'semaphore' {

@@ -1,5 +1,6 @@
 import type { LockClient } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
+import { cureOf } from '../lock.duration.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { Hold } from './hold.js';
 import { QueueLock } from './queue-lock.js';
@@ -8,7 +9,8 @@ import { QueueLock } from './queue-lock.js';
 export class Semaphore extends QueueLock {
   constructor(name: string, client: LockClient, permits: number) {
     if (!Number.isSafeInteger(permits) || permits < 1) {
-      throw new LockConfigError('permits', 'must be a whole number from 1 on', { value: permits, key: name });
+      const rule = `must be a whole number from 1 on${cureOf(permits)}`;
+      throw new LockConfigError('permits', rule, { value: permits, key: name });
     }
     super(name, client, { kind: 'semaphore', mode: 'shared', capacity: permits });
   }

@@ -335,7 +335,27 @@ describe('maxWaiting', () => {
     );
     await expect(service.acquire('a', { maxWaiting: bad })).rejects.toThrow(/^maxWaiting: must be a whole/);
   });
+
+  it('names the cure for a number from the environment', async () => {
+    const bad = '3' as unknown as number;
+    const cure = /; a value from the environment needs Number\(…\) around it \(found: "3"\)/;
+    await expect(service.acquire('a', { maxWaiting: bad })).rejects.toThrow(cure);
+    expect(() => service.getSemaphore('a', bad)).toThrow(cure);
+  });
 });
+
+it.each([null, [], 5])(
+  'using of a service refuses %j for its options, before the callback runs',
+  async (bad) => {
+    const callback = jest.fn();
+    await expect(locks.using('a', bad as UsingOptions, callback)).rejects.toThrow(
+      /^options: must be an object/,
+    );
+    expect(callback).not.toHaveBeenCalled();
+    await locks.using('a', undefined as unknown as UsingOptions, callback);
+    expect(callback).toHaveBeenCalledTimes(1);
+  },
+);
 
 it.each(['command-timeout', [5], ['Command Timeout'], null])('silencedWarnings cannot be %j', (codes) => {
   const options = { store: 'memory', silencedWarnings: codes as string[] } as const;

@@ -63,7 +63,7 @@ describe('A store without queues and without messages', () => {
       () => locks.getReadWriteLock('shared').read,
       () => locks.getSemaphore('several', 2),
     ]) {
-      expect(make).toThrow(`${noQueues === undefined ? 'store' : 'nodes'}: ${reason}`);
+      expect(make).toThrow(`store: ${reason}`);
     }
   });
 });

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LockConfigError } from '../../lock.errors.js';
+import { CONNECTION_NAME_RULE, isConnectionName } from './connection-name.js';
 
 /** The longest delay of Node's timers, ms: a longer one fires at once. It is also the greatest number of a database. */
 const MOST = 2_147_483_647;
@@ -33,7 +34,14 @@ const address =
 
 const host = address(/:\/\/|@/);
 
+const connectionName: Check = (option, value) => {
+  // An empty name is none.
+  if (value === null || value === '' || isConnectionName(value)) return;
+  throw new LockConfigError(option, `must be ${CONNECTION_NAME_RULE}`, { value });
+};
+
 const CHECKS = new Map<string, Check>([
+  ['connectionName', connectionName],
   ['db', whole('', 0, MOST)],
   ['port', port],
   ['host', host],

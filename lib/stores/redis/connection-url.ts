@@ -1,5 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { LockConfigError } from '../../lock.errors.js';
+import { CONNECTION_NAME_RULE, isConnectionName } from './connection-name.js';
 
 /** Makes the error for an option's URL. It repeats only a parameter's name, because the URL may hold a password. */
 type Refuse = (rule: string) => LockConfigError;
@@ -26,7 +27,7 @@ const text: Convert = (value) => (value === '' ? undefined : value);
 /** What may stand after the `?`: the option of ioredis by its own name, what it must be, and how it is read. */
 const PARAMETERS = new Map<string, readonly [rule: string, convert: Convert]>([
   ['connectTimeout', ['a whole number of ms from 1 on', whole(1)]],
-  ['connectionName', ['a text', text]],
+  ['connectionName', [CONNECTION_NAME_RULE, (name) => (isConnectionName(name) ? name : undefined)]],
   ['db', ['a whole number from 0 on', whole(0)]],
   ['family', ['0, 4 or 6', oneOf(0, 4, 6)]],
   ['keepAlive', ['a whole number of ms from 0 on', whole(0)]],

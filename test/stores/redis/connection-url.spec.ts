@@ -24,11 +24,11 @@ describe('A URL is read into options', () => {
     ['redis://a?db=3&family=6&protocol=3', { ...HOST, db: 3, family: 6, protocol: 3 }],
     ['redis://a?connectTimeout=500&keepAlive=0', { ...HOST, connectTimeout: 500, keepAlive: 0 }],
     [
-      'redis://a?noDelay=false&connectionName=n%20m&keyPrefix=app:',
+      'redis://a?noDelay=false&connectionName=n-m&keyPrefix=app:',
       {
         ...HOST,
         noDelay: false,
-        connectionName: 'n m',
+        connectionName: 'n-m',
         keyPrefix: 'app:',
       },
     ],
@@ -54,6 +54,11 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     ['?noDelay=toString', /noDelay in the URL must be true or false/],
     ['?noDelay=__proto__', /noDelay in the URL must be true or false/],
     ['?keyPrefix=', /keyPrefix in the URL must be a text/],
+    [
+      '?connectionName=foo%20bar',
+      /connectionName in the URL must be a text of ASCII characters without spaces/,
+    ],
+    ['?connectionName=', /connectionName in the URL must be a text of ASCII/],
     ['?protocol=4', /protocol in the URL must be 2 or 3/],
     ['?username=twice', /username in the URL stands there twice/],
     ['?tls=true', /tls in the URL is none of connectTimeout, /],
