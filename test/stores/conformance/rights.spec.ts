@@ -5,6 +5,7 @@ import { isLockUnavailableError, type Lease, type Lock, type LockService } from 
 import { LogLines } from '../redis/log-lines.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
+import { acquire, queueAcquire, type Script } from '../../../lib/stores/redis/script.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../../support/acl.js';
 import type { RedisServer } from '../../support/redis-server.js';
 
@@ -106,6 +107,68 @@ describe.each(Object.entries(KINDS))('A right that is taken away from a user of 
       (line) => !line.includes('Cannot re') && !line.startsWith('Lost the lock'),
     );
     expect(foreign).toEqual([]);
+  });
+});
+
+describe.each(Object.entries(KINDS))('A %s lock that is refused for lack of a right', (_, lockOf) => {
+  it.each(RIGHTS)('%s: leaves nothing in the way of another kind', async (right) => {
+    const locks = service();
+    await take(right);
+    const lease = await outcomeOf(lockOf(locks).acquire({ waitTime: 100 }));
+    if (!(lease instanceof Error)) await (lease as Lease).release();
+    await give(right);
+    const left: unknown[] = [];
+    for (const [kind, otherOf] of Object.entries(KINDS)) {
+      const other = await outcomeOf(otherOf(locks).tryAcquire());
+      if (other === null || other instanceof Error) left.push([kind, String(other)]);
+      else await (other as Lease).release();
+    }
+    expect(left).toEqual([]);
+  });
+});
+
+it.each([
+  ['plain', 'hdel'],
+  ['multi', 'hdel'],
+  ...['fair', 'read', 'write', 'semaphore'].map((kind) => [kind, 'zrem'] as const),
+])('A %s lock that could not be given up, without %s, is not taken', async (kind, right) => {
+  const locks = service();
+  await take(right);
+  const refused = await outcomeOf(KINDS[kind]!(locks).acquire({ waitTime: 100 }));
+  expect(refused).toBeInstanceOf(Error);
+  judge(refused, right);
+  expect(await redis.keys('*')).toEqual([]);
+  await give(right);
+});
+
+it('A waiter of a plain lock that could not leave its queue, without zrem, takes no entry', async () => {
+  const lease = await service().acquire('name');
+  await take('zrem');
+  judge(await outcomeOf(service().acquire('name', { waitTime: 100 })), 'zrem');
+  expect((await redis.keys('*queue*')).filter((key) => key.includes('name'))).toEqual([]);
+  await give('zrem');
+  await lease.release();
+});
+
+describe('A script that is refused midway leaves nothing that has to be taken back', () => {
+  const KEYS = ['lock:n', 'lock:n~f', 'lock:n~q'];
+  const SCRIPTS: [string, Script, string[]][] = [
+    ['plain', acquire, ['a:1', '20000', '0', '1000', '0', '']],
+    ['fair', queueAcquire, ['a:1', 'x', 'fair', '1', '20000', '1', '0', '', '1000', '']],
+    ['semaphore', queueAcquire, ['a:1', 's', 'semaphore', '2', '20000', '1', '0', '', '1000', '']],
+  ];
+  it.each(SCRIPTS)('%s', async (_, { source }, args) => {
+    const user = server.client().duplicate({ username: 'user', password: 'word' });
+    const left: string[] = [];
+    for (const right of RIGHTS) {
+      await redis.flushall();
+      await take(right);
+      const outcome = await outcomeOf(user.eval(source, KEYS.length, ...KEYS, ...args));
+      await give(right);
+      if (outcome instanceof Error && (await redis.exists(KEYS[0]!, KEYS[2]!)) > 0) left.push(right);
+    }
+    user.disconnect();
+    expect(left).toEqual([]);
   });
 });
 

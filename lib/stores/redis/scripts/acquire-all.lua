@@ -9,6 +9,7 @@
 -- retire.lua has to look at first, or { -i } if the i-th is no lock.
 
 -- @include plain
+-- @include rights
 
 local locks = #KEYS / 2
 local fences = {}
@@ -35,6 +36,7 @@ for from = 1, locks, 1000 do
   end
 end
 
+if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
 -- As in acquire.lua.
 if entered then redis.call('PEXPIRE', entered, ARGV[2]) end
 local tokens = {}

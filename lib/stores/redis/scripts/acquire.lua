@@ -18,24 +18,28 @@
 -- count stays 1.
 
 -- @include plain
+-- @include rights
 
 local owner, lease, stay = ARGV[1], ARGV[2], ARGV[4]
 local entry = KEYS[3] and (ARGV[5] or '') ~= '' and 'p ' .. owner .. ' ' .. lease
 local left, holder = in_the_way(KEYS[1], owner)
 if left == FOREIGN then return no_lock() end
 if left == QUEUED then return { QUEUED } end
+if left and not entry then return { left, holder } end
+if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
 local token
 if not left then
   -- Neither of these commands needs room. So a command that is sent again, and an owner at its turn, is not refused if the
   -- memory is full.
   if entry and ARGV[5] ~= '0' then redis.call('ZREM', KEYS[3], entry) end
   if holder then redis.call('PEXPIRE', KEYS[1], lease) end
+  local has_waiters = KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1
   -- An owner that finds the lock free takes it. A holder hands the lock over, so the lock is free only if a holder has died.
   token = enter(KEYS[1], KEYS[2], owner, lease, tonumber(ARGV[3]), stay)
   if not token then return { QUEUED } end
-  if not KEYS[3] or redis.call('EXISTS', KEYS[3]) == 0 then return token end
-elseif not entry then
-  return { left, holder }
+  if not has_waiters then return token end
+elseif lacks('ZREM', KEYS[3]) then
+  redis.call('ZREM', KEYS[3], '')
 end
 
 local asker, outsiders, last_token

@@ -63,18 +63,26 @@ local function keep_until_last()
   redis.call('PEXPIREAT', KEYS[1], latest_end)
 end
 
+-- If the command for the end is refused, the hold is gone: a key without an end would stay if this process dies.
 local function hold(holder, deadline)
-  holders = holders + redis.call('ZADD', KEYS[1], deadline, holder)
+  local added = redis.call('ZADD', KEYS[1], deadline, holder)
+  holders = holders + added
   if holders > 1 then return keep_until_last() end
   latest_end = deadline
+  if redis.pcall('PEXPIREAT', KEYS[1], deadline) == 1 then return end
+  if added == 1 then redis.call('ZREM', KEYS[1], holder) end
   redis.call('PEXPIREAT', KEYS[1], deadline)
 end
 
 -- Keeps the last token together with the lock's kind, so that one name is never two kinds at once. Called after `hold`: the
--- fence outlives the last holder, which is not always the holder that has just entered.
-local function write_fence(token, owner, as, many)
-  last, last_owner = token, owner
-  redis.call('SET', KEYS[2], string.format('%.0f %s %s %.0f', token, owner, as, many), 'PXAT', latest_end + stay)
+-- fence outlives the last holder, which is not always the holder that has just entered. If the command is refused, the holder
+-- is gone: a holder without a fence would be read as no lock.
+local function write_fence(token, holder, as, many)
+  last, last_owner = token, string.sub(holder, 2)
+  local text, ends_at = string.format('%.0f %s %s %.0f', token, last_owner, as, many), latest_end + stay
+  if not redis.pcall('SET', KEYS[2], text, 'PXAT', ends_at).err then return end
+  redis.call('ZREM', KEYS[1], holder)
+  redis.call('SET', KEYS[2], text, 'PXAT', ends_at)
 end
 
 local function keep_fence() redis.call('PEXPIREAT', KEYS[2], latest_end + stay) end
@@ -114,7 +122,7 @@ end
 
 local function let_in(mode, owner, token, span)
   hold(mode .. owner, now + span)
-  write_fence(token, owner, used or kind, used_capacity or capacity)
+  write_fence(token, mode .. owner, used or kind, used_capacity or capacity)
 end
 
 local function put_out(mode, owner)

@@ -26,8 +26,7 @@ end
 local function let_in(_, owner, token, span)
   free = false
   last_token = token
-  redis.call('HSET', KEYS[1], owner, 1)
-  redis.call('PEXPIRE', KEYS[1], span)
+  hold_for(KEYS[1], owner, span)
   redis.call('SET', KEYS[2], string.format('%.0f %s', token, owner), 'PX', span + stay)
 end
 

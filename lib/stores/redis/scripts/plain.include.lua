@@ -35,6 +35,15 @@ end
 -- gives out the tokens after its own, one with each hand-off inside its process. These are fewer than STRIDE.
 local STRIDE = 1000
 
+-- If the command for the end is refused, the hold is gone: without an end, the key would be no lock, and stay if this process
+-- dies.
+local function hold_for(lock, owner, span)
+  redis.call('HSET', lock, owner, 1)
+  if redis.pcall('PEXPIRE', lock, span) == 1 then return end
+  redis.call('HDEL', lock, owner)
+  redis.call('PEXPIRE', lock, span)
+end
+
 -- Takes the lock in the layout of Redisson's RLock, a hash { owner = 1 } with a TTL, and returns its fencing token. Returns
 -- nil if the fence names a kind with a queue, and then nothing has changed.
 -- The server's microseconds grow even if the counter was lost. The counter grows even if the clock steps back.
@@ -57,7 +66,6 @@ local function enter(lock, fence, owner, lease, least_token, stay)
       take()
     end
   end
-  redis.call('HSET', lock, owner, 1)
-  redis.call('PEXPIRE', lock, lease)
+  hold_for(lock, owner, lease)
   return token
 end

@@ -17,6 +17,7 @@
 -- arrival, holder } if it does not, or { -1, kind, capacity } if the name is in use as another kind.
 
 -- @include hash
+-- @include rights
 
 local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local own_write_hold, stay = ARGV[8], ARGV[9]
@@ -34,6 +35,7 @@ if foreign then
   if redis.call('TYPE', KEYS[1]).ok == 'hash' and holder_of(KEYS[1]) then return { -1, 'lock', 1 } end
   return foreign
 end
+if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
 read_fence()
 if used and (used ~= kind or used_capacity ~= capacity) and in_use() then
   -- Perhaps only dead processes use the lock.
@@ -71,7 +73,7 @@ local function enter(deadline, waited)
     return { 1, now, server(), last }
   end
   local token = next_token()
-  write_fence(token, owner, kind, capacity)
+  write_fence(token, member, kind, capacity)
   return { 1, now, server(), token }
 end
 

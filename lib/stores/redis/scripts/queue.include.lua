@@ -156,7 +156,11 @@ local function take_entry(entry, arrival, life)
   end
   -- An entry that exists needs no room, and is not refused for lack of it.
   if not stands then redis.call('ZADD', KEYS[3], digits(arrival), entry) end
-  redis.call('PEXPIRE', KEYS[3], digits(life))
+  if type(redis.pcall('PEXPIRE', KEYS[3], digits(life))) == 'table' then
+    -- A queue without an end would stay if this process dies.
+    redis.call('ZREM', KEYS[3], entry)
+    redis.call('PEXPIRE', KEYS[3], digits(life))
+  end
   return arrival
 end
 
