@@ -35,7 +35,10 @@ export default {
       roots: ['<rootDir>/test', '<rootDir>/sample-app'],
       testMatch: ['**/*.spec.ts'],
       testPathIgnorePatterns: ['<rootDir>/test/package/', '<rootDir>/test/jvm/'],
-      moduleNameMapper: sourceNames,
+      moduleNameMapper: {
+        ...sourceNames,
+        '^(nestjs-cls|@nestjs-cls/.*)$': '<rootDir>/node_modules/.cache/es-modules/$1.mjs',
+      },
     },
     {
       ...common,

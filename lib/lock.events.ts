@@ -40,10 +40,14 @@ export type LockEvent =
       readonly error: LockError;
     }
   | {
-      /** The store is set up in a way that can cost a lock. Sent once for each code and node. */
+      /**
+       * The store is set up in a way that can cost a lock. Sent once for each code and node. Or a locked method probably does
+       * not do what is meant: sent once at boot.
+       */
       readonly type: 'warning';
-      /** `eviction-policy`, `replica`, `same-server`, `command-timeout`… */
+      /** `eviction-policy`, `replica`, `same-server`, `command-timeout`, `lock-inside-transaction`… */
       readonly code: string;
+      /** The server; empty where the warning is of no server. */
       readonly node: string;
       /** What is wrong, what it can lead to, and the cure. */
       readonly message: string;

@@ -3,11 +3,17 @@ import type { ResolvedLockOptions } from './lock.options.js';
 /** A shorter lease of the module is more likely given in seconds than meant, ms. */
 const SHORT_LEASE = 100;
 
-/** What is allowed at boot and probably not meant. */
+/** What is allowed and probably not meant. */
+export interface ProbableMistake {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What is probably not meant in the options. */
 export function settingsWarnings({
   leaseTime,
   enabled,
-}: Pick<ResolvedLockOptions, 'leaseTime' | 'enabled'>): { code: string; message: string }[] {
+}: Pick<ResolvedLockOptions, 'leaseTime' | 'enabled'>): ProbableMistake[] {
   const warnings = [];
   if (leaseTime < SHORT_LEASE) {
     const message =
@@ -23,3 +29,11 @@ export function settingsWarnings({
   }
   return warnings;
 }
+
+/** What is probably not meant where a lock and a transaction stand on one method. */
+export const transactionWarning = (method: string): ProbableMistake => ({
+  code: 'lock-inside-transaction',
+  message:
+    `@DistributedLock on ${method} stands below the decorator of a transaction: the lock is released before the commit, and ` +
+    'the next holder reads the state from before it. Write @DistributedLock above that decorator',
+});

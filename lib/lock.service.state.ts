@@ -1,10 +1,15 @@
 import type { ResolvedLockOptions } from './lock.options.js';
+import type { ProbableMistake } from './lock.options.warnings.js';
 
 /** What the module and the decorators know of a LockService, and its users do not. */
 export interface ServiceState {
   readonly settings: ResolvedLockOptions;
   /** Opens the connections. */
   connect(): void;
+  /** Tells of what is allowed and probably not meant, unless its code is silenced. */
+  warn(warning: ProbableMistake): void;
+  /** Locked methods whose locks end before the transaction around them. */
+  readonly insideTransactions: Set<string>;
   /** The application shuts down, and its work in flight still has its locks. */
   draining: boolean;
 }

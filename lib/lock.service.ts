@@ -47,8 +47,13 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     this.state = rememberState(this, {
       settings,
       draining: false,
+      insideTransactions: new Set(),
       connect: () => {
         connect(store);
+      },
+      warn: (warning) => {
+        if (settings.silencedWarnings.includes(warning.code)) return;
+        this.client.events.next({ type: 'warning', node: '', ...warning });
       },
     });
     // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
@@ -60,11 +65,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     this.client.events.subscribe((event) => {
       logEvent(logger, event, this.client.ranOut.has(event));
     });
-    for (const warning of settingsWarnings(settings)) {
-      if (!settings.silencedWarnings.includes(warning.code)) {
-        this.client.events.next({ type: 'warning', node: '', ...warning });
-      }
-    }
+    for (const warning of settingsWarnings(settings)) this.state.warn(warning);
   }
 
   /**

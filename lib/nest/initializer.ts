@@ -1,6 +1,7 @@
 import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { LockConfigError } from '../lock.errors.js';
+import { transactionWarning } from '../lock.options.warnings.js';
 import { inQuotes } from '../lock.text.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
@@ -37,7 +38,9 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
     onApplicationBootstrap: () => {
       // A double of the service has no state. Where decorators take no locks, the store may not be there.
       const state = stateOf(service);
-      if (state?.settings.enabled === true) state.connect();
+      if (state?.settings.enabled !== true) return;
+      for (const method of state.insideTransactions) state.warn(transactionWarning(method));
+      state.connect();
     },
   }),
 });

@@ -7,6 +7,7 @@ import { usesRoot } from './key-template.js';
 import { compileKey, type LockKey } from './lock-key.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
 import { compileOptions, type MethodOptions } from './method-options.js';
+import { watchForTransaction } from './outer-transaction.js';
 import { isLeftToCall, watchAnswer } from './own-answer.js';
 import { injectService, serviceOf } from './service-property.js';
 import { assertSupported } from './supported-kind.js';
@@ -56,11 +57,13 @@ export function lockMethod(
     compileOptions(given, 'DistributedLockOptions'),
   ]);
   const namesClass = usesRoot(key, 'class', ROOTS);
+  let insideTransaction = false;
   if (namesClass) assertOwnName(declared, className);
   const service = injectService(target, options.instance, (injected, into) => {
     if (namesClass) assertOwnName(declared, into);
     const kind = atDeclaration(declared, () => options.kindWith(injected));
     assertSupported(injected, kind, `@DistributedLock on ${declared}`);
+    if (insideTransaction) stateOf(injected)?.insideTransactions.add(declared);
   });
   const emitted = declaredReturn(target, property);
   const returns = options.returns ?? emitted;
@@ -98,6 +101,9 @@ export function lockMethod(
   copyMetadata(method, wrapper);
   Object.defineProperty(wrapper, LOCKED, { value: true });
   descriptor.value = wrapper;
+  watchForTransaction(descriptor, () => {
+    insideTransaction = true;
+  });
 }
 
 /** The names that a path of a key starts with. */

@@ -1,8 +1,10 @@
 import { bundlePackage } from './bundle-package.mjs';
+import { bundleCls } from './bundle-cls.mjs';
 import { provideRedis } from './provide-redis.mjs';
 
 /** Runs once before all test files. */
 export default async function beforeAllFiles() {
   provideRedis();
   await bundlePackage();
+  await bundleCls();
 }
