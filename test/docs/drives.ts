@@ -1,13 +1,25 @@
 import { expect } from '@jest/globals';
 import { lastValueFrom, type Observable, toArray } from 'rxjs';
+import { Queue, QueueEvents } from 'bullmq';
 import { io } from 'socket.io-client';
-import { locks } from './preamble.js';
+import { isLockTimeoutError, type LockService, type LockTimeoutError } from 'nestjs-distributed-lock';
+import { until } from '../scenarios/until.js';
+import { dataSource, locks, servers } from './preamble.js';
 
-/** One call of what a block exports, and the locks that it is to take. */
-export type Drive = readonly [call: (subject: never, url: string) => unknown, locks: readonly string[]];
+/** One call of what a block exports, and the locks that it is to take; `any` where it takes them at boot already. */
+export type Drive = readonly [
+  call: (subject: never, url: string) => unknown,
+  locks: readonly string[] | 'any',
+];
 
 /** The subject is what the container gives, so its type is the caller's word. */
 const drive = (call: (subject: never, url: string) => unknown, ...locks: string[]): Drive => [call, locks];
+
+interface PriceFeed {
+  readonly leading: boolean;
+  onApplicationBootstrap(): void;
+  beforeApplicationShutdown(): Promise<void>;
+}
 
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
@@ -17,6 +29,20 @@ const get = (path: string, init?: RequestInit) => (_: unknown, url: string) =>
   });
 
 const BUSY = { status: 'error', code: 'LOCK_TIMEOUT', message: 'The resource is busy, try again later' };
+
+/** A queue of BullMQ, while the callback runs. */
+async function withQueue(name: string, run: (queue: Queue, events: QueueEvents) => unknown): Promise<void> {
+  const connection = { host: '127.0.0.1', port: Number(new URL(servers.url).port) };
+  const queue = new Queue(name, { connection });
+  const events = new QueueEvents(name, { connection });
+  try {
+    await events.waitUntilReady();
+    await run(queue, events);
+  } finally {
+    await events.close();
+    await queue.close();
+  }
+}
 
 /** What is done with each class that the pages define; one that is missing here fails. */
 export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
@@ -106,5 +132,101 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       await Promise.all([reports.nightly!(), reports.nightly!()]);
       await reports.nightly!();
     }, 'report:nightly'),
+  ],
+  Checkout: [
+    drive(
+      async (checkout: Methods) => {
+        expect(await Promise.all([checkout.pay!('7'), checkout.pay!('7')])).toEqual([
+          'paid',
+          'was paid before',
+        ]);
+        expect(await dataSource.query('SELECT paid FROM orders')).toEqual([{ paid: 1 }]);
+      },
+      'order:7',
+      'order:7',
+    ),
+  ],
+  Mails: [
+    drive(
+      () =>
+        withQueue('mails', async (queue, events) => {
+          await locks.using('mail:7', async () => {
+            const job = await queue.add('mail', { customer: '7' });
+            await expect(job.waitUntilFinished(events)).rejects.toThrow(
+              /^The lock "mail:7" is busy after a wait of \d+ ms: held by /,
+            );
+          });
+          const job = await queue.add('mail', { customer: '7' });
+          expect(await job.waitUntilFinished(events)).toBe('sent to 7');
+        }),
+      'mail:7',
+    ),
+  ],
+  Letters: [
+    drive(
+      () =>
+        withQueue('letters', async (queue, events) => {
+          const job = await locks.using('letter:7', async () => {
+            const delayed = await queue.add('letter', { customer: '7' });
+            await until(async () => (await delayed.getState()) === 'delayed');
+            return delayed;
+          });
+          expect(await job.waitUntilFinished(events)).toBe('printed for 7');
+          const { attemptsMade } = (await queue.getJob(job.id!))!;
+          expect(attemptsMade).toBe(1);
+        }),
+      'letter:7',
+    ),
+  ],
+  Statements: [
+    drive(async (statements: Methods) => {
+      await Promise.all([statements.daily!(), statements.daily!()]);
+      await statements.daily!();
+      expect(await locks.tryAcquire('statements:daily')).toBeNull();
+    }, 'statements:daily'),
+    drive((statements: Methods) => statements.hourly!(), 'statements:hourly'),
+  ],
+  PriceFeed: [
+    [
+      async (feed: PriceFeed) => {
+        const other = new (feed.constructor as new (service: LockService) => PriceFeed)(locks);
+        await until(() => feed.leading);
+        other.onApplicationBootstrap();
+        // Its lease is lost, and the first of those that wait is elected.
+        await locks.forceRelease('price-feed');
+        await until(() => other.leading && !feed.leading);
+        await other.beforeApplicationShutdown();
+        expect(other.leading).toBe(false);
+        await until(() => feed.leading);
+      },
+      'any',
+    ],
+  ],
+  Ledger: [
+    [
+      async (ledger: Methods) => {
+        const outcomes = await Promise.allSettled([ledger.pay!(), ledger.cancel!()]);
+        const errors = outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+        );
+        expect(errors).not.toEqual([]);
+        for (const error of errors) {
+          expect(isLockTimeoutError(error)).toBe(true);
+          expect((error as LockTimeoutError).message).toMatch(
+            /^The lock "(stock|order):7" is busy after a wait of \d+ ms: held by /,
+          );
+        }
+      },
+      'any',
+    ],
+  ],
+  Bookings: [
+    drive(
+      (bookings: Methods) => Promise.all([bookings.pay!('7'), bookings.cancel!('7')]),
+      'order:7',
+      'order:7',
+      'stock:7',
+      'stock:7',
+    ),
   ],
 };

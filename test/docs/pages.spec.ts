@@ -47,6 +47,7 @@ describe('What the pages say in TypeScript', () => {
     await preamble.locks.onApplicationShutdown();
     preamble.redis.disconnect();
     await preamble.servers.close();
+    await preamble.database.remove();
   });
 
   async function boot(imports: (DynamicModule | Type)[], parts: Type[] = []): Promise<INestApplication> {
@@ -81,7 +82,7 @@ describe('What the pages say in TypeScript', () => {
     for (const [call, names] of drives[part.name] ?? [missing(part)]) {
       taken.length = 0;
       await call(app.get(part), url);
-      expect(taken.sort()).toEqual(names);
+      if (names !== 'any') expect(taken.sort()).toEqual(names);
     }
   }
 

@@ -2,6 +2,8 @@ import { expect } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { DistributedLock, LockModule, LockService } from 'nestjs-distributed-lock';
+import { DataSource } from 'typeorm';
+import { TestDatabase } from '../support/database.js';
 import { PageServers } from './servers.js';
 
 /** What a reader of the pages is taken to know or to have: a block imports the rest itself. */
@@ -46,6 +48,12 @@ export const locks = new LockService({ connection: servers.url });
 /** A client of the application's own. */
 export const redis = new Redis(servers.url, { commandTimeout: 2_000 });
 
+export const database = await TestDatabase.create();
+/** Of the application, with the tables that the pages speak of. */
+export const dataSource = await database.connect();
+await dataSource.query('CREATE TABLE orders (id TEXT PRIMARY KEY, paid INTEGER NOT NULL)');
+await dataSource.query("INSERT INTO orders VALUES ('7', 0)");
+
 export interface Order {
   id: number;
   items: { sku: string }[];
@@ -81,6 +89,9 @@ export class ConfigService {
 }
 @Module({ providers: [ConfigService], exports: [ConfigService] })
 export class ConfigModule {}
+
+@Module({ providers: [{ provide: DataSource, useValue: dataSource }], exports: [DataSource] })
+export class DatabaseModule {}
 
 /** An application that has it, with Redis. */
 @Module({ imports: [LockModule.forRoot({ connection: servers.url })], providers: [Orders] })
