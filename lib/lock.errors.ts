@@ -116,6 +116,8 @@ export class LockTimeoutError extends ExpectedLockError {
    * ms that the lease in the way had left at the last try, if that is known. Its holder may renew it, or release it before.
    */
   readonly remainingTime: number | undefined;
+  /** What the holder's instance is called, if that is known: the `label` of its module. It is not sent to clients. */
+  readonly holderLabel: string | undefined;
 
   constructor(
     key: string,
@@ -123,8 +125,10 @@ export class LockTimeoutError extends ExpectedLockError {
     holder?: string,
     reason: LockTimeoutError['reason'] = 'timeout',
     remainingTime?: number,
+    holderLabel?: string,
   ) {
-    const owner = holder === undefined ? 'another owner' : inQuotes(holder);
+    const instance = holderLabel === undefined ? '' : ` of ${inQuotes(holderLabel)}`;
+    const owner = holder === undefined ? 'another owner' : `${inQuotes(holder)}${instance}`;
     const after = waited > 0 ? ` after a wait of ${String(waited)} ms` : '';
     const cause = reason === 'queue-full' ? 'maxWaiting callers wait for it already' : `held by ${owner}`;
     super(
@@ -137,6 +141,7 @@ export class LockTimeoutError extends ExpectedLockError {
     this.holder = holder;
     this.reason = reason;
     this.remainingTime = remainingTime;
+    this.holderLabel = holderLabel;
   }
 }
 

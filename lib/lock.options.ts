@@ -29,6 +29,11 @@ export interface LockModuleOptions {
 
   /** The name of a second, third… instance. Inject it with `@InjectLockService(name)`. */
   name?: string | undefined;
+  /**
+   * What this instance of the application is called where other processes ask for the holder of a lock: in `inspect`, in the messages
+   * of errors and in the log. It is never sent to a client. At most 100 characters. @default '<hostname>:<pid>'
+   */
+  label?: string | undefined;
   /** Whether every module of the application sees the service without importing LockModule. @default true */
   isGlobal?: boolean | undefined;
   /**
@@ -265,5 +270,6 @@ export interface ResolvedLockOptions {
   readonly failFast: boolean;
   readonly silencedWarnings: readonly string[];
   readonly enabled: boolean;
+  readonly label: string;
   readonly presets: ReadonlyMap<string, PresetOptions>;
 }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from './core/validation.js';
 import { cureOf, timeOf } from './lock.duration.js';
 import { describe, isLockConfigError, LockConfigError } from './lock.errors.js';
@@ -21,6 +22,7 @@ const LOCATIONS = ['connection', 'nodes', 'store'] as const;
 const KNOWN: readonly string[] = [
   ...LOCATIONS,
   'name',
+  'label',
   'isGlobal',
   'keyPrefix',
   'leaseTime',
@@ -79,6 +81,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const { enabled = DEFAULTS.enabled } = options;
   assertSwitch('enabled', enabled);
   const presets = presetsOf(options);
+  const { label = `${hostname()}:${String(process.pid)}` } = options;
+  assertLabel(label);
   assertReplication(options);
   return Object.freeze({
     location,
@@ -91,6 +95,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     failFast,
     silencedWarnings,
     enabled,
+    label,
     presets,
   });
 }
@@ -177,6 +182,19 @@ function assertNoClientOption(options: unknown): void {
   if (option === undefined) return;
   const way = option === 'url' ? "connection: 'redis://…'" : `connection: { ${option}: … }`;
   throw new LockConfigError(option, `is an option of the client; write ${way}`);
+}
+
+const MAX_LABEL = 100;
+
+function assertLabel(label: unknown): void {
+  if (
+    typeof label === 'string' &&
+    /^[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$/u.test(label) &&
+    label.length <= MAX_LABEL
+  )
+    return;
+  const rule = `must be a text of at most ${String(MAX_LABEL)} characters, on one line`;
+  throw new LockConfigError('label', rule, { value: label });
 }
 
 function presetsOf({ presets = {} }: LockModuleOptions): ReadonlyMap<string, PresetOptions> {

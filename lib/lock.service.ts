@@ -49,6 +49,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       draining: false,
       insideTransactions: new Set(),
       connect: () => {
+        logger.log(`Holds locks as "${settings.label}"`);
         connect(store);
       },
       warn: (warning) => {
@@ -184,13 +185,16 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     if (stored === null) return null;
     const { kind, holders, queue: places, fencingToken, listeners } = stored;
     const isPlain = kind === 'lock';
-    const isLocal = (owner: string) => owner.startsWith(`${this.client.id}:`);
+    const { labels } = this.client;
+    const isLocal = (owner: string) => labels.isOwn(owner);
+    const labelled = await Promise.all(holders.map(({ owner }) => labels.find(owner)));
     return {
       name,
       kind,
-      holders: holders.map(({ owner, since, ...hold }) => ({
+      holders: holders.map(({ owner, since, ...hold }, index) => ({
         ...hold,
         owner,
+        label: labelled[index],
         local: isLocal(owner),
         since: since === undefined ? undefined : new Date(since),
       })),

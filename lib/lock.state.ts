@@ -36,7 +36,13 @@ export interface LockWaiter {
 
 /** An owner that has the lock, as the store sees it. */
 export interface LockHolder {
+  /** `kept:` and the owner where the lock is kept for the `minHoldTime` of an owner that has released it. */
   readonly owner: string;
+  /**
+   * What its instance is called; undefined where that is not known: a holder of another library, or one that has held it for
+   * less than a second.
+   */
+  readonly label: string | undefined;
   /** Whether that is this service. */
   readonly local: boolean;
   /** `shared`: a reader, or a permit of a semaphore. */

@@ -45,6 +45,8 @@ export class HoldWatch {
     /** The machine has been suspended: timers are late by that time. */
     private readonly onSuspension: () => void,
     private readonly setTimer: typeof timerAt,
+    /** Called once a second while a hold has lasted for longer. */
+    private readonly onLongHold: () => void = () => undefined,
   ) {}
 
   /** A hold has begun. */
@@ -111,6 +113,7 @@ export class HoldWatch {
     if (oldest === undefined) return;
     const time = now();
     const age = time - oldest.grantedAt;
+    if (age >= LONG) this.onLongHold();
     if (age >= LONG && time >= this.retryAt && !this.messages.isSubscribed) {
       this.retryAt = time + RETRY;
       void this.messages.subscribe();

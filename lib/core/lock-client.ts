@@ -15,6 +15,7 @@ import { leaseWithin, now, timerAt } from './deadline.js';
 import { EventStream } from './event-stream.js';
 import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
+import { Labels } from './labels.js';
 import { MessageSubscription } from './message-subscription.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../port/releaser.js';
@@ -31,6 +32,7 @@ export type { StoredHold } from '../port/lock-store.js';
 /** One client of a store, as the store sees it: an id, the locks that it holds, and the queues of its local waiters. */
 export class LockClient {
   readonly id = randomUUID();
+  readonly labels: Labels;
   readonly events = new EventStream();
   /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
   readonly ranOut = new WeakSet<LockEvent>();
@@ -87,6 +89,7 @@ export class LockClient {
       setTimer,
     );
     this.releaser = new Releaser(store);
+    this.labels = new Labels(store, this.id, options.label);
     this.queueMessages = new MessageSubscription(
       (onMessage) => subscribeToMessages(store, this.id, onMessage),
       (message) => {
@@ -110,6 +113,9 @@ export class LockClient {
         this.watchdog.catchUp();
       },
       setTimer,
+      () => {
+        this.labels.keep();
+      },
     );
     const acquisitions = (this.acquisitions = new Acquisitions(this.releaser));
     const { queues } = store;
@@ -291,6 +297,7 @@ export class LockClient {
       await released;
     });
     await Promise.all(left);
+    this.labels.close();
     this.queueMessages.close();
     await this.releaser.close();
     await this.store.close();
@@ -337,6 +344,7 @@ export class LockClient {
     send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
   ): Promise<ReleaseReply | undefined> {
     const { name, owner, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
+    if (keepFor !== undefined) this.labels.keep(keepFor);
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
     // Field by field and not spread, which is slow: every release comes this way.

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../core/deadline.js';
+import type { Labels } from '../core/labels.js';
 import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
@@ -50,6 +51,10 @@ export class MultiLock extends ScopedLock {
   }
 
   readonly kind = 'multi';
+
+  labelsFor(name: string): Labels | undefined {
+    return this.members.find((member) => member.name === name)?.labelsFor(name);
+  }
 
   async acquireLease(
     inside: Scope | undefined,

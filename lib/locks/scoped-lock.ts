@@ -1,6 +1,7 @@
 import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { assertNotHandedOut } from '../core/late-result.js';
+import type { Labels } from '../core/labels.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
 import { ACQUIRE_OPTIONS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
@@ -34,6 +35,12 @@ export const isScopedLock = (value: unknown): value is ScopedLock =>
 
 /** The defaults and limits of the module. */
 export type LockSettings = Pick<ResolvedLockOptions, 'waitTime' | 'maxHoldTime' | 'maxWaiting' | 'failFast'>;
+
+/** After a wait of so many ms, an error says what the holder is called, even if the store has to be asked. */
+const LONG_WAIT = 1_000;
+
+/** In place of a label. A caller that waits for itself, by two services of one server, finds the cause in it. */
+const SIBLING = 'another LockService of this process, whose locks are not re-entered';
 
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
@@ -71,6 +78,9 @@ export abstract class ScopedLock implements Lock {
     inside: Scope | undefined,
     options: ResolvedAcquireOptions,
   ): Busy | LockUnavailableError | undefined;
+
+  /** What knows the labels of owners of a lock of this name. */
+  abstract labelsFor(name: string): Labels | undefined;
 
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -139,7 +149,14 @@ export abstract class ScopedLock implements Lock {
       const { name = this.name, holder, isFull, remainingTime } = lease;
       const waited = Math.round(now() - askedAt);
       const reason = isFull === true ? 'queue-full' : 'timeout';
-      throw new LockTimeoutError(name, waited, holder, reason, remainingTime);
+      const refuse = (label: string | undefined): never => {
+        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, label);
+      };
+      const labels = this.labelsFor(name);
+      if (holder === undefined || labels === undefined) return refuse(undefined);
+      if (labels.isSibling(holder)) return refuse(SIBLING);
+      // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
+      return waited < LONG_WAIT ? refuse(labels.knownOf(holder)) : labels.find(holder).then(refuse);
     });
   }
 

@@ -1,4 +1,5 @@
 import { leaseWithin, now } from '../core/deadline.js';
+import type { Labels } from '../core/labels.js';
 import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
@@ -18,6 +19,10 @@ export abstract class StoreLock extends ScopedLock {
   ) {
     super(client.options);
     assertName(name);
+  }
+
+  labelsFor(): Labels {
+    return this.client.labels;
   }
 
   async isLocked(): Promise<boolean> {

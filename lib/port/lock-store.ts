@@ -20,6 +20,9 @@ export interface LockStore {
   /** Why the store has no `queues`, for the error of the kinds that need them. Undefined where it has queues. */
   readonly noQueues?: string | undefined;
 
+  /** For a store that several processes share: what its clients are called. */
+  readonly labels?: StoreLabels | undefined;
+
   /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
@@ -107,6 +110,15 @@ export interface StoreQueues {
    * caller of the client that held the lock. Where the method is missing, the client sends one request after the other.
    */
   readonly handOver?: ((request: ReleaseRequest, next: NextOwner) => Promise<HandOverReply>) | undefined;
+}
+
+/** Tells processes the labels of each other's clients, for error texts and reports. No rule of a lock depends on it. */
+export interface StoreLabels {
+  /** Keeps the label of a client for `time` ms. */
+  keep(client: string, label: string, time: number): Promise<void>;
+
+  /** The label of a client; undefined where none is kept. */
+  find(client: string): Promise<string | undefined>;
 }
 
 /**

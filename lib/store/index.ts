@@ -14,6 +14,7 @@ export type {
   RenewRequest,
   StoredHold,
   StoredLock,
+  StoreLabels,
   StoreQueues,
   Subscription,
 } from '../port/lock-store.js';

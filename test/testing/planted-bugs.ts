@@ -6,6 +6,7 @@ import type {
   LossMessage,
   QueueMessage,
   StoredLock,
+  StoreLabels,
   StoreQueues,
   StoreHealth,
   Subscription,
@@ -167,6 +168,30 @@ plant(
   () => ({
     outageOf: (name) => new LockUnavailableError(name),
   }),
+);
+const CALLED = 'tells its clients what each of them is called, for the time that was asked for';
+const labelled =
+  (change: (labels: StoreLabels) => Partial<StoreLabels>): Bug =>
+  ({ labels }) => ({
+    labels: labels && { keep: labels.keep.bind(labels), find: labels.find.bind(labels), ...change(labels) },
+  });
+plant(
+  'LockStore.labels',
+  'are those of the process',
+  CALLED,
+  labelled(() => ({ find: () => Promise.resolve('this process') })),
+);
+plant(
+  'StoreLabels.keep',
+  'keeps for good',
+  CALLED,
+  labelled((labels) => ({ keep: (client, label) => labels.keep(client, label, 3_600_000) })),
+);
+plant(
+  'StoreLabels.find',
+  'finds none',
+  CALLED,
+  labelled(() => ({ find: () => Promise.resolve(undefined) })),
 );
 let nodes = 0;
 plant(

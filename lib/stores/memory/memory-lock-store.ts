@@ -13,6 +13,7 @@ import type {
   ReleaseRequest,
   RenewRequest,
   StoredLock,
+  StoreLabels,
   StoreQueues,
   Subscription,
 } from '../../port/lock-store.js';
@@ -45,12 +46,26 @@ const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
 export class MemoryLockStore implements LockStore {
   private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
   private readonly listeners = new Map<string, Set<() => void>>();
+  private readonly clientLabels = new SweptMap<{ label: string; until: number }>(
+    ({ until }) => until <= now(),
+  );
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
   /** One counter for all names is enough to make every token greater than the last, and leaves nothing behind. */
   private lastToken = 0;
   private readonly ownQueues: StoreQueues = {
     subscribe: (client, onMessage) => Promise.resolve(listenIn(this.clients, client, onMessage)),
     handOver: (request, next) => this.passOn(request, next),
+  };
+
+  readonly labels: StoreLabels = {
+    keep: (client, label, time) => {
+      this.clientLabels.set(client, { label, until: now() + time });
+      return Promise.resolve();
+    },
+    find: (client) => {
+      const { label, until = 0 } = this.clientLabels.get(client) ?? {};
+      return Promise.resolve(until > now() ? label : undefined);
+    },
   };
 
   get queues(): StoreQueues {

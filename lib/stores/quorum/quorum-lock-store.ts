@@ -11,6 +11,7 @@ import type {
   ReleaseRequest,
   RenewRequest,
   StoredLock,
+  StoreLabels,
   Subscription,
 } from '../../port/lock-store.js';
 import type { LossMessage } from '../../port/queue-messages.js';
@@ -90,6 +91,21 @@ export class QuorumLockStore implements LockStore {
   async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
     return await this.take(request, (store, leastToken) => store.acquireAll({ ...request, leastToken }));
   }
+
+  /** One member that answers is enough: no lock depends on a label. */
+  readonly labels: StoreLabels = {
+    keep: async (client, label, time) => {
+      await Promise.any(this.members.map(async ({ store }) => store.labels?.keep(client, label, time)));
+    },
+    find: async (client) => {
+      const found = this.members.map(async ({ store }) => {
+        const label = await store.labels?.find(client);
+        if (label === undefined) throw new Error('none');
+        return label;
+      });
+      return await Promise.any(found).catch(() => undefined);
+    },
+  };
 
   locationOf(name: string): string {
     return this.members.map(({ store }) => store.locationOf(name)).join(' ');

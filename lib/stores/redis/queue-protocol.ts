@@ -54,7 +54,7 @@ export function storedLock({ fence, listeners, holders, queue, withHolders }: In
         owner,
         mode: withHolders ? modeOf(member.charAt(0)) : 'exclusive',
         remainingTime: left < 0 ? Infinity : left,
-        since: owner === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
+        since: owner.replace(/^kept:/, '') === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
       };
     }),
     queue: queue.map(([entry, arrival]) => {

@@ -12,6 +12,7 @@ import type {
   ReleaseRequest,
   RenewRequest,
   StoredLock,
+  StoreLabels,
   StoreQueues,
   Subscription,
 } from '../../port/lock-store.js';
@@ -31,12 +32,12 @@ import { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
 import type { Deployment, Listener, Server, Subscriptions } from './deployment.js';
-import { FENCE_TTL } from './keys.js';
+import { FENCE_TTL, labelKeyOf } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
 import { Renewals } from './renewals.js';
-import { codeOf, countOf, handOverReply, inspectReply, releaseReply } from './replies.js';
+import { codeOf, countOf, handOverReply, inspectReply, labelReply, releaseReply } from './replies.js';
 import type { Replication } from './replication.js';
 import { ScriptCalls } from './script-calls.js';
 import * as scripts from './script.js';
@@ -61,6 +62,7 @@ export class RedisLockStore implements LockStore {
   private readonly renewals: Renewals;
   private readonly trial: Trial;
   readonly queues: StoreQueues;
+  readonly labels: StoreLabels;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -79,6 +81,12 @@ export class RedisLockStore implements LockStore {
       keys: (name) => this.calls.keys(name),
       confirmation: (name) => confirmations.confirmation(name),
     });
+    this.labels = {
+      keep: async (client, text, time) => {
+        await this.callLabel(client, [Math.ceil(time), text]);
+      },
+      find: (client) => this.callLabel(client, ['']),
+    };
     this.trial = new Trial({
       connection,
       keys: (name) => this.calls.keys(name),
@@ -203,6 +211,11 @@ export class RedisLockStore implements LockStore {
     if (!this.connection.isCluster || this.connection.sharded) return stored;
     // Each node counts only its own subscribers.
     return { ...stored, listeners: await this.listenersEverywhere(channel) };
+  }
+
+  private callLabel(client: string, args: readonly Argument[]): Promise<string | undefined> {
+    const key = labelKeyOf(this.options.keyPrefix, client);
+    return this.calls.run(scripts.label, [key], args, undefined, labelReply);
   }
 
   private async subscribeToQueue(

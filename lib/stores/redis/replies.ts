@@ -218,6 +218,9 @@ export function inspectReply(reply: unknown): StoredLock | null {
   });
 }
 
+/** The label of a client. */
+export const labelReply = (reply: unknown): string | undefined => textOrNull(reply, reply) ?? undefined;
+
 /** Texts, each followed by a number. */
 function pairs(value: unknown, reply: unknown): [string, number][] {
   const flat = list(value, reply);

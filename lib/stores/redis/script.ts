@@ -25,4 +25,5 @@ export const queueAcquire = script(sources.queueAcquire, 'queue-acquire');
 export const queueRelease = script(sources.queueRelease, 'queue-release');
 export const forceRelease = script(sources.forceRelease);
 export const inspect = script(sources.inspect);
+export const label = script(sources.label);
 export const trial = script(sources.trial);

@@ -29,6 +29,20 @@ export function describeClients(stage: Stage, queues: boolean): void {
     assert.equal(stage.store.outageOf?.(name), undefined);
   });
 
+  it('tells its clients what each of them is called, for the time that was asked for', async () => {
+    const { store, other } = stage;
+    if (store.labels === undefined) return;
+    const [one, two] = [stage.freshName(), stage.freshName()];
+    assert.equal(await other.labels?.find(one), undefined);
+    await store.labels.keep(one, 'host one:1', LEASE);
+    await store.labels.keep(two, 'ö "two"', 300);
+    assert.equal(await other.labels?.find(one), 'host one:1');
+    assert.equal(await other.labels?.find(two), 'ö "two"');
+    await store.labels.keep(one, 'renamed', LEASE);
+    await until(async () => (await other.labels?.find(two)) === undefined);
+    assert.equal(await other.labels?.find(one), 'renamed');
+  });
+
   it('reports the health of its nodes, at each depth', async () => {
     for (const depth of [undefined, 'look', 'try'] as const) {
       const { status, nodes, warnings } = await stage.store.health(depth);

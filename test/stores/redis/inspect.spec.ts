@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -42,6 +43,7 @@ describe('Inspecting a lock', () => {
       holders: [
         {
           owner: lease.owner,
+          label: `${hostname()}:${String(process.pid)}`,
           local: true,
           since: expect.any(Date),
           remainingTime: expect.any(Number),
@@ -92,7 +94,15 @@ describe('Inspecting a lock', () => {
     expect(await locks.inspect('foreign')).toMatchObject({
       name: 'foreign',
       kind: 'lock',
-      holders: [{ owner: 'java:1', local: false, since: undefined, remainingTime: expect.any(Number) }],
+      holders: [
+        {
+          owner: 'java:1',
+          label: undefined,
+          local: false,
+          since: undefined,
+          remainingTime: expect.any(Number),
+        },
+      ],
       remainingTime: expect.any(Number),
       fencingToken: undefined,
       waiters: { local: 0, processes: 0 },
@@ -109,7 +119,13 @@ describe('Inspecting a lock', () => {
     await server.client().multi().hset(key, 'java:1', 1).pexpire(key, 60_000).exec();
     const state = await locks.inspect('foreign-now');
     expect(state?.holders).toMatchObject([
-      { owner: 'java:1', local: false, since: undefined, remainingTime: expect.any(Number) },
+      {
+        owner: 'java:1',
+        label: undefined,
+        local: false,
+        since: undefined,
+        remainingTime: expect.any(Number),
+      },
     ]);
     expect(state?.fencingToken).toBe(lease.fencingToken);
   });

@@ -1,0 +1,85 @@
+import type { LockStore } from '../port/lock-store.js';
+import { now } from './deadline.js';
+
+/** How long a label is kept after the last long hold of its client, ms. A lease is mostly shorter. */
+const LIFE = 60_000;
+/** When a label that could not be kept is tried again, ms. */
+const RETRY = 10_000;
+/** How long the store may take to say what a holder is called, ms. The answer that waits for it is complete without it. */
+const LOOKUP_TIME = 250;
+/** How many labels of other processes are remembered. */
+const MOST_KNOWN = 1_000;
+
+/** The labels of the clients of this process, of all copies of this package, by client id. */
+const CLIENTS = Symbol.for('nestjs-distributed-lock.clients');
+const shared = globalThis as { [CLIENTS]?: Map<string, string> | undefined };
+const ofThisProcess = (shared[CLIENTS] ??= new Map<string, string>());
+
+/** The client of an owner. A lock that is kept after its release has the owner that released it. */
+const clientOf = (owner: string): string => owner.replace(/^kept:/, '').replace(/:\d+$/, '');
+
+/**
+ * What clients are called. A store can tell other processes. It is given the label of a client when a hold has lasted for a
+ * second, or stays after its release. The holder of a lock that is held for a moment is of no interest.
+ */
+export class Labels {
+  private readonly known = new Map<string, string>();
+  private keptUntil = -Infinity;
+
+  constructor(
+    private readonly store: Pick<LockStore, 'labels'>,
+    private readonly client: string,
+    private readonly label: string,
+  ) {
+    ofThisProcess.set(client, label);
+  }
+
+  close(): void {
+    ofThisProcess.delete(this.client);
+  }
+
+  /** Lets other processes find this client's label for `time` ms at least. */
+  keep(time = 0): void {
+    const { labels } = this.store;
+    const moment = now();
+    if (labels === undefined || this.keptUntil >= moment + Math.max(time, LIFE / 2)) return;
+    this.keptUntil = moment + time + LIFE;
+    labels.keep(this.client, this.label, time + LIFE).catch(() => {
+      this.keptUntil = moment + LIFE / 2 + RETRY;
+    });
+  }
+
+  /** The owner belongs to another client of this process. */
+  isSibling(owner: string): boolean {
+    const client = clientOf(owner);
+    return client !== this.client && ofThisProcess.has(client);
+  }
+
+  isOwn(owner: string): boolean {
+    return clientOf(owner) === this.client;
+  }
+
+  /** The label of an owner as far as it is known without asking. */
+  knownOf(owner: string): string | undefined {
+    const client = clientOf(owner);
+    return ofThisProcess.get(client) ?? this.known.get(client);
+  }
+
+  /** The label of an owner. Never rejects, and answers in a moment. */
+  async find(owner: string): Promise<string | undefined> {
+    const known = this.knownOf(owner);
+    const { labels } = this.store;
+    if (known !== undefined || labels === undefined) return known;
+    const client = clientOf(owner);
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, LOOKUP_TIME, undefined);
+    });
+    const label = await Promise.race([labels.find(client).catch(() => undefined), tooLate]);
+    clearTimeout(timer);
+    if (label === undefined) return undefined;
+    if (this.known.size >= MOST_KNOWN) this.known.clear();
+    this.known.set(client, label);
+    return label;
+  }
+}

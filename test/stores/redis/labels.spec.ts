@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { LockModule, LockService, type LockTimeoutError } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+let locks: LockService;
+
+beforeAll(async () => {
+  server = await environment.server();
+  locks = environment.service({ connection: server.url, label: 'here' });
+});
+
+afterAll(() => environment.end());
+
+const labels = () => server.client().keys('*label*');
+const errorOf = (acquiring: Promise<unknown>) =>
+  acquiring.then(
+    () => undefined,
+    (error: unknown) => error as LockTimeoutError,
+  );
+
+describe('The label of a holder', () => {
+  it('costs nothing while no hold lasts for long', async () => {
+    for (let n = 0; n < 20; n++) await locks.using('short', () => undefined);
+    expect(await labels()).toEqual([]);
+  });
+
+  it('is told to other processes once the hold has lasted for a second', async () => {
+    const worker = await environment.worker({ url: server.url, service: { label: 'orders "7"' } });
+    await worker.call('acquire', 'far');
+    const quick = await errorOf(locks.acquire('far', { waitTime: 0 }));
+    expect(quick).toMatchObject({ code: 'LOCK_TIMEOUT', holderLabel: undefined });
+    await until(async () => (await labels()).length > 0);
+    expect((await locks.inspect('far'))?.holders).toMatchObject([{ label: 'orders "7"', local: false }]);
+    // Known from now on, so that an error needs no question.
+    const error = await errorOf(locks.acquire('far', { waitTime: 0 }));
+    expect(error?.holderLabel).toBe('orders "7"');
+    expect(error?.message).toMatch(/held by [\da-f-]+:\d+ of orders \\"7\\"$/);
+    expect(error?.publicMessage).not.toContain('orders');
+    expect(JSON.stringify(error?.getResponse())).not.toContain('orders');
+    await worker.stop();
+  });
+
+  it('is asked for by a caller that has waited for a second in vain', async () => {
+    const worker = await environment.worker({ url: server.url, service: { label: 'stock' } });
+    await worker.call('acquire', 'waited-for');
+    const other = environment.service({ connection: server.url });
+    const error = await errorOf(other.acquire('waited-for', { waitTime: 1_500 }));
+    expect(error).toMatchObject({ holderLabel: 'stock' });
+    await worker.stop();
+  });
+
+  it('goes with a lock that is kept for its minHoldTime, and so does the time of its acquisition', async () => {
+    for (const lock of [locks.getLock('kept'), locks.getFairLock('kept-fair')]) {
+      const lease = await lock.acquire({ minHoldTime: 600_000 });
+      const since = (await locks.inspect(lock.name))?.holders[0]?.since;
+      await lease.release();
+      const state = await locks.inspect(lock.name);
+      expect(state?.holders).toEqual([
+        {
+          owner: `kept:${lease.owner}`,
+          label: 'here',
+          local: true,
+          mode: 'exclusive',
+          since,
+          remainingTime: expect.any(Number),
+        },
+      ]);
+      expect(since).toEqual(expect.any(Date));
+    }
+    await until(async () => (await labels()).length > 0);
+    const left = await Promise.all((await labels()).map((key) => server.client().pttl(key)));
+    expect(Math.max(...left)).toBeGreaterThan(600_000);
+  });
+
+  it('is not asked for where the user may not, and the lock is as it was', async () => {
+    await server.client().call('ACL', 'SETUSER', 'strict', 'on', '>pw', '~*', '&*', '+@all', '-set');
+    // Without SET there is no plain lock. The store still answers an inspection.
+    const strict = environment.service({ connection: `redis://strict:pw@127.0.0.1:${String(server.port)}` });
+    const lease = await locks.acquire('seen');
+    expect((await strict.inspect('seen'))?.holders).toMatchObject([{ label: 'here' }]);
+    await lease.release();
+  });
+});
+
+it('A caller that waits for another service of its process is told so', async () => {
+  const other = environment.service({ connection: server.url, label: 'other' });
+  await locks.using('own', async () => {
+    const error = await errorOf(other.acquire('own', { waitTime: 20 }));
+    expect(error?.message).toMatch(/of another LockService of this process, whose locks are not re-entered$/);
+    const both = await errorOf(other.acquire(['own', 'second'], { waitTime: 20 }));
+    expect(both?.message).toContain('another LockService of this process');
+  });
+});
+
+it('The label is logged once at boot', async () => {
+  const lines: unknown[] = [];
+  const { log } = Logger.prototype;
+  Logger.prototype.log = (message: unknown) => void lines.push(message);
+  try {
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory', label: 'orders-1' })],
+    }).compile();
+    await module.init();
+    await module.close();
+  } finally {
+    Logger.prototype.log = log;
+  }
+  expect(lines.filter((line) => String(line).includes('orders-1'))).toEqual(['Holds locks as "orders-1"']);
+});
+
+it.each([[''], ['  '], ['a\nb'], ['x'.repeat(101)], [5], [null]])('The label %j is refused', (label) => {
+  expect(() => new LockService({ store: 'memory', label: label as string })).toThrow(/label: must be a text/);
+});
+
+it('The label of a holder is found on any node of a quorum', async () => {
+  const nodes = await Promise.all([0, 1, 2].map(() => environment.server()));
+  const url = nodes.map((node) => node.url);
+  const worker = await environment.worker({ url, service: { label: 'voted for' } });
+  await worker.call('acquire', 'a');
+  const other = environment.service({ nodes: url });
+  await until(async () => (await other.inspect('a'))?.holders[0]?.label === 'voted for');
+});
