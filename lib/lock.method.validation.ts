@@ -18,12 +18,14 @@ export const CALL_OPTIONS: readonly string[] = [...PRESET_OPTIONS, 'preset'];
  * Checks the options of a locked method.
  * @param known the options that there are where these stand
  * @param owner what takes the options, for the message
+ * @param maxHoldTime ms; none where the service is not known yet
  * @throws LockConfigError with the option, the rule and the value
  */
 export function assertMethodOptions(
   options: DistributedLockOptions,
   known: readonly string[],
   owner: string,
+  maxHoldTime?: number,
 ): void {
   assertKnownOptions(options, known, owner);
   for (const [option, value] of Object.entries(options as Record<string, unknown>)) {
@@ -40,5 +42,5 @@ export function assertMethodOptions(
   if (preset !== undefined && typeof preset !== 'string') {
     throw new LockConfigError('preset', 'must be the name of a preset of the module', { value: preset });
   }
-  resolveAcquireOptions(typeof signal === 'function' ? acquire : { ...acquire, signal });
+  resolveAcquireOptions(typeof signal === 'function' ? acquire : { ...acquire, signal }, maxHoldTime);
 }

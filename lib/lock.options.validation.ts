@@ -80,7 +80,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertCodes(silencedWarnings);
   const { enabled = DEFAULTS.enabled } = options;
   assertSwitch('enabled', enabled);
-  const presets = presetsOf(options);
+  const presets = presetsOf(options, maxHoldTime);
   const { label = `${hostname()}:${String(process.pid)}` } = options;
   assertLabel(label);
   assertReplication(options);
@@ -197,14 +197,17 @@ function assertLabel(label: unknown): void {
   throw new LockConfigError('label', rule, { value: label });
 }
 
-function presetsOf({ presets = {} }: LockModuleOptions): ReadonlyMap<string, PresetOptions> {
+function presetsOf(
+  { presets = {} }: LockModuleOptions,
+  maxHoldTime: number,
+): ReadonlyMap<string, PresetOptions> {
   if (!isObject(presets) || Array.isArray(presets)) {
     throw new LockConfigError('presets', 'must be an object of options by name', { value: presets });
   }
   const entries = Object.entries(presets);
   for (const [name, options] of entries) {
     try {
-      assertMethodOptions(options, PRESET_OPTIONS, 'a preset');
+      assertMethodOptions(options, PRESET_OPTIONS, 'a preset', maxHoldTime);
     } catch (error) {
       if (!isLockConfigError(error)) throw error;
       throw new LockConfigError(`presets.${inQuotes(name)}`, error.message);

@@ -64,6 +64,10 @@ export function LockInterceptor(
           const refuse = (error: unknown): never => {
             throw isLockKeyError(error) ? onKeyError({ error, context }) : error;
           };
+          const isSoleAnswer =
+            context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());
+          const options = declared.resolve(service, [context]);
+          // The keys come last: an error after them would leave a Promise of keys whose rejection is not handled.
           let keys: string[] | Promise<string[]>;
           try {
             keys = makeKeys({ roots, args: [context] });
@@ -71,16 +75,8 @@ export function LockInterceptor(
           } catch (error) {
             return refuse(error);
           }
-          const isSoleAnswer =
-            context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());
-          return {
-            service,
-            keys,
-            options: declared.resolve(service, [context]),
-            title: `${className}.${method}`,
-            isRequest: true,
-            isSoleAnswer,
-          };
+          const title = `${className}.${method}`;
+          return { service, keys, options, title, isRequest: true, isSoleAnswer };
         },
         () => next.handle(),
         {

@@ -1,16 +1,18 @@
 import { AsyncResource } from 'node:async_hooks';
 import { from, isObservable, mergeAll, Observable, type Subscriber, takeUntil, tap } from 'rxjs';
-import { now } from '../core/deadline.js';
+import { now, timerAt } from '../core/deadline.js';
 import { onAbort } from '../core/on-abort.js';
+import { untilAborted } from '../core/until-aborted.js';
 import { timeOf } from '../lock.duration.js';
 import {
   isLockClosedError,
   isLockLostError,
   isLockTimeoutError,
   LockConfigError,
+  LockKeyError,
   LockLostError,
 } from '../lock.errors.js';
-import type { AcquireOptions } from '../lock.options.js';
+import { type AcquireOptions, DEFAULTS } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
 import type { Lease } from '../locks/lock.js';
@@ -160,7 +162,7 @@ async function holdFor(
   const { onBusy = 'throw', onLost = 'log' } = options;
   const [keys, acquire] = Array.isArray(call.keys)
     ? [call.keys, options.acquire]
-    : await keysInTime(call.keys, options.acquire, service);
+    : await keysInTime(call, call.keys, signal);
   const [key, another] = keys;
   let lease: Lease | undefined;
   let result: unknown;
@@ -192,18 +194,35 @@ async function holdFor(
   return result;
 }
 
-/** A key that had to be waited for leaves less time for the lock. The lock is asked for once at least. */
+/**
+ * A key that had to be waited for leaves less time for the lock. The lock is asked for once at least.
+ * @throws LockAbortedError when the signal aborts first
+ * @throws LockKeyError when the key takes longer than the longer one of the wait times of the call and of the module
+ */
 async function keysInTime(
+  { options: { acquire }, service, title }: LockedCall,
   keys: Promise<string[]>,
-  acquire: AcquireOptions,
-  service: LockService,
+  signal: AbortSignal | undefined,
 ): Promise<[string[], AcquireOptions]> {
   const askedAt = now();
-  const made = await keys;
-  const waitTime = acquire.waitTime ?? stateOf(service)?.settings.waitTime;
-  if (waitTime === undefined) return [made, acquire];
-  const left = timeOf('waitTime', waitTime, { unbounded: true }) - (now() - askedAt);
+  const ofModule = stateOf(service)?.settings.waitTime ?? DEFAULTS.waitTime;
+  const waitTime = timeOf('waitTime', acquire.waitTime ?? ofModule, { unbounded: true });
+  const limit = Math.max(waitTime, ofModule);
+  const made = await untilAborted(within(limit, keys, title), signal, `the key of ${title}`);
+  const left = waitTime - (now() - askedAt);
   return [made, { ...acquire, waitTime: Math.max(0, Math.floor(left)) }];
+}
+
+function within(limit: number, keys: Promise<string[]>, title: string): Promise<string[]> {
+  if (limit === Infinity) return keys;
+  return new Promise((resolve, reject) => {
+    const timer = timerAt(now() + limit, () => {
+      reject(new LockKeyError(`The key function of ${title} has given no key for ${String(limit)} ms`));
+    });
+    void keys.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+    });
+  });
 }
 
 function assertKept({ signal, name, owner }: Lease, title: string, result: unknown): void {

@@ -78,15 +78,16 @@ export function lockMethod(
     const title = `${self.constructor.name}.${name}`;
     const injected = serviceOf(self, service, title);
     if (stateOf(injected)?.settings.enabled === false) return undefined;
-    const roots = { args, this: self, class: self.constructor.name, method: name };
-    return {
+    // The keys come last: an error after them would leave a Promise of keys whose rejection is not handled.
+    const call = {
       service: injected,
-      keys: makeKeys({ roots, args: args as never[] }),
       options: options.resolve(injected, args, self),
       title,
       isSoleAnswer: isLeftToCall(self.constructor as Type, property, args),
       unfinished: watchAnswer(self.constructor as Type, property, args),
     };
+    const roots = { args, this: self, class: self.constructor.name, method: name };
+    return { ...call, keys: makeKeys({ roots, args: args as never[] }) };
   };
   const lock = returns === 'observable' ? lockObservable : lockPromise;
   // The caller expects a Promise, whatever its value is.

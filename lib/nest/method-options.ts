@@ -1,3 +1,4 @@
+import { isThenable } from '../core/late-result.js';
 import { LockConfigError } from '../lock.errors.js';
 import { assertMethodOptions, CALL_OPTIONS } from '../lock.method.validation.js';
 import type { AcquireOptions, CallOptions, DistributedLockOptions } from '../lock.options.js';
@@ -46,7 +47,7 @@ export function compileOptions(
     return {
       kindWith: () => undefined,
       resolve(service, args, self) {
-        const called = asOptions(Reflect.apply(given, self, args) as CallOptions | string);
+        const called = asOptions(assertGiven(Reflect.apply(given, self, args) as CallOptions | string));
         assertMethodOptions(called, CALL_OPTIONS, 'a call');
         return split(withPreset(called, service), args);
       },
@@ -69,6 +70,16 @@ export function compileOptions(
 const asOptions = <O extends CallOptions>(given: O | string): O | CallOptions =>
   typeof given === 'string' ? { preset: given } : given;
 
+/**
+ * A Promise has no options of its own, so it would count as none.
+ * @throws LockConfigError
+ */
+function assertGiven<O>(options: O): O {
+  if (!isThenable(options)) return options;
+  Promise.resolve(options).catch(() => undefined);
+  throw new LockConfigError('options', 'a function must give them at once, and no Promise of them');
+}
+
 /** Options beside the name of a preset come first. */
 function withPreset({ preset: name, ...options }: CallOptions, service: LockService): CallOptions {
   if (name === undefined) return options;
@@ -90,6 +101,9 @@ function split(
   args: readonly unknown[],
 ): ResolvedCall {
   const signalOfCall = typeof signal === 'function' ? signal(...(args as never[])) : signal;
+  if (signalOfCall !== undefined && !(signalOfCall instanceof AbortSignal)) {
+    throw new LockConfigError('signal', 'must be an AbortSignal', { value: signalOfCall });
+  }
   return {
     onBusy,
     onLost,

@@ -12,7 +12,14 @@ import {
 import { Test, type TestingModule } from '@nestjs/testing';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Observable, of, Subject } from 'rxjs';
-import { currentLease, DistributedLock, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
+import {
+  type CallOptions,
+  currentLease,
+  DistributedLock,
+  LockInterceptor,
+  LockModule,
+  LockService,
+} from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 
 let app: TestingModule | undefined;
@@ -64,7 +71,7 @@ class Transfers {
       await sleep(this.keyTime);
       return 'slow';
     },
-    { onBusy: ({ error }) => error.waited },
+    { waitTime: 50, onBusy: ({ error }) => error.waited },
   )
   async slow(): Promise<number> {
     return Promise.resolve(-1);
@@ -112,13 +119,73 @@ describe('a key that is given later', () => {
   it('counts as waiting for the lock, which is asked for once at least', async () => {
     const transfers = await make(Transfers);
     const lease = await app!.get(LockService).acquire('slow');
-    // The wait time of the module is over by then.
-    transfers.keyTime = 110;
-    expect(await transfers.slow()).toBeLessThan(100);
+    // The wait time of the call is over by then.
+    transfers.keyTime = 70;
+    expect(await transfers.slow()).toBeLessThan(50);
     await lease.release();
     expect(await transfers.slow()).toBe(-1);
     transfers.keyTime = 5;
     expect(await transfers.once()).toBe(1);
+  });
+
+  it('is not waited for when the signal of the call aborts', async () => {
+    class Slow {
+      @DistributedLock(() => new Promise<string>(() => undefined), {
+        signal: (signal: AbortSignal) => signal,
+      })
+      async run(signal: AbortSignal): Promise<boolean> {
+        return Promise.resolve(signal.aborted);
+      }
+    }
+    const slow = await make(Slow);
+    const [before, later] = [AbortSignal.abort('a'), new AbortController()];
+    await expect(slow.run(before)).rejects.toMatchObject({ code: 'LOCK_ABORTED', cause: 'a' });
+    const waiting = slow.run(later.signal);
+    later.abort('b');
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED', cause: 'b' });
+  });
+
+  it.each([
+    ['options', () => ({ waitTime: -1 })],
+    ['the name of a preset', () => 'none'],
+    ['a signal', { signal: () => 5 as never }],
+    [
+      'a function for its signal',
+      {
+        signal: () => {
+          throw new Error('no signal');
+        },
+      },
+    ],
+  ])('leaves no rejection unhandled beside %s of the call that is wrong', async (_, options) => {
+    const unhandled: unknown[] = [];
+    const listener = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', listener);
+    let made = 0;
+    class Wrong {
+      @DistributedLock(async () => {
+        made++;
+        return Promise.reject(new Error('no key'));
+      }, options as CallOptions)
+      async run(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    const wrong = await make(Wrong);
+    await expect(wrong.run()).rejects.toThrow();
+    await sleep(5);
+    process.off('unhandledRejection', listener);
+    expect(unhandled).toEqual([]);
+    expect(made).toBeLessThan(2);
+  });
+
+  it('that does not come ends the call, and the method does not run', async () => {
+    const transfers = await make(Transfers);
+    await expect(transfers.any(new Promise(() => undefined))).rejects.toMatchObject({
+      code: 'LOCK_KEY',
+      message: 'The key function of Transfers.any has given no key for 100 ms',
+    });
+    expect(transfers.ran).toBe(0);
   });
 
   it('is not waited for by a subscriber that is gone', async () => {

@@ -115,10 +115,13 @@ describe('a preset', () => {
     ['a wrong value', { job: { leaseTime: -1 } }, /presets\.job: leaseTime/],
     ['another instance', { job: { instance: 'b' } }, /presets\.job: instance: is not an option of a preset/],
     ['what is known at the method only', { job: { returns: 'promise' } }, /presets\.job: returns/],
+    ['a time beyond maxHoldTime', { job: { minHoldTime: '2d' } }, /presets\.job: minHoldTime: .*maxHoldTime/],
     ['no options', { job: 5 }, /presets\.job: options/],
     ['no object', ['job'], /presets: must be an object/],
   ])('is refused with %s', (_, wrong, message) => {
-    expect(() => LockModule.forRoot({ store: 'memory', presets: wrong as never })).toThrow(message);
+    expect(() => LockModule.forRoot({ store: 'memory', maxHoldTime: '1d', presets: wrong as never })).toThrow(
+      message,
+    );
   });
 });
 
@@ -283,4 +286,23 @@ describe('enabled: false', () => {
   it('must be a boolean', () => {
     expect(() => LockModule.forRoot({ store: 'memory', enabled: 'no' as never })).toThrow(/enabled/);
   });
+});
+
+it.each([
+  ['options', () => Promise.resolve({ waitTime: 0 })],
+  ['an error', () => Promise.reject(new Error('unhandled'))],
+])('a function that gives a Promise of %s is refused, and the method does not run', async (_, give) => {
+  let ran = 0;
+  class Orders {
+    @DistributedLock('order', () => give() as never)
+    async pay(): Promise<void> {
+      ran++;
+      return Promise.resolve();
+    }
+  }
+  const orders = await make({}, Orders);
+  await expect(orders.pay()).rejects.toThrow(
+    'options: a function must give them at once, and no Promise of them',
+  );
+  expect(ran).toBe(0);
 });
