@@ -37,3 +37,11 @@ export const transactionWarning = (method: string): ProbableMistake => ({
     `@DistributedLock on ${method} stands below the decorator of a transaction: the lock is released before the commit, and ` +
     'the next holder reads the state from before it. Write @DistributedLock above that decorator',
 });
+
+/** What is probably not meant where GraphQL runs no filters for field resolvers. */
+export const fieldResolverWarning = (method: string): ProbableMistake => ({
+  code: 'unfiltered-field-resolver',
+  message:
+    `${method} is a field resolver, and GraphQL runs no filters for these. The error of a busy lock below one would tell ` +
+    "clients the lock and its holder. Set fieldResolverEnhancers: ['filters'] in the options of GraphQLModule",
+});

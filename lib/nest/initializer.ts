@@ -1,10 +1,11 @@
 import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { LockConfigError } from '../lock.errors.js';
-import { transactionWarning } from '../lock.options.warnings.js';
+import { fieldResolverWarning, transactionWarning } from '../lock.options.warnings.js';
 import { inQuotes } from '../lock.text.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
+import { unfilteredFieldResolver } from './field-resolvers.js';
 import { checkInjection } from './service-property.js';
 
 let made = 0;
@@ -39,6 +40,8 @@ export const initializerOf = (token: InjectionToken<LockService>, name: string |
       // A double of the service has no state. Where decorators take no locks, the store may not be there.
       const state = stateOf(service);
       if (state?.settings.enabled !== true) return;
+      const resolver = unfilteredFieldResolver(modules);
+      if (resolver !== undefined) state.warn(fieldResolverWarning(resolver));
       for (const method of state.insideTransactions) state.warn(transactionWarning(method));
       state.connect();
     },

@@ -4,7 +4,7 @@ import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { type INestApplication, UseInterceptors } from '@nestjs/common';
 import { Args, GraphQLModule, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { Test } from '@nestjs/testing';
-import { currentLease, LockInterceptor } from '../../../lib/index.js';
+import { currentLease, LockInterceptor, LockModule, LockService } from '../../../lib/index.js';
 import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
 
 const typeDefs = `
@@ -119,5 +119,43 @@ describe.each([
     const { answer, text } = await post(query);
     expect(answer.errors).toMatchObject([{ extensions: { code: 'LOCK_TIMEOUT' } }]);
     for (const secret of secretsOf(app)) expect(text).not.toContain(secret);
+  });
+});
+
+describe('A field resolver', () => {
+  const warningsWith = async (
+    fieldResolverEnhancers: ApolloDriverConfig['fieldResolverEnhancers'] & object,
+  ) => {
+    const module = await Test.createTestingModule({
+      imports: [
+        LockModule.forRoot({ store: 'memory' }),
+        GraphQLModule.forRoot<ApolloDriverConfig>({
+          driver: ApolloDriver,
+          typeDefs,
+          graphiql: false,
+          fieldResolverEnhancers,
+        }),
+      ],
+      providers: [Orders, { provide: Shop, useValue: {} }],
+    }).compile();
+    const app = module.createNestApplication();
+    app.useLogger(false);
+    const warnings: string[] = [];
+    app.get(LockService).events$.subscribe((event) => {
+      if (event.type === 'warning') warnings.push(`${event.code} ${event.message}`);
+    });
+    await app.init();
+    await app.close();
+    return warnings;
+  };
+
+  it('without filters is reported at boot', async () => {
+    expect(await warningsWith([])).toEqual([
+      expect.stringMatching(/^unfiltered-field-resolver Orders\.receipt is a field resolver/),
+    ]);
+  });
+
+  it('with filters is not', async () => {
+    expect(await warningsWith(['guards', 'filters'])).toEqual([]);
   });
 });
