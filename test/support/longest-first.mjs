@@ -16,6 +16,7 @@ const LONG = [
   'stores/cluster/failover',
   'stores/conformance/',
   'queue/order',
+  'testing/planted-bugs',
   'pitfalls/holding',
   'stores/redis/memory-full',
   'stores/quorum/absence',
