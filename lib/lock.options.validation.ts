@@ -81,7 +81,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const { enabled = DEFAULTS.enabled } = options;
   assertSwitch('enabled', enabled);
   const presets = presetsOf(options, maxHoldTime);
-  const { label = `${hostname()}:${String(process.pid)}` } = options;
+  const { label = `${hostname().slice(0, 64)}:${String(process.pid)}` } = options;
   assertLabel(label);
   assertReplication(options);
   return Object.freeze({

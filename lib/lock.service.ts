@@ -187,7 +187,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const isPlain = kind === 'lock';
     const { labels } = this.client;
     const isLocal = (owner: string) => labels.isOwn(owner);
-    const labelled = await Promise.all(holders.map(({ owner }) => labels.find(owner)));
+    const found = Promise.all(holders.map(({ owner }) => labels.find(owner)));
+    const labelled = await untilAborted(found, signal, name);
     return {
       name,
       kind,

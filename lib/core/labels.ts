@@ -1,4 +1,4 @@
-import type { LockStore } from '../port/lock-store.js';
+import type { LockStore, StoreLabels } from '../port/lock-store.js';
 import { now } from './deadline.js';
 
 /** How long a label is kept after the last long hold of its client, ms. A lease is mostly shorter. */
@@ -44,9 +44,16 @@ export class Labels {
     const moment = now();
     if (labels === undefined || this.keptUntil >= moment + Math.max(time, LIFE / 2)) return;
     this.keptUntil = moment + time + LIFE;
-    labels.keep(this.client, this.label, time + LIFE).catch(() => {
+    void this.send(labels, time + LIFE, moment);
+  }
+
+  /** Nothing may throw from a timer or before a release, whatever the store does. */
+  private async send(labels: StoreLabels, time: number, moment: number): Promise<void> {
+    try {
+      await labels.keep(this.client, this.label, time);
+    } catch {
       this.keptUntil = moment + LIFE / 2 + RETRY;
-    });
+    }
   }
 
   /** The owner belongs to another client of this process. */
@@ -75,11 +82,19 @@ export class Labels {
     const tooLate = new Promise<undefined>((resolve) => {
       timer = setTimeout(resolve, LOOKUP_TIME, undefined);
     });
-    const label = await Promise.race([labels.find(client).catch(() => undefined), tooLate]);
+    const label = await Promise.race([ask(labels, client), tooLate]);
     clearTimeout(timer);
     if (label === undefined) return undefined;
     if (this.known.size >= MOST_KNOWN) this.known.clear();
     this.known.set(client, label);
     return label;
+  }
+}
+
+async function ask(labels: StoreLabels, client: string): Promise<string | undefined> {
+  try {
+    return await labels.find(client);
+  } catch {
+    return undefined;
   }
 }

@@ -54,6 +54,8 @@ export class Tenure {
   fencingToken: number;
   /** What the store has last granted, ms. */
   granted: number;
+  /** The longest lease that the store has granted, ms. It never shortens one. */
+  private longest: number;
   /** Until when the store's promise holds, on the monotonic clock. */
   deadline: number;
   /** When `maxHoldTime` of the present holder is over. */
@@ -88,7 +90,7 @@ export class Tenure {
     this.rivals = rivals;
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
-    this.granted = leaseTime;
+    this.granted = this.longest = leaseTime;
     this.deadline = deadlineOf(grantedAt, leaseTime);
     this.lossTimer = this.armLossTimer();
   }
@@ -142,13 +144,14 @@ export class Tenure {
     if (this.ended) return;
     this.failures = 0;
     this.granted = leaseTime;
+    this.longest = Math.max(this.longest, leaseTime);
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }
 
   /** Its holder needs it only until that moment. The store keeps what it has granted. */
   shorten(until: number): void {
     if (this.ended || until >= this.deadline) return;
-    this.keptUntil = Math.max(this.keptUntil, now() + this.granted);
+    this.keptUntil = Math.max(this.keptUntil, now() + this.longest);
     this.deadline = until;
     this.catchUp();
   }

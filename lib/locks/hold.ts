@@ -97,8 +97,10 @@ export class Hold implements TenureUser, ScopedHold {
   async extend(lease: Share, leaseTime: number, signal: AbortSignal | undefined): Promise<void> {
     const { tenure, client } = this;
     if (signal?.aborted === true) throw new LockAbortedError(tenure.name, signal.reason);
+    // From here on: another lease may leave before the answer comes.
+    if (tenure.isFixed) lease.needsUntil = Math.max(endOf(lease), now() + leaseTime);
     const extended = client.watchdog.extend(tenure, leaseTime).then(() => {
-      if (tenure.isFixed) lease.needsUntil = tenure.deadline;
+      if (this.count > 0 && !this.leases.includes(lease)) this.shorten();
     });
     await untilAborted(extended, signal, tenure.name);
   }
@@ -116,8 +118,7 @@ export class Hold implements TenureUser, ScopedHold {
     if (this.shares instanceof Set) this.shares.delete(lease);
     else this.shares = undefined;
     if (--this.count > 0) {
-      // A nested lease may have prolonged a fixed one, for its own time.
-      if (this.tenure.isFixed) this.tenure.shorten(Math.max(...this.leases.map(endOf)));
+      this.shorten();
       return;
     }
     const { name, owner } = this.tenure;
@@ -126,6 +127,11 @@ export class Hold implements TenureUser, ScopedHold {
     if (this.loss === undefined) {
       this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });
     }
+  }
+
+  /** A lease that has left may have prolonged a fixed one, for its own time. A `minHoldTime` outlives its lease. */
+  private shorten(): void {
+    if (this.tenure.isFixed) this.tenure.shorten(Math.max(this.keepUntil, ...this.leases.map(endOf)));
   }
 }
 

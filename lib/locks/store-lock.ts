@@ -116,9 +116,10 @@ export abstract class StoreLock extends ScopedLock {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const lease = new HeldLease(hold, into?.add(this.identity, hold));
-    const { leaseTime = 0, signal } = options;
+    const { leaseTime = 0, renew, signal } = options;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
-    if (isFixed && leaseTime > 0) lease.needsUntil = now() + leaseTime;
+    // A lease that is to be renewed needs all that a fixed one has.
+    if (isFixed && leaseTime > 0 && renew !== true) lease.needsUntil = now() + leaseTime;
     if (Math.min(leaseTime, timeToHold) > remainingTime) {
       try {
         await hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal);

@@ -176,6 +176,69 @@ describe('a nested lease that is longer than a fixed one', () => {
     });
   });
 
+  it('counts no more than each lease has asked for', async () => {
+    await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
+      await locks.using('a', { leaseTime: 60_000 }, () => outer.extend(6_000));
+      expect(outer.remainingTime()).toBeLessThanOrEqual(6_000);
+    });
+  });
+
+  it('goes with its time also where it leaves before its extension is answered', async () => {
+    await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
+      const reply = deferred();
+      store.onRenew = () => reply.promise;
+      const nested = await locks.acquire('a');
+      const extended = nested.extend(60_000);
+      await nested.release();
+      reply.resolve();
+      await extended;
+      expect(outer.remainingTime()).toBeLessThanOrEqual(5_000);
+    });
+  });
+
+  it('leaves no lock behind in the store when a shorter extension came last', async () => {
+    await around(async () => {
+      const nested = await locks.acquire('a', { leaseTime: 60_000 });
+      await nested.extend(20);
+      await nested.release();
+      await until(async () => (await locks.inspect('a')) === null);
+    });
+  });
+
+  it('leaves while the outer one is extended, and does not end it', async () => {
+    await locks.using('a', { leaseTime: 300 }, async (outer) => {
+      const nested = await locks.acquire('a', { leaseTime: 60_000 });
+      await sleep(400);
+      const reply = deferred();
+      store.onRenew = () => reply.promise;
+      const extended = outer.extend(60_000);
+      await nested.release();
+      expect(outer.held).toBe(true);
+      reply.resolve();
+      await extended;
+    });
+  });
+
+  it('keeps the lock for its minHoldTime', async () => {
+    await locks.runInScope(async () => {
+      await locks.acquire('a', { leaseTime: 300 });
+      const nested = await locks.acquire('a', { leaseTime: 60_000, minHoldTime: 50_000 });
+      await nested.release();
+      await sleep(400);
+      expect(await locks.inspect('a')).not.toBeNull();
+    });
+  });
+
+  it('lasts as long as the fixed one where it was to be renewed', async () => {
+    await locks.runInScope(async () => {
+      const outer = await locks.acquire('a', { leaseTime: 60_000 });
+      const nested = await locks.acquire('a', { leaseTime: 1_000, renew: true });
+      await outer.release();
+      expect(nested.remainingTime()).toBeGreaterThan(50_000);
+      await nested.release();
+    });
+  });
+
   it('leaves one that is renewed alone', async () => {
     await locks.using('a', async (outer) => {
       await locks.using('a', { leaseTime: 60_000 }, () => undefined);
