@@ -22,7 +22,7 @@ import { Resource, SCRIPTS } from './resource.js';
 import type { Planned } from './schedule.js';
 import { count, type Strikes } from './strikes.js';
 import type { Stage, Topology } from './topologies/topology.js';
-import { isFence } from '../../support/keys.js';
+import { mayStay } from '../../support/keys.js';
 
 /** What the locks are taken with where nothing else is wanted: short enough that faults outlast it. */
 const LEASE = 1_500;
@@ -231,7 +231,7 @@ async function settled(stage: Stage, patience: number): ReturnType<Stage['residu
   const end = now() + patience;
   for (;;) {
     const left = await stage.residue();
-    const clean = left.keys.every(({ key }) => isFence(key)) && left.channels.length + left.clients === 0;
+    const clean = left.keys.every(({ key }) => mayStay(key)) && left.channels.length + left.clients === 0;
     if (clean || now() > end) return left;
     await sleep(50);
   }

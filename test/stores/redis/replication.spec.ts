@@ -19,6 +19,8 @@ import { TcpProxy } from '../../support/tcp-proxy.js';
 
 /** ms; a command has a second then, and WAIT a quarter of one. */
 const LEASE = 6_000;
+/** For what replicas confirm: a busy machine takes its time. */
+const PATIENT = { replication: { replicas: 1, timeout: 900 } };
 
 describe('replication', () => {
   const environment = new TestEnvironment();
@@ -201,7 +203,7 @@ describe('replication', () => {
   });
 
   it('an extension that no replica has is an error, and leaves the lease as it was', async () => {
-    const locks = service();
+    const locks = service(PATIENT);
     const lease = await locks.acquire('key', { leaseTime: 10_000 });
     replica.freeze();
     await expect(lease.extend(60_000)).rejects.toThrow(LockUnavailableError);
@@ -213,7 +215,7 @@ describe('replication', () => {
   });
 
   it('an extension that changes nothing is written all the same: WAIT waits for what its own connection wrote', async () => {
-    const lease = await service().acquire('key', { leaseTime: 10_000 });
+    const lease = await service(PATIENT).acquire('key', { leaseTime: 10_000 });
     const changes = async () =>
       Number(/rdb_changes_since_last_save:(\d+)/.exec(await master.client().info('persistence'))?.[1]);
     const before = await changes();

@@ -1,5 +1,5 @@
 import { type Attempt, byLock, endOf, type History, holdsOf, lagWithin, type Violation } from '../history.js';
-import { isFence } from '../../../support/keys.js';
+import { mayStay } from '../../../support/keys.js';
 
 export interface LivenessBounds {
   /** ms that a lock may be free after the last fault while somebody waits: lease, failover, claim. */
@@ -97,7 +97,7 @@ function leftovers({ residue, processes, drained }: History): Violation[] {
   return [
     ...errors,
     ...keys.filter(({ ttl }) => ttl < 0).map(({ key }) => say(`${key} was left without an end`)),
-    ...keys.filter(({ key }) => !isFence(key)).map(({ key }) => say(`${key} was left`)),
+    ...keys.filter(({ key }) => !mayStay(key)).map(({ key }) => say(`${key} was left`)),
     ...channels.map((channel) => say(`somebody still listens to ${channel}`)),
     ...(clients > 0 ? [say(`${String(clients)} connections were left`)] : []),
     ...hanging.map((name) => say(`${name} did not end by itself`)),
