@@ -1,4 +1,5 @@
 import type { LockStore, StoreLabels } from '../port/lock-store.js';
+import { oldestBeyond } from '../port/oldest-beyond.js';
 import { now } from './deadline.js';
 
 /** How long a label is kept after the last long hold of its client, ms. A lease is mostly shorter. */
@@ -85,8 +86,9 @@ export class Labels {
     const label = await Promise.race([ask(labels, client), tooLate]);
     clearTimeout(timer);
     if (label === undefined) return undefined;
-    if (this.known.size >= MOST_KNOWN) this.known.clear();
     this.known.set(client, label);
+    const oldest = oldestBeyond(MOST_KNOWN, this.known);
+    if (oldest !== undefined) this.known.delete(oldest);
     return label;
   }
 }

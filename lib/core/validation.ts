@@ -105,7 +105,7 @@ export function resolveAcquireOptions(
 }
 
 /** @throws LockConfigError */
-function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
+export function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
   if (signal === undefined || signal instanceof AbortSignal) return;
   throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
 }

@@ -1,4 +1,5 @@
 import { isThenable } from '../core/late-result.js';
+import { assertSignal } from '../core/validation.js';
 import { LockConfigError } from '../lock.errors.js';
 import { assertMethodOptions, CALL_OPTIONS } from '../lock.method.validation.js';
 import type { AcquireOptions, CallOptions, DistributedLockOptions } from '../lock.options.js';
@@ -101,9 +102,7 @@ function split(
   args: readonly unknown[],
 ): ResolvedCall {
   const signalOfCall = typeof signal === 'function' ? signal(...(args as never[])) : signal;
-  if (signalOfCall !== undefined && !(signalOfCall instanceof AbortSignal)) {
-    throw new LockConfigError('signal', 'must be an AbortSignal', { value: signalOfCall });
-  }
+  assertSignal(signalOfCall);
   return {
     onBusy,
     onLost,
