@@ -29,6 +29,13 @@ export type {
 export type { Duration } from './lock.duration.js';
 export type { Lease, Lock } from './locks/lock.js';
 export type { LockEvent } from './lock.events.js';
+export {
+  type AcquireOutcome,
+  type LockAcquireContext,
+  type LockHoldContext,
+  type LockTraceContext,
+  TRACING_CHANNELS,
+} from './lock.tracing.js';
 export type { LockHealth } from './lock.health.js';
 export type { LockHolder, LockState, LockWaiter } from './lock.state.js';
 export { MemoryLockStore } from './stores/memory/memory-lock-store.js';

@@ -1,10 +1,14 @@
 import type { LockError, LossReason } from './lock.errors.js';
 
-/** What happens to the locks of one LockService. `name` is the lock's name as the caller gave it. */
+/**
+ * What happens to the locks of one LockService. `name` is the lock's name as the caller gave it. `label` is its group: the
+ * option `label`, the template of a decorator, or the kind.
+ */
 export type LockEvent =
   | {
       readonly type: 'acquired';
       readonly name: string;
+      readonly label: string;
       readonly owner: string;
       readonly fencingToken: number;
       /** ms between the request and the lease */
@@ -13,8 +17,54 @@ export type LockEvent =
       readonly handedOff: boolean;
     }
   | {
+      /**
+       * The lock went to this holder without being free between: from another holder of this process, or from another process
+       * by a message of the store. Follows `acquired`.
+       */
+      readonly type: 'handed-over';
+      readonly name: string;
+      readonly label: string;
+      readonly owner: string;
+      readonly fencingToken: number;
+      readonly by: 'local' | 'fleet';
+    }
+  | {
+      /** A caller has not got the lock: LockTimeoutError, or null from a `tryAcquire` that has waited. */
+      readonly type: 'timed-out';
+      readonly name: string;
+      readonly label: string;
+      /** ms */
+      readonly waited: number;
+      /** `queue-full`: as many callers as `maxWaiting` waited already. */
+      readonly reason: 'timeout' | 'queue-full';
+      /** The owner that has it, as far as it is known, and what its process is called. */
+      readonly holder: string | undefined;
+      readonly holderLabel: string | undefined;
+    }
+  | {
+      /** A caller has waited for `longWaitTime` and goes on waiting. Sent once for each call. */
+      readonly type: 'waiting-long';
+      readonly name: string;
+      readonly label: string;
+      /** ms */
+      readonly waited: number;
+      /** The owner that has it, as far as it is known, and what its process is called. */
+      readonly holder: string | undefined;
+      readonly holderLabel: string | undefined;
+    }
+  | {
+      /** A lock has been held for `longHoldTime` and still is. Sent once for each hold. */
+      readonly type: 'held-long';
+      readonly name: string;
+      readonly label: string;
+      readonly owner: string;
+      /** ms */
+      readonly heldFor: number;
+    }
+  | {
       readonly type: 'released';
       readonly name: string;
+      readonly label: string;
       readonly owner: string;
       /** ms */
       readonly heldFor: number;
@@ -23,6 +73,7 @@ export type LockEvent =
       /** The lease ended before its release: what it guarded may run twice now. */
       readonly type: 'lost';
       readonly name: string;
+      readonly label: string;
       readonly owner: string;
       readonly reason: LossReason;
     }
@@ -30,12 +81,15 @@ export type LockEvent =
       /** The watchdog could not renew these, and tries again until their deadlines. Sent once per outage. */
       readonly type: 'renewal-failed';
       readonly names: readonly string[];
+      /** Of each name, in the same order. */
+      readonly labels: readonly string[];
       readonly error: unknown;
     }
   | {
       /** A release got no answer. It is repeated in the background until the lease has run out. */
       readonly type: 'release-failed';
       readonly name: string;
+      readonly label: string;
       readonly owner: string;
       readonly error: LockError;
     }

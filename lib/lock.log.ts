@@ -31,11 +31,30 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
     case 'warning':
       logger.warn(onOneLine(event.message));
       break;
+    case 'waiting-long':
+      logger.warn(
+        `Still waits for the lock "${inQuotes(event.name)}" after ${seconds(event.waited)} s: ${holderOf(event)}`,
+      );
+      break;
+    case 'held-long':
+      logger.warn(
+        `Still holds the lock "${inQuotes(event.name)}" (owner ${event.owner}) after ${seconds(event.heldFor)} s`,
+      );
+      break;
     case 'acquired':
+    case 'handed-over':
+    case 'timed-out':
     case 'released':
       break;
   }
 }
+
+const seconds = (time: number): string => (time / 1_000).toFixed(1);
+
+const holderOf = ({ holder, holderLabel }: Extract<LockEvent, { type: 'waiting-long' }>): string => {
+  const by = holderLabel === undefined ? [holder] : [`"${inQuotes(holderLabel)}"`, holder];
+  return holder === undefined ? 'the holder is not known' : `held by ${by.join(', ')}`;
+};
 
 const list = (names: readonly string[]): string => {
   const shown = names.slice(0, 3).map((name) => `"${inQuotes(name)}"`);

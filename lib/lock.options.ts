@@ -2,6 +2,7 @@ import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } 
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import type { Duration } from './lock.duration.js';
 import type { LockTimeoutError } from './lock.errors.js';
+import type { AcquisitionObserver } from './lock.tracing.js';
 import type { LockStore } from './port/lock-store.js';
 
 /**
@@ -76,6 +77,14 @@ export interface LockModuleOptions {
    * waiting. @default false
    */
   failFast?: boolean | undefined;
+  /**
+   * A caller that waits for longer than this is an event `waiting-long` and a log line. @default off
+   */
+  longWaitTime?: Duration | undefined;
+  /**
+   * A lock that is held for longer than this is an event `held-long` and a log line. @default off
+   */
+  longHoldTime?: Duration | undefined;
   /** The codes of warnings that are known and accepted: these are neither logged nor events, nor in `health()`. */
   silencedWarnings?: readonly string[] | undefined;
   /**
@@ -165,6 +174,12 @@ export interface AcquireOptions {
    * `maxHoldTime` of the module for a lease that is renewed, else LockConfigError at the call. @default 0
    */
   minHoldTime?: Duration | undefined;
+  /**
+   * The group of this lock in events, traces and metrics, where a series per name would be too many: `order`, not `order:123`.
+   * From 1 to 1,024 characters. @default the kind of the lock; at decorators and interceptors the template as it is written,
+   * or `Orders.pay` where the key is a function
+   */
+  label?: string | undefined;
 }
 
 /** For a call that asks the store about a lock that is held, or not at all. */
@@ -237,6 +252,9 @@ export const DEFAULTS = Object.freeze({
   /** A decorator means a lock. */
   enabled: true,
   isGlobal: true,
+  /** What is long depends on the work. */
+  longWaitTime: Infinity,
+  longHoldTime: Infinity,
 });
 
 /** Options of one acquisition with every default filled in, in ms. */
@@ -244,6 +262,8 @@ export interface ResolvedAcquireOptions extends CheckedAcquireOptions {
   readonly waitTime: number;
   readonly maxWaiting: number;
   readonly failFast: boolean;
+  /** Gets what is published of the call. */
+  readonly trace?: AcquisitionObserver | undefined;
 }
 
 /** Options of one acquisition that have been checked, in ms. */
@@ -255,6 +275,7 @@ export interface CheckedAcquireOptions {
   readonly minHoldTime?: number | undefined;
   readonly maxWaiting?: number | undefined;
   readonly failFast?: boolean | undefined;
+  readonly label?: string | undefined;
 }
 
 /** Options with every default filled in, in ms. */
@@ -270,6 +291,10 @@ export interface ResolvedLockOptions {
   readonly failFast: boolean;
   readonly silencedWarnings: readonly string[];
   readonly enabled: boolean;
+  /** The name of the service. */
+  readonly instance: string | undefined;
+  readonly longWaitTime: number;
+  readonly longHoldTime: number;
   readonly label: string;
   readonly presets: ReadonlyMap<string, PresetOptions>;
 }

@@ -31,6 +31,8 @@ const KNOWN: readonly string[] = [
   'localHandoff',
   'maxWaiting',
   'failFast',
+  'longWaitTime',
+  'longHoldTime',
   'silencedWarnings',
   'presets',
   'enabled',
@@ -76,6 +78,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const { maxWaiting = DEFAULTS.maxWaiting, failFast = DEFAULTS.failFast } = options;
   assertMaxWaiting(maxWaiting);
   assertSwitch('failFast', failFast);
+  const longWaitTime = thresholdOf('longWaitTime', options);
+  const longHoldTime = thresholdOf('longHoldTime', options);
   const { silencedWarnings = [] } = options;
   assertCodes(silencedWarnings);
   const { enabled = DEFAULTS.enabled } = options;
@@ -95,10 +99,16 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     failFast,
     silencedWarnings,
     enabled,
+    instance: options.name,
+    longWaitTime,
+    longHoldTime,
     label,
     presets,
   });
 }
+
+const thresholdOf = (option: 'longWaitTime' | 'longHoldTime', options: LockModuleOptions): number =>
+  timeOf(option, options[option] ?? DEFAULTS[option], { least: 1, unbounded: true });
 
 /**
  * Checks the options of forRootAsync, before its factory is called.

@@ -147,7 +147,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockConfigError when there is none, when one is no lock, and when a semaphore is among them twice
    */
   getMultiLock(locks: readonly Lock[]): Lock {
-    return new MultiLock(locks, this.client.options);
+    return new MultiLock(locks, this.client);
   }
 
   /**

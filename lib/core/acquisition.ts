@@ -32,6 +32,8 @@ export interface Callers {
   readonly isSubscribed: boolean;
   /** @returns whether the subscription to releases is active now */
   subscribe(): Promise<boolean>;
+  /** A request for the lock leaves. */
+  asked(): void;
   /** The lock is left to other owners for a moment. */
   leftToOthers(): void;
   unsubscribe(): void;
@@ -79,6 +81,8 @@ export class Acquisition {
   private currentOwner: string;
   /** A request of this owner has been sent. */
   private isUsed = false;
+  /** The store has told it that its turn has come. */
+  private handedOver = false;
   /** The lease time that is asked for, ms. */
   private lease: number;
   private attempt: Attempt | undefined;
@@ -161,6 +165,7 @@ export class Acquisition {
     if (this.byArrival && this.callers.wait && queueMessages.untried) await queueMessages.subscribe();
     for (let failures = 0; this.become('asking'); sent = undefined) {
       const attempt = (this.attempt = this.begin(sent !== undefined));
+      this.callers.asked();
       const reply = await (sent ?? this.context.store.acquire(this.request(attempt))).catch(
         (error: unknown) => error as Error,
       );
@@ -181,6 +186,7 @@ export class Acquisition {
     if (message.type === 'missed') {
       this.lookAgain();
     } else if (message.type === 'granted') {
+      this.handedOver = true;
       const isClaim = message.leaseTime < this.lease;
       const isLate = now() >= deadlineOf(message.grantedAt, Math.min(CLAIM, this.lease));
       // A new request turns a hold that still exists into a whole lease. The callers are told only then.
@@ -289,7 +295,7 @@ export class Acquisition {
    * has left.
    */
   private take({ grantedAt, fencingToken, rivals }: Omit<TenureOrigin, 'owner' | 'leaseTime'>): boolean {
-    const { owner, lease: leaseTime } = this;
+    const { owner, lease: leaseTime, handedOver } = this;
     const { queue } = this.terms;
     if (this.wantedLease === undefined) {
       // No caller is left.
@@ -302,7 +308,8 @@ export class Acquisition {
       return false;
     }
     if (!this.become('granted')) return true;
-    const origin = { owner, grantedAt, leaseTime, fencingToken, queue, rivals, stood: this.stands };
+    const stood = this.stands;
+    const origin = { owner, grantedAt, leaseTime, fencingToken, queue, rivals, stood, handedOver };
     this.tenure = this.callers.granted(origin, this.doubtful);
     this.end();
     return true;

@@ -55,6 +55,10 @@ export class GroupRequest {
     );
   }
 
+  get holder(): string | undefined {
+    return this.queue.holder;
+  }
+
   get length(): number {
     return this.queue.length;
   }

@@ -58,6 +58,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private lastHolder: string | undefined;
   /** Several callers have lately wanted the lock at once. */
   private shared = false;
+  attempts = 0;
+  private looks = 0;
 
   constructor(
     readonly terms: LockTerms,
@@ -71,6 +73,15 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   get names(): readonly string[] {
     return [this.name];
+  }
+
+  get commands(): number {
+    return this.attempts + this.looks;
+  }
+
+  /** The owner that has the lock, as far as it is known. */
+  get holder(): string | undefined {
+    return this.busy(this.inTheWay).holder;
   }
 
   get length(): number {
@@ -198,6 +209,10 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   // Called by the acquisition.
+
+  asked(): void {
+    this.attempts++;
+  }
 
   refused(askedAt: number, busy: Busy): void {
     this.lastHolder = busy.holder;
@@ -337,7 +352,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   private get looking(): HoldLook {
-    return (this.look ??= new HoldLook(this.context, (tenure, sentAt, answer) => {
+    const look = (tenure: Tenure) => {
+      this.looks++;
+      return this.context.look(tenure);
+    };
+    return (this.look ??= new HoldLook({ look }, (tenure, sentAt, answer) => {
       this.looked(tenure, sentAt, answer);
     }));
   }
@@ -390,6 +409,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     this.leave(waiter);
     if (obstacle instanceof Error) waiter.refuse(obstacle);
     else waiter.refuse(silence ?? this.busy(obstacle));
+  }
+
+  private get inTheWay(): Busy | undefined {
+    const obstacle = this.acquisition?.obstacle;
+    return obstacle instanceof Error ? undefined : obstacle;
   }
 
   private busy(inTheWay: Busy | undefined): Busy {

@@ -83,8 +83,10 @@ export class LockClient {
   ) {
     this.watchdog = new Watchdog(
       store,
-      (names, error) => {
-        this.events.next({ type: 'renewal-failed', names, error });
+      (tenures, error) => {
+        const names = tenures.map(({ name }) => name);
+        const labels = tenures.map(({ label }) => label);
+        this.events.next({ type: 'renewal-failed', names, labels, error });
       },
       setTimer,
     );
@@ -198,6 +200,14 @@ export class LockClient {
     return waiting;
   }
 
+  /** The owner that has a lock that callers of this process wait for, as far as it is known. */
+  inTheWay(name: string): string | undefined {
+    const holder = this.queues.get(name)?.holder;
+    if (holder !== undefined) return holder;
+    for (const caller of this.callers) if (caller.names.includes(name)) return caller.holder;
+    return undefined;
+  }
+
   /** Whether callers of this process wait in the local queue of a plain lock. */
   isAwaited(name: string): boolean {
     return (this.queues.get(name)?.length ?? 0) > 0;
@@ -255,10 +265,10 @@ export class LockClient {
    */
   async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
     if (!tenure.held) return tenure.loss;
-    const { name, owner, user } = tenure;
+    const { name, owner, user, label } = tenure;
     const reason = (await this.tenures.get(tenure)?.release(tenure, keepFor)) ?? 'released';
     if (reason === 'released') return undefined;
-    if (user !== undefined) this.events.next({ type: 'lost', name, owner, reason });
+    if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason });
     return new LockLostError(name, { reason, owner });
   }
 
@@ -288,10 +298,10 @@ export class LockClient {
     this.closed = true;
     this.sendAway();
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
-      const { user, name, owner } = tenure;
+      const { user, name, owner, label } = tenure;
       const released = keeper.release(tenure, user?.keepFor);
       if (user !== undefined) {
-        this.events.next({ type: 'lost', name, owner, reason: 'released' });
+        this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
         user.onLost(releasedError(tenure, new LockClosedError(name)));
       }
       await released;
@@ -343,7 +353,7 @@ export class LockClient {
     keepFor: number | undefined,
     send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
   ): Promise<ReleaseReply | undefined> {
-    const { name, owner, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
+    const { name, owner, label, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
     if (keepFor !== undefined) this.labels.keep(keepFor);
     const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
@@ -355,7 +365,7 @@ export class LockClient {
       insist: doubtful,
       send,
       onFailure: (error) => {
-        this.events.next({ type: 'release-failed', name, owner, error });
+        this.events.next({ type: 'release-failed', name, label, owner, error });
       },
     });
     tenure.end();
@@ -385,10 +395,10 @@ export class LockClient {
   }
 
   private lost(tenure: Tenure): void {
-    const { name, owner, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
+    const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
     const isPlain = queue === undefined || queue.kind === 'lock';
     const reason = loss?.reason ?? 'expired';
-    const event: LockEvent = { type: 'lost', name, owner, reason };
+    const event: LockEvent = { type: 'lost', name, label, owner, reason };
     if (tenure.ranOut) this.ranOut.add(event);
     // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
     // begins.

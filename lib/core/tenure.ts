@@ -30,6 +30,8 @@ export interface TenureOrigin {
   readonly queue?: QueueTerms | undefined;
   /** The owner had an entry in the store queue. */
   readonly stood?: boolean | undefined;
+  /** The store has told the owner that its turn has come. */
+  readonly handedOver?: boolean | undefined;
   readonly rivals?: Rivals | undefined;
 }
 
@@ -47,6 +49,7 @@ export class Tenure {
   readonly owner: string;
   readonly queue: QueueTerms | undefined;
   readonly stood: boolean;
+  readonly handedOver: boolean;
   readonly rivals: Rivals;
   /** When the store granted it, on the monotonic clock, and not later. */
   readonly grantedAt: number;
@@ -73,13 +76,24 @@ export class Tenure {
   /** Why it was lost. */
   loss: LockLostError | undefined;
   user: TenureUser | undefined;
+  /** The label of the present holder, for events. */
+  label = '';
   private ended = false;
   private lossTimer: NodeJS.Timeout;
 
   constructor(
     readonly name: string,
     readonly terms: LeaseTerms,
-    { owner, fencingToken, grantedAt, leaseTime, queue, stood = false, rivals = 'none' }: TenureOrigin,
+    {
+      owner,
+      fencingToken,
+      grantedAt,
+      leaseTime,
+      queue,
+      stood = false,
+      handedOver = false,
+      rivals = 'none',
+    }: TenureOrigin,
     /** Removes the tenure from the records of the client. Called once, in whatever way the tenure ends. */
     private readonly onEnd: (tenure: Tenure) => void,
     private readonly setTimer: typeof timerAt = timerAt,
@@ -87,6 +101,7 @@ export class Tenure {
     this.owner = owner;
     this.queue = queue;
     this.stood = stood;
+    this.handedOver = handedOver;
     this.rivals = rivals;
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;

@@ -78,7 +78,11 @@ export const ACQUIRE_OPTIONS = [
   'minHoldTime',
   'maxWaiting',
   'failFast',
+  'label',
 ] as const;
+
+/** A longer label is more likely a name or a body than a group of locks. */
+export const MAX_LABEL = 1_024;
 
 /**
  * Checks the options that are given at a call or at a decorator. An absent option has a default.
@@ -89,7 +93,7 @@ export function resolveAcquireOptions(
   options: AcquireOptions,
   maxHoldTime = Infinity,
 ): CheckedAcquireOptions {
-  const { renew, signal, maxWaiting, failFast } = options;
+  const { renew, signal, maxWaiting, failFast, label } = options;
   const waitTime =
     options.waitTime === undefined ? undefined : timeOf('waitTime', options.waitTime, { unbounded: true });
   const leaseTime = options.leaseTime === undefined ? undefined : leaseTimeOf(options.leaseTime);
@@ -99,9 +103,18 @@ export function resolveAcquireOptions(
   if (failFast !== undefined) assertSwitch('failFast', failFast);
   assertSignal(signal);
   if (maxWaiting !== undefined) assertMaxWaiting(maxWaiting);
-  const resolved = { waitTime, leaseTime, renew, signal, minHoldTime, maxWaiting, failFast };
+  if (label !== undefined) assertGroup(label);
+  const resolved = { waitTime, leaseTime, renew, signal, minHoldTime, maxWaiting, failFast, label };
   assertMinHoldTime(resolved, maxHoldTime);
   return resolved;
+}
+
+/** @throws LockConfigError */
+function assertGroup(label: unknown): void {
+  if (typeof label === 'string' && label !== '' && label.length <= MAX_LABEL) return;
+  throw new LockConfigError('label', `must be a text of 1 to ${String(MAX_LABEL)} characters`, {
+    value: label,
+  });
 }
 
 /** @throws LockConfigError */

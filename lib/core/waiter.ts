@@ -7,6 +7,9 @@ import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 /** The queue of a waiter. */
 export interface WaiterQueue {
   readonly name: string;
+  /** How many times the store has been asked for the lock, and in all, since the queue was made. */
+  readonly attempts: number;
+  readonly commands: number;
   /** The waiter does not wait any longer. */
   leave(waiter: Waiter): void;
   /** The waiter has its answer. */
@@ -20,6 +23,8 @@ export class Waiter {
   /** The next answer is the last: the waiter does not wait, or its wait time is over. */
   impatient: boolean;
   private readonly ignoreSignal: (() => void) | undefined;
+  /** What had been asked before this waiter came; undefined where that is of no interest. */
+  private readonly before: Pick<WaiterQueue, 'attempts' | 'commands'> | undefined;
 
   constructor(
     private readonly queue: WaiterQueue,
@@ -27,8 +32,9 @@ export class Waiter {
     private readonly resolve: (answer: Tenure | Busy) => void,
     private readonly reject: (error: Error) => void,
   ) {
-    const { signal, waitTime } = request;
+    const { signal, waitTime, trace } = request;
     this.impatient = waitTime === 0;
+    this.before = trace && { attempts: queue.attempts, commands: queue.commands };
     if (signal === undefined) return;
     this.ignoreSignal = onAbort(signal, () => {
       queue.leave(this);
@@ -62,6 +68,9 @@ export class Waiter {
   private settle(): void {
     this.timer?.clear();
     this.ignoreSignal?.();
-    this.queue.answered(this);
+    const { before, queue } = this;
+    if (before !== undefined)
+      this.request.trace?.asked(queue.attempts - before.attempts, queue.commands - before.commands);
+    queue.answered(this);
   }
 }

@@ -1,4 +1,5 @@
 import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
+import type { AcquisitionObserver } from '../lock.tracing.js';
 import { now, timerAt } from './deadline.js';
 import type { Scope } from './scope.js';
 import type { ReleaseReply } from '../port/lock-store.js';
@@ -19,6 +20,8 @@ export interface WaitRequest {
   readonly signal: AbortSignal | undefined;
   /** The scope of the request: code that runs under a lock gets further locks while the client drains. */
   readonly inside?: Scope | undefined;
+  /** Gets how often the store was asked meanwhile. */
+  readonly trace?: AcquisitionObserver | undefined;
 }
 
 /** Takes a tenure back when its holder is done with it, or when it is over. */

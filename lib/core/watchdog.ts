@@ -29,7 +29,7 @@ export class Watchdog {
 
   constructor(
     private readonly store: LockStore,
-    private readonly onFailure: (names: readonly string[], error: unknown) => void,
+    private readonly onFailure: (tenures: readonly Tenure[], error: unknown) => void,
     private readonly setTimer: typeof timerAt,
   ) {}
 
@@ -56,6 +56,15 @@ export class Watchdog {
     let least: number | undefined;
     for (const tenure of this.watched.keys()) {
       if (!tenure.isFixed) least = Math.min(least ?? Infinity, tenure.deadline - now());
+    }
+    return least;
+  }
+
+  /** As `headroom`, as a share of the lease. A renewal is due at two thirds, so less than one third is bad news. */
+  headroomShare(): number | undefined {
+    let least: number | undefined;
+    for (const { isFixed, deadline, granted } of this.watched.keys()) {
+      if (!isFixed) least = Math.min(least ?? Infinity, (deadline - now()) / granted);
     }
     return least;
   }
@@ -165,7 +174,7 @@ export class Watchdog {
     const sentAt = now();
     const requests = due.map((tenure) => requestFor(tenure, sentAt));
     const renewals = this.ask(requests);
-    const failures = new Map<unknown, string[]>();
+    const failures = new Map<unknown, Tenure[]>();
     await Promise.all(
       due.map(async (tenure, index) => {
         let renewAt = sentAt + (tenure.isFixed ? betweenLooks(tenure) : tenure.terms.leaseTime / 3);
@@ -178,7 +187,7 @@ export class Watchdog {
           if (!tenure.isFixed) {
             // Only the first failure of an outage is reported.
             if (tenure.failures++ === 0) {
-              failures.set(error, [...(failures.get(error) ?? []), tenure.name]);
+              failures.set(error, [...(failures.get(error) ?? []), tenure]);
             }
             const pause = FIRST_RETRY * 2 ** Math.min(tenure.failures - 1, 10);
             renewAt = now() + Math.min(pause, tenure.terms.leaseTime / 6);
@@ -190,8 +199,8 @@ export class Watchdog {
         this.wakeAt(renewAt);
       }),
     );
-    for (const [error, names] of failures) {
-      this.onFailure(names, isLockUnavailableError(error) ? (error.cause ?? error) : error);
+    for (const [error, tenures] of failures) {
+      this.onFailure(tenures, isLockUnavailableError(error) ? (error.cause ?? error) : error);
     }
   }
 

@@ -103,7 +103,7 @@ export class GroupAttempt {
     for (const [{ name }, { held }] of this.tenures) if (!held) throw endedMeanwhile(name);
     return this.locks.flatMap((lock) => {
       const tenure = this.tenures.get(lock);
-      return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.limits.askedAt)];
+      return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.options, this.limits.askedAt)];
     });
   }
 

@@ -12,10 +12,13 @@ export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
   needsUntil: number | undefined;
   private readonly since = now();
+  private endedAt: number | undefined;
+  private begunAt: Date | undefined;
   private releasing: Promise<void> | undefined;
 
   constructor(
     private readonly hold: Hold,
+    readonly label: string,
     /** Takes the hold out of the scope that has it by this lease. */
     private readonly forget: (() => void) | undefined,
   ) {
@@ -37,6 +40,15 @@ export class HeldLease implements OwnLease, Share {
 
   get fencingTokens(): ReadonlyMap<string, number> {
     return new Map([[this.name, this.fencingToken]]);
+  }
+
+  /** As the clock of this process says at the first question, so that it does not change. */
+  get acquiredAt(): Date {
+    return (this.begunAt ??= new Date(Date.now() - (now() - this.since)));
+  }
+
+  heldFor(): number {
+    return (this.endedAt ?? this.hold.lostAt ?? now()) - this.since;
   }
 
   get keepUntil(): number {
@@ -73,6 +85,7 @@ export class HeldLease implements OwnLease, Share {
   }
 
   release(options?: AnswerOptions): Promise<void> {
+    this.endedAt ??= this.hold.lostAt ?? now();
     this.releasing ??= this.leave();
     return options === undefined ? this.releasing : this.released(this.releasing, options);
   }

@@ -1,9 +1,11 @@
-import { now } from '../core/deadline.js';
+import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
+import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { LockAbortedError, LockConfigError, type LockLostError } from '../lock.errors.js';
+import type { LockHoldContext } from '../lock.tracing.js';
 import type { Lease } from './lock.js';
 
 /** One of the leases that share a hold. */
@@ -26,17 +28,48 @@ export class Hold implements TenureUser, ScopedHold {
   loss: LockLostError | undefined;
   /** The leases that share it: mostly one, for which no Set is made. */
   private shares: Share | Set<Share> | undefined;
+  /** It came directly from another holder. */
+  readonly handedOver: 'local' | 'fleet' | undefined;
   private readonly since = now();
+  private endedAt: number | undefined;
   private keepUntil = -Infinity;
   private controller: AbortController | undefined;
+  private readonly trace: HoldTrace | undefined;
+  private readonly longHold: NodeJS.Timeout | undefined;
 
   constructor(
     readonly tenure: Tenure,
     private readonly client: LockClient,
+    kind: LockHoldContext['kind'],
+    label: string,
   ) {
-    this.fencingToken = tenure.fencingToken;
+    const { name, owner, fencingToken, handoffs } = tenure;
+    this.fencingToken = fencingToken;
     this.loss = tenure.loss;
     tenure.user = this;
+    tenure.label = label;
+    if (handoffs > 0) this.handedOver = 'local';
+    else if (tenure.handedOver) this.handedOver = 'fleet';
+    const { instance, longHoldTime } = client.options;
+    const { handedOver } = this;
+    this.trace = traceHold(() => ({ name, label, kind, instance, owner, fencingToken, handedOver }));
+    if (longHoldTime < Infinity) {
+      this.longHold = idleTimerAt(this.since + longHoldTime, () => {
+        if (!this.held) return;
+        client.events.next({ type: 'held-long', name, label, owner, heldFor: Math.round(this.heldFor) });
+      });
+    }
+    if (this.loss !== undefined) this.end();
+  }
+
+  /** When it was lost, on the monotonic clock. */
+  get lostAt(): number | undefined {
+    return this.loss === undefined ? undefined : this.endedAt;
+  }
+
+  /** ms; does not grow after its end */
+  get heldFor(): number {
+    return (this.endedAt ?? now()) - this.since;
   }
 
   get name(): string {
@@ -66,6 +99,7 @@ export class Hold implements TenureUser, ScopedHold {
 
   onLost(error: LockLostError): void {
     this.loss = error;
+    this.end();
     if (this.controller === undefined) return;
     const { controller } = this;
     // A loss is noticed in any code that looks at a lease, or in a timer that was set in the scope of another lock.
@@ -121,12 +155,20 @@ export class Hold implements TenureUser, ScopedHold {
       this.shorten();
       return;
     }
-    const { name, owner } = this.tenure;
+    const { name, owner, label } = this.tenure;
     const loss = await this.client.release(this.tenure, this.keepFor);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss === undefined) {
-      this.client.events.next({ type: 'released', name, owner, heldFor: now() - this.since });
+      this.end();
+      this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
     }
+  }
+
+  /** Released or lost. */
+  private end(): void {
+    this.endedAt ??= now();
+    clearTimeout(this.longHold);
+    this.trace?.end(this.heldFor, this.loss);
   }
 
   /** A lease that has left may have prolonged a fixed one, for its own time. A `minHoldTime` outlives its lease. */

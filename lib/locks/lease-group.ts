@@ -21,6 +21,7 @@ export class LeaseGroup implements OwnLease {
 
   constructor(
     readonly name: string,
+    readonly label: string,
     private readonly leases: readonly OwnLease[],
   ) {}
 
@@ -40,6 +41,16 @@ export class LeaseGroup implements OwnLease {
 
   get signal(): AbortSignal {
     return (this.loss ??= this.listenForLoss()).signal;
+  }
+
+  /** When the last of them was granted. */
+  get acquiredAt(): Date {
+    return new Date(Math.max(...this.leases.map((lease) => lease.acquiredAt.getTime())));
+  }
+
+  /** Since the last of them was granted, until the first ends. */
+  heldFor(): number {
+    return Math.min(...this.leases.map((lease) => lease.heldFor()));
   }
 
   get held(): boolean {

@@ -81,6 +81,15 @@ export interface Lease extends AsyncDisposable {
    */
   readonly fencingTokens: ReadonlyMap<string, number>;
 
+  /** The group of its lock in events, traces and metrics; see {@link AcquireOptions.label}. */
+  readonly label: string;
+
+  /** When it was acquired, by the clock of this process. `inspect` tells what the store's clock says. */
+  readonly acquiredAt: Date;
+
+  /** ms since it was acquired; after its end, for how long it was held. */
+  heldFor(): number;
+
   /** Aborted with LockLostError when the lease is lost; not on release. Its listeners run outside of any scope. */
   readonly signal: AbortSignal;
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../core/deadline.js';
 import type { Labels } from '../core/labels.js';
+import type { LockClient } from '../core/lock-client.js';
 import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
@@ -10,7 +11,8 @@ import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { WaitLimits } from './wait-limits.js';
 import { type Refusal, type Round, Rounds } from './rounds.js';
-import { isScopedLock, type LockSettings, type OwnLease, ScopedLock } from './scoped-lock.js';
+import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
+import type { Holder } from './long-wait.js';
 import { Semaphore } from './semaphore.js';
 import { type Unit, unitsOf } from './unit.js';
 
@@ -22,11 +24,8 @@ export class MultiLock extends ScopedLock {
   readonly members: readonly ScopedLock[];
   private readonly units: readonly Unit[];
 
-  constructor(
-    locks: readonly Lock[],
-    private readonly defaults: LockSettings,
-  ) {
-    super(defaults);
+  constructor(locks: readonly Lock[], client: LockClient) {
+    super(client);
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new LockConfigError('locks', 'a multi-lock needs at least one lock', { value: locks });
     }
@@ -56,6 +55,14 @@ export class MultiLock extends ScopedLock {
     return this.members.find((member) => member.name === name)?.labelsFor(name);
   }
 
+  inTheWay(): Holder | undefined {
+    for (const member of this.members) {
+      const holder = member.inTheWay();
+      if (holder !== undefined) return holder;
+    }
+    return undefined;
+  }
+
   async acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
@@ -70,7 +77,7 @@ export class MultiLock extends ScopedLock {
     let round = rounds.current;
     for (;;) {
       const { leases, refusal } = await enterInOrder(round, shared, options, askedAt);
-      const group = new LeaseGroup(this.name, leases);
+      const group = new LeaseGroup(this.name, this.groupOf(options), leases);
       if (refusal === undefined && (await isWhole(group, round, options))) return group;
       await group.release();
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
@@ -87,7 +94,7 @@ export class MultiLock extends ScopedLock {
   /** For how long some members may be held before the last one is granted, ms. */
   private mostHold({ leaseTime, renew }: ResolvedAcquireOptions): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
-    return Math.max(1, Math.min(fixed, this.defaults.maxHoldTime) / 2);
+    return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
   }
 
   /** Checks all members before the first one is asked for. */

@@ -2,17 +2,15 @@ import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { assertNotHandedOut } from '../core/late-result.js';
 import type { Labels } from '../core/labels.js';
+import type { LockClient } from '../core/lock-client.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
+import { AcquisitionTrace, areAcquisitionsTraced } from '../core/tracing.js';
 import { ACQUIRE_OPTIONS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
-import type {
-  AcquireOptions,
-  ResolvedAcquireOptions,
-  ResolvedLockOptions,
-  UsingOptions,
-} from '../lock.options.js';
+import type { AcquireOptions, ResolvedAcquireOptions, UsingOptions } from '../lock.options.js';
 import type { Lease, Lock } from './lock.js';
+import { type Holder, watchLongWait } from './long-wait.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
@@ -33,9 +31,6 @@ const BRAND = Symbol.for('nestjs-distributed-lock.lock');
 export const isScopedLock = (value: unknown): value is ScopedLock =>
   typeof value === 'object' && value !== null && BRAND in value;
 
-/** The defaults and limits of the module. */
-export type LockSettings = Pick<ResolvedLockOptions, 'waitTime' | 'maxHoldTime' | 'maxWaiting' | 'failFast'>;
-
 /** After a wait of so many ms, an error says what the holder is called, even if the store has to be asked. */
 const LONG_WAIT = 1_000;
 
@@ -53,7 +48,8 @@ export abstract class ScopedLock implements Lock {
   readonly [BRAND] = true;
   abstract readonly kind: 'lock' | 'fair' | 'read' | 'write' | 'semaphore' | 'multi';
 
-  constructor(private readonly settings: LockSettings) {}
+  /** @param client whose defaults apply, and which tells of what happens */
+  constructor(readonly client: LockClient) {}
 
   abstract isLocked(): Promise<boolean>;
   abstract remainingTime(): Promise<number>;
@@ -82,12 +78,15 @@ export abstract class ScopedLock implements Lock {
   /** What knows the labels of owners of a lock of this name. */
   abstract labelsFor(name: string): Labels | undefined;
 
+  /** The owner that callers of this process wait for, as far as it is known. */
+  abstract inTheWay(): Holder | undefined;
+
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
 
   acquire(options?: AcquireOptions): Promise<Lease> {
     try {
-      return this.enterOrThrow(currentScope(), owningScope(), this.checked(options, 'acquire'));
+      return this.acquireChecked(currentScope(), owningScope(), this.checked(options, 'acquire'));
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error));
       return Promise.reject(reason);
@@ -96,8 +95,7 @@ export abstract class ScopedLock implements Lock {
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
     const checked = this.checked(options, 'tryAcquire');
-    const lease = await this.enter(currentScope(), owningScope(), checked);
-    return 'busy' in lease ? null : kept(lease, checked);
+    return await this.observed(checked, (options) => this.enterOrNot(currentScope(), owningScope(), options));
   }
 
   using<T>(callback: Callback<T>): Promise<T>;
@@ -112,7 +110,7 @@ export abstract class ScopedLock implements Lock {
     }
     const checked = this.checked(options, 'using');
     const scope = Scope.within(currentScope());
-    const lease = await this.enterOrThrow(scope, scope, checked);
+    const lease = await this.acquireChecked(scope, scope, checked);
     scope.lease = lease;
     try {
       const result = await runInScope(scope, () => run(lease));
@@ -137,6 +135,60 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
+  private acquireChecked(
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: ResolvedAcquireOptions,
+  ): Promise<OwnLease> {
+    return this.observed(options, (observed) => this.enterOrThrow(inside, into, observed));
+  }
+
+  /** Publishes a call, and tells of a long wait, where that is wanted. */
+  private observed<T>(
+    options: ResolvedAcquireOptions,
+    run: (options: ResolvedAcquireOptions) => Promise<T>,
+  ): Promise<T> {
+    const { longWaitTime, instance } = this.client.options;
+    let observed = run;
+    if (options.waitTime > longWaitTime) {
+      observed = (options) => run(options).finally(watchLongWait(this, this.groupOf(options)));
+    }
+    if (!areAcquisitionsTraced()) return observed(options);
+    const { name, kind } = this;
+    const trace = new AcquisitionTrace({ name, label: this.groupOf(options), kind, instance });
+    return trace.publish(() => observed({ ...options, trace }));
+  }
+
+  /** The label of what is acquired. */
+  protected groupOf({ label }: Pick<ResolvedAcquireOptions, 'label'>): string {
+    return label ?? this.kind;
+  }
+
+  private async enterOrNot(
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: ResolvedAcquireOptions,
+  ): Promise<OwnLease | null> {
+    const askedAt = now();
+    const lease = await this.enter(inside, into, options);
+    if (!('busy' in lease)) return kept(lease, options);
+    const { name = this.name, holder } = lease;
+    const holderLabel = holder && this.labelsFor(name)?.knownOf(holder);
+    if (options.waitTime > 0) this.timedOut(lease, options, now() - askedAt, holderLabel);
+    return null;
+  }
+
+  private timedOut(
+    { name = this.name, holder, isFull }: Busy,
+    options: ResolvedAcquireOptions,
+    waited: number,
+    holderLabel: string | undefined,
+  ): void {
+    const label = this.groupOf(options);
+    const reason = isFull === true ? 'queue-full' : 'timeout';
+    this.client.events.next({ type: 'timed-out', name, label, waited, reason, holder, holderLabel });
+  }
+
   /** Not an async function: each of a thousand waiters would keep its frame. */
   private enterOrThrow(
     inside: Scope | undefined,
@@ -149,14 +201,17 @@ export abstract class ScopedLock implements Lock {
       const { name = this.name, holder, isFull, remainingTime } = lease;
       const waited = Math.round(now() - askedAt);
       const reason = isFull === true ? 'queue-full' : 'timeout';
-      const refuse = (label: string | undefined): never => {
-        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, label);
+      const refuse = (label: string | undefined, shown = label): never => {
+        this.timedOut(lease, options, waited, label);
+        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, shown);
       };
       const labels = this.labelsFor(name);
       if (holder === undefined || labels === undefined) return refuse(undefined);
-      if (labels.isSibling(holder)) return refuse(SIBLING);
+      if (labels.isSibling(holder)) return refuse(labels.knownOf(holder), SIBLING);
       // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
-      return waited < LONG_WAIT ? refuse(labels.knownOf(holder)) : labels.find(holder).then(refuse);
+      return waited < LONG_WAIT
+        ? refuse(labels.knownOf(holder))
+        : labels.find(holder).then((label) => refuse(label));
     });
   }
 
@@ -181,8 +236,8 @@ export abstract class ScopedLock implements Lock {
     options: UsingOptions | undefined,
     method: 'acquire' | 'tryAcquire' | 'using',
   ): ResolvedAcquireOptions {
-    const { maxHoldTime, maxWaiting, failFast } = this.settings;
-    const waitTime = method === 'tryAcquire' ? 0 : this.settings.waitTime;
+    const { maxHoldTime, maxWaiting, failFast } = this.client.options;
+    const waitTime = method === 'tryAcquire' ? 0 : this.client.options.waitTime;
     if (options === undefined) return { waitTime, maxWaiting, failFast };
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     const given = resolveAcquireOptions(options, maxHoldTime);

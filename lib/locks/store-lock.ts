@@ -9,20 +9,27 @@ import { LockAbortedError, type LockUnavailableError } from '../lock.errors.js';
 import type { ResolvedAcquireOptions } from '../lock.options.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
+import type { Holder } from './long-wait.js';
 import { type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /** A lock of one name in the store. A kind adds how it gets the lock. */
 export abstract class StoreLock extends ScopedLock {
   constructor(
     readonly name: string,
-    readonly client: LockClient,
+    client: LockClient,
   ) {
-    super(client.options);
+    super(client);
     assertName(name);
   }
 
   labelsFor(): Labels {
     return this.client.labels;
+  }
+
+  inTheWay(): Holder | undefined {
+    const { client, name } = this;
+    const holder = client.inTheWay(name);
+    return holder === undefined ? undefined : { holder, client };
   }
 
   async isLocked(): Promise<boolean> {
@@ -71,34 +78,41 @@ export abstract class StoreLock extends ScopedLock {
     const outer = this.findHold(inside);
     if (outer !== undefined) return this.reenter(outer, into, options);
 
-    return this.acquireHeld(request, inside, into, now());
+    return this.acquireHeld(request, inside, into, options, now());
   }
 
   private acquireHeld(
     request: WaitRequest,
     inside: Scope | undefined,
     into: Scope | undefined,
+    options: ResolvedAcquireOptions,
     askedAt: number,
   ): Promise<OwnLease | Busy> {
     return this.acquireTenure(request, inside).then((tenure) => {
       if ('busy' in tenure) return tenure;
-      if (!isLostToAnother(tenure)) return this.begin(tenure, into, askedAt);
+      if (!isLostToAnother(tenure)) return this.begin(tenure, into, options, askedAt);
       // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
       const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
-      return this.acquireHeld({ ...request, waitTime }, inside, into, askedAt);
+      return this.acquireHeld({ ...request, waitTime }, inside, into, options, askedAt);
     });
   }
 
   /** A tenure becomes a lease, which the scope shares from now on. */
-  begin(tenure: Tenure, into: Scope | undefined, askedAt: number): OwnLease {
-    const hold = new Hold(tenure, this.client);
-    const lease = new HeldLease(hold, into?.add(this.identity, hold));
+  begin(tenure: Tenure, into: Scope | undefined, options: ResolvedAcquireOptions, askedAt: number): OwnLease {
+    const label = this.groupOf(options);
+    const hold = new Hold(tenure, this.client, this.kind, label);
+    const lease = new HeldLease(hold, label, into?.add(this.identity, hold));
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = now() - askedAt;
-    this.client.events.next({ type: 'acquired', name, owner, fencingToken, waited, handedOff: handoffs > 0 });
+    const handedOff = handoffs > 0;
+    const { events } = this.client;
+    options.trace?.entered(handedOff ? 'handed-off' : 'granted');
+    events.next({ type: 'acquired', name, label, owner, fencingToken, waited, handedOff });
+    const by = hold.handedOver;
+    if (by !== undefined) events.next({ type: 'handed-over', name, label, owner, fencingToken, by });
     // The loss could not be reported before.
     if (tenure.loss !== undefined) {
-      this.client.events.next({ type: 'lost', name, owner, reason: tenure.loss.reason });
+      events.next({ type: 'lost', name, label, owner, reason: tenure.loss.reason });
     }
     return lease;
   }
@@ -115,7 +129,7 @@ export abstract class StoreLock extends ScopedLock {
   ): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
-    const lease = new HeldLease(hold, into?.add(this.identity, hold));
+    const lease = new HeldLease(hold, this.groupOf(options), into?.add(this.identity, hold));
     const { leaseTime = 0, renew, signal } = options;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
     // A lease that is to be renewed needs all that a fixed one has.
@@ -147,7 +161,7 @@ export abstract class StoreLock extends ScopedLock {
 
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
   request(
-    { waitTime, leaseTime, renew, signal }: ResolvedAcquireOptions,
+    { waitTime, leaseTime, renew, signal, trace }: ResolvedAcquireOptions,
     inside: Scope | undefined,
   ): WaitRequest {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
@@ -155,7 +169,7 @@ export abstract class StoreLock extends ScopedLock {
       leaseTime: leaseTime ?? this.client.options.leaseTime,
       renewed: renew ?? leaseTime === undefined,
     };
-    return { terms, waitTime, signal, inside };
+    return { terms, waitTime, signal, inside, trace };
   }
 }
 

@@ -22,14 +22,15 @@ const OWNER = 'LockInterceptor';
  */
 export function compileInterceptorOptions(
   given: LockInterceptorOptions | MethodOptions<[context: ExecutionContext]>,
+  label: string | undefined,
 ): { options: DeclaredOptions; onKeyError: LockInterceptorOptions['onKeyError'] } {
   if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
-    return { options: compileOptions(given, OWNER), onKeyError: undefined };
+    return { options: compileOptions(given, OWNER, { label }), onKeyError: undefined };
   }
   const { onKeyError, ...others }: LockInterceptorOptions = given;
   if (onKeyError !== undefined && typeof onKeyError !== 'function') {
     throw new LockConfigError('onKeyError', 'must be a function', { value: onKeyError });
   }
-  const options = compileOptions(others, OWNER, [...CALL_OPTIONS, 'instance']);
+  const options = compileOptions(others, OWNER, { known: [...CALL_OPTIONS, 'instance'], label });
   return { options, onKeyError };
 }

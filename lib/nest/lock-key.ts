@@ -1,4 +1,5 @@
 import { isThenable } from '../core/late-result.js';
+import { MAX_LABEL } from '../core/validation.js';
 import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
 import {
   assertNumberOfKeys,
@@ -82,6 +83,10 @@ export function compileKey<Args extends readonly unknown[]>(
     return sorted(keys);
   };
 }
+
+/** The label of locks with this key: the templates as they are written. Undefined for a function. */
+export const labelOf = (key: LockKey<never[]>): string | undefined =>
+  typeof key === 'function' ? undefined : [key].flat().join(',').slice(0, MAX_LABEL);
 
 /** A key function may be wrong where the types cannot see it. */
 function checked(result: unknown): readonly string[] {

@@ -19,7 +19,7 @@ import type { LockService } from '../lock.service.js';
 import { isSentLater } from '../core/late-result.js';
 import { stateOf } from '../lock.service.state.js';
 import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
-import { compileKey, type LockKey } from './lock-key.js';
+import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
 import { answersByItself, isLeftToHandler } from './own-answer.js';
@@ -43,7 +43,7 @@ export function LockInterceptor(
   key: LockKey<[context: ExecutionContext]>,
   options: LockInterceptorOptions | string | ((context: ExecutionContext) => CallOptions | string) = {},
 ): Type<NestInterceptor> {
-  const { options: declared, onKeyError = keyErrors() } = compileInterceptorOptions(options);
+  const { options: declared, onKeyError = keyErrors() } = compileInterceptorOptions(options, labelOf(key));
   const makeKeys = compileKey(key, ['req', 'args', 'class', 'method']);
   const title = `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`;
 

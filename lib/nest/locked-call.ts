@@ -172,11 +172,10 @@ async function holdFor(
       return run(held);
     };
     const name = key !== undefined && another === undefined ? key : keys;
-    result = await service.using(
-      name,
-      signal === acquire.signal ? acquire : { ...acquire, signal },
-      callback,
-    );
+    // An interceptor with a key function knows its handler only now.
+    const isComplete = signal === acquire.signal && acquire.label !== undefined;
+    const complete = isComplete ? acquire : { ...acquire, signal, label: acquire.label ?? title };
+    result = await service.using(name, complete, callback);
   } catch (error) {
     // Only for the lock of this call: the call itself handles a lock that it waited for.
     if (lease !== undefined || onBusy === 'throw') throw error;

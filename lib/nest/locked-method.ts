@@ -4,7 +4,7 @@ import { LockConfigError } from '../lock.errors.js';
 import { stateOf } from '../lock.service.state.js';
 import { copyMetadata } from './copy-metadata.js';
 import { usesRoot } from './key-template.js';
-import { compileKey, type LockKey } from './lock-key.js';
+import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
 import { compileOptions, type MethodOptions } from './method-options.js';
 import { watchForTransaction } from './outer-transaction.js';
@@ -54,7 +54,7 @@ export function lockMethod(
   }
   const [makeKeys, options] = atDeclaration(declared, () => [
     compileKey(key, ROOTS),
-    compileOptions(given, 'DistributedLockOptions'),
+    compileOptions(given, 'DistributedLockOptions', { label: labelOf(key) ?? declared }),
   ]);
   const namesClass = usesRoot(key, 'class', ROOTS);
   let insideTransaction = false;

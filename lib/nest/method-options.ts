@@ -34,6 +34,13 @@ export interface DeclaredOptions extends Pick<DistributedLockOptions, 'instance'
 
 const DECLARED_OPTIONS: readonly string[] = [...CALL_OPTIONS, 'instance', 'returns'];
 
+interface CompileSettings {
+  /** The options that there are. */
+  readonly known?: readonly string[];
+  /** The label of the locks where the options have none. */
+  readonly label?: string | undefined;
+}
+
 /**
  * Compiles the options once, at decoration.
  * @param owner what takes them, for messages
@@ -42,7 +49,7 @@ const DECLARED_OPTIONS: readonly string[] = [...CALL_OPTIONS, 'instance', 'retur
 export function compileOptions(
   given: MethodOptions<never[]>,
   owner: string,
-  known = DECLARED_OPTIONS,
+  { known = DECLARED_OPTIONS, label }: CompileSettings = {},
 ): DeclaredOptions {
   if (typeof given === 'function') {
     return {
@@ -50,7 +57,7 @@ export function compileOptions(
       resolve(service, args, self) {
         const called = asOptions(assertGiven(Reflect.apply(given, self, args) as CallOptions | string));
         assertMethodOptions(called, CALL_OPTIONS, 'a call');
-        return split(withPreset(called, service), args);
+        return split(withPreset(called, service), args, label);
       },
     };
   }
@@ -59,12 +66,14 @@ export function compileOptions(
   const { instance, returns, ...options } = declared;
   assertInstanceName(instance, 'instance');
   const constant =
-    options.preset === undefined && typeof options.signal !== 'function' ? split(options, []) : undefined;
+    options.preset === undefined && typeof options.signal !== 'function'
+      ? split(options, [], label)
+      : undefined;
   return {
     instance,
     returns,
     kindWith: (service) => withPreset(options, service).kind,
-    resolve: (service, args) => constant ?? split(withPreset(options, service), args),
+    resolve: (service, args) => constant ?? split(withPreset(options, service), args, label),
   };
 }
 
@@ -98,9 +107,11 @@ function withPreset({ preset: name, ...options }: CallOptions, service: LockServ
 }
 
 function split(
-  { onBusy, onLost, kind, signal, ...acquire }: CallOptions,
+  { onBusy, onLost, kind, signal, label: given, ...acquire }: CallOptions,
   args: readonly unknown[],
+  ofKey: string | undefined,
 ): ResolvedCall {
+  const label = given ?? ofKey;
   const signalOfCall = typeof signal === 'function' ? signal(...(args as never[])) : signal;
   assertSignal(signalOfCall);
   return {
@@ -109,6 +120,7 @@ function split(
     // Only where it differs: a service that has been made by hand for a test may know fewer options.
     acquire: {
       ...acquire,
+      ...(label === undefined ? {} : { label }),
       ...(signalOfCall === undefined ? {} : { signal: signalOfCall }),
       ...(kind === undefined || kind === 'lock' ? {} : { kind }),
     },

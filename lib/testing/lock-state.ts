@@ -22,7 +22,9 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
     leases.push(lease as OwnLease);
   }
   const [only] = leases;
-  return only !== undefined && leases.length === 1 ? only : new LeaseGroup(lock.name, leases);
+  return only !== undefined && leases.length === 1
+    ? only
+    : new LeaseGroup(lock.name, only?.label ?? '', leases);
 }
 
 /**

@@ -89,7 +89,12 @@ describe('a lease', () => {
     const one = await locks.acquire('a', { leaseTime: 10_000 });
     const several = await locks.acquire(['b', 'c']);
     const { owner, fencingToken } = one;
-    const expected = { name: 'a', owner, fencingToken, held: true, remainingTime: expect.any(Number) };
+    const times = {
+      acquiredAt: expect.any(String),
+      heldFor: expect.any(Number),
+      remainingTime: expect.any(Number),
+    };
+    const expected = { name: 'a', label: 'lock', owner, fencingToken, held: true, ...times };
     expect(JSON.parse(JSON.stringify(locks.leases()))).toEqual([
       expected,
       expect.objectContaining({ name: 'b' }),

@@ -73,7 +73,13 @@ describe('The watchdog', () => {
     await stage.redis.del(`lock:${name}`);
     await until(() => lease.signal.aborted);
     expect(lease.signal.reason).toMatchObject({ reason: 'deleted', key: name });
-    expect(events).toContainEqual({ type: 'lost', name, owner: lease.owner, reason: 'deleted' });
+    expect(events).toContainEqual({
+      type: 'lost',
+      name,
+      label: lease.label,
+      owner: lease.owner,
+      reason: 'deleted',
+    });
   });
 
   it.each(KINDS)('%s: a frozen server cannot delay the news of the loss', async (name, kind) => {

@@ -88,7 +88,13 @@ describe('The holder of a lock', () => {
     expect(() => {
       lease.assertHeld();
     }).toThrow(LockLostError);
-    expect(events).toContainEqual({ type: 'lost', name: 'overrun', owner: lease.owner, reason: 'expired' });
+    expect(events).toContainEqual({
+      type: 'lost',
+      name: 'overrun',
+      label: 'lock',
+      owner: lease.owner,
+      reason: 'expired',
+    });
 
     await sleep(Math.max(0, workEnds - now()));
     const channel = await messages('overrun');
@@ -113,7 +119,13 @@ describe('The holder of a lock', () => {
     expect(channel.heard).toEqual([]);
     expect(former.signal.reason).toMatchObject({ reason: 'taken', owner: former.owner });
     const { owner } = former;
-    expect(events).toContainEqual({ type: 'lost', name: 'taken-over', owner, reason: 'taken' });
+    expect(events).toContainEqual({
+      type: 'lost',
+      name: 'taken-over',
+      label: 'lock',
+      owner,
+      reason: 'taken',
+    });
     expect(await server.client().hgetall('lock:taken-over')).toEqual({ [present.owner]: '1' });
     expect(await server.client().pttl('lock:taken-over')).toBeGreaterThan(30_000);
     expect(await server.client().get(fenceOf('lock:taken-over'))).toBe(fence);

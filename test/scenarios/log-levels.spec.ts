@@ -45,7 +45,9 @@ describe('A loss is logged once', () => {
   it.each(KINDS)('%s: as a warning, where a fixed lease runs out', async (name, lockOf) => {
     const lease = await lockOf().acquire({ leaseTime: 300 });
     await until(() => lease.signal.aborted);
-    expect(lostEvents()).toEqual([{ type: 'lost', name, owner: lease.owner, reason: 'expired' }]);
+    expect(lostEvents()).toEqual([
+      { type: 'lost', name, label: lease.label, owner: lease.owner, reason: 'expired' },
+    ]);
     expect(logged('warn')).toEqual([`Lost the lock "${name}" (owner ${lease.owner}): expired`]);
     expect(logged('error')).toEqual([]);
   });

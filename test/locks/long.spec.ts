@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type LockEvent, LockService, MemoryLockStore } from '../../lib/index.js';
+import { until } from '../scenarios/until.js';
+
+let store: MemoryLockStore;
+let locks: LockService;
+let other: LockService;
+let events: LockEvent[];
+const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+
+const of = <T extends LockEvent['type']>(type: T) =>
+  events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
+
+beforeEach(() => {
+  Logger.overrideLogger(logger);
+  store = new MemoryLockStore();
+  locks = new LockService({ store, longWaitTime: 30, longHoldTime: 30 });
+  other = new LockService({ store, label: 'the other' });
+  events = [];
+  locks.events$.subscribe((event) => events.push(event));
+});
+
+afterEach(async () => {
+  await locks.close();
+  await other.close();
+  Logger.overrideLogger(false);
+  jest.clearAllMocks();
+});
+
+const waitingFor = async (name: string) => (await locks.inspect(name))?.waiters.local;
+
+const warnings = () => logger.warn.mock.calls.map(([line]) => String(line));
+
+describe('a wait beyond longWaitTime', () => {
+  it('is an event and a log line, once, that name the holder', async () => {
+    const { owner } = await other.acquire('order:1');
+    const waiting = locks.acquire('order:1', { label: 'order', waitTime: 90 });
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const holder = { holder: owner, holderLabel: 'the other' };
+    const long = { type: 'waiting-long', name: 'order:1', label: 'order', waited: expect.any(Number) };
+    expect(of('waiting-long')).toEqual([{ ...long, ...holder }]);
+    expect(warnings()).toEqual([
+      expect.stringMatching(
+        /^Still waits for the lock "order:1" after 0\.\d s: held by "the other", /,
+      ),
+    ]);
+  });
+
+  it('is told of each caller of a multi-lock, and not of a caller that has its answer before', async () => {
+    const lease = await other.acquire('b');
+    const short = locks.acquire('b', { waitTime: 20 }).catch(() => undefined);
+    const multi = locks.acquire(['a', 'b']);
+    await until(() => of('waiting-long').length > 0);
+    await lease.release();
+    await multi;
+    await short;
+    expect(of('waiting-long')).toMatchObject([{ name: 'a,b', label: 'multi', holder: lease.owner }]);
+  });
+});
+
+describe('a hold beyond longHoldTime', () => {
+  it('is an event and a log line, once', async () => {
+    const lease = await locks.acquire('order:1', { label: 'order' });
+    await sleep(80);
+    await lease.release();
+    const { owner } = lease;
+    const long = { name: 'order:1', label: 'order', owner, heldFor: expect.any(Number) };
+    expect(of('held-long')).toEqual([{ type: 'held-long', ...long }]);
+    expect(warnings()).toEqual([
+      expect.stringMatching(/^Still holds the lock "order:1" \(owner .*\) after 0\.\d s$/),
+    ]);
+  });
+
+  it('is not told of a hold that has ended before, released or lost', async () => {
+    await (await locks.acquire('a')).release();
+    await locks.acquire('b');
+    await locks.forceRelease('b');
+    await sleep(60);
+    expect(of('held-long')).toEqual([]);
+  });
+
+  it('counts for each holder of a row of hand-offs', async () => {
+    const first = await locks.acquire('a');
+    const second = locks.acquire('a');
+    await sleep(20);
+    await first.release();
+    await (await second).release();
+    await sleep(40);
+    expect(of('held-long')).toEqual([]);
+  });
+});
+
+it.each(['longWaitTime', 'longHoldTime'] as const)('%s has to be a time', (option) => {
+  expect(() => new LockService({ store, [option]: 'soon' })).toThrow(option);
+  expect(() => new LockService({ store, [option]: 0 })).toThrow(option);
+});
+
+describe('a caller that has not got the lock', () => {
+  it('is an event with the holder and the time that it has waited', async () => {
+    const { owner } = await other.acquire('order:1');
+    await locks.acquire('order:1', { label: 'order', waitTime: 20 }).catch(() => undefined);
+    expect(of('timed-out')).toEqual([
+      {
+        type: 'timed-out',
+        name: 'order:1',
+        label: 'order',
+        waited: expect.any(Number),
+        reason: 'timeout',
+        holder: owner,
+        holderLabel: 'the other',
+      },
+    ]);
+    expect(of('timed-out')[0]?.waited).toBeGreaterThanOrEqual(19);
+  });
+
+  it('is one by tryAcquire only where it has waited', async () => {
+    await other.acquire('a');
+    await locks.tryAcquire('a');
+    expect(of('timed-out')).toEqual([]);
+    await locks.tryAcquire('a', { waitTime: 5 });
+    expect(of('timed-out')).toMatchObject([{ name: 'a', reason: 'timeout', holderLabel: 'the other' }]);
+  });
+
+  it('names the busy member of a multi-lock, and a queue that is full', async () => {
+    await other.acquire('b');
+    const multi = locks.acquire(['a', 'b'], { waitTime: 200, label: 'pair' });
+    await until(async () => (await waitingFor('b')) === 1);
+    await locks.acquire('b', { maxWaiting: 1 }).catch(() => undefined);
+    await multi.catch(() => undefined);
+    expect(of('timed-out')).toMatchObject([
+      { name: 'b', label: 'lock', reason: 'queue-full' },
+      { name: 'b', label: 'pair', reason: 'timeout' },
+    ]);
+  });
+});
+
+it('a hand-over is an event after the acquisition: of this process, or of another one', async () => {
+  const first = await other.acquire('a');
+  const waiting = [locks.acquire('a', { label: 'one' }), locks.acquire('a', { label: 'two' })] as const;
+  await until(async () => (await waitingFor('a')) === 2);
+  await until(async () => (await locks.inspect('a'))?.waiters.processes === 1);
+  await first.release();
+  const leases = [await waiting[0]];
+  await leases[0]?.release();
+  leases.push(await waiting[1]);
+  const events = of('handed-over').map(({ label, by, owner, fencingToken }) => [
+    label,
+    by,
+    owner,
+    fencingToken,
+  ]);
+  expect(events).toEqual([
+    ['one', 'fleet', leases[0]?.owner, leases[0]?.fencingToken],
+    ['two', 'local', leases[1]?.owner, leases[1]?.fencingToken],
+  ]);
+});
+
+describe('a lease', () => {
+  it('tells since when it is held, and for how long, also after its end', async () => {
+    const before = Date.now();
+    const lease = await locks.acquire('a', { label: 'group' });
+    expect(lease.label).toBe('group');
+    expect(lease.acquiredAt.getTime()).toBeGreaterThanOrEqual(before - 1);
+    expect(lease.acquiredAt.getTime()).toBeLessThanOrEqual(Date.now() + 1);
+    await sleep(20);
+    expect(lease.heldFor()).toBeGreaterThanOrEqual(18);
+    await lease.release();
+    const heldFor = lease.heldFor();
+    await sleep(20);
+    expect(lease.heldFor()).toBe(heldFor);
+    expect(lease.acquiredAt).toEqual(lease.acquiredAt);
+  });
+
+  it('that is lost was held until then', async () => {
+    const lease = await locks.acquire('a');
+    await locks.forceRelease('a');
+    const heldFor = lease.heldFor();
+    await sleep(20);
+    expect(lease.heldFor()).toBe(heldFor);
+    await lease.release();
+    expect(lease.heldFor()).toBe(heldFor);
+  });
+
+  it('of a multi-lock is held since the last member was granted', async () => {
+    await locks.using('a', async (outer) => {
+      await sleep(20);
+      const both = await locks.acquire(['a', 'b'], { label: 'pair' });
+      expect(both.label).toBe('pair');
+      expect(both.heldFor()).toBeLessThan(outer.heldFor() - 15);
+      expect(both.acquiredAt.getTime()).toBeGreaterThan(outer.acquiredAt.getTime() + 10);
+      await both.release();
+    });
+  });
+});
+
+it.each(['', 'x'.repeat(1_025), 7, null])('the label %p is refused', async (label) => {
+  const options = { label } as { label: string };
+  await expect(locks.acquire('a', options)).rejects.toThrow('label: must be a text');
+});
