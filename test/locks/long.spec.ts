@@ -42,9 +42,7 @@ describe('a wait beyond longWaitTime', () => {
     const long = { type: 'waiting-long', name: 'order:1', label: 'order', waited: expect.any(Number) };
     expect(of('waiting-long')).toEqual([{ ...long, ...holder }]);
     expect(warnings()).toEqual([
-      expect.stringMatching(
-        /^Still waits for the lock "order:1" after 0\.\d s: held by "the other", /,
-      ),
+      expect.stringMatching(/^Still waits for the lock "order:1" after 0\.\d s: held by "the other", /),
     ]);
   });
 
