@@ -7,6 +7,9 @@ export {
   type ObservableLockDecorator,
   type PromiseLockDecorator,
 } from './nest/distributed-lock.decorator.js';
+export { OnLeader, type OnLeaderDecorator } from './nest/election/on-leader.decorator.js';
+export { OnlyLeader, type OnlyLeaderDecorator } from './nest/election/only-leader.decorator.js';
+export type { LeaderOptions } from './nest/election/leader-method.js';
 export type { LockInterceptorOptions } from './nest/lock-interceptor.options.js';
 export type { LockKey } from './nest/lock-key.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';
@@ -28,6 +31,7 @@ export type {
 } from './lock.options.js';
 export type { Duration } from './lock.duration.js';
 export type { Lease, Lock } from './locks/lock.js';
+export type { Election, ElectionOptions, Term } from './locks/election.js';
 export type { LockEvent } from './lock.events.js';
 export {
   type AcquireOutcome,

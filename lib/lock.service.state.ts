@@ -8,6 +8,10 @@ export interface ServiceState {
   connect(): void;
   /** Tells of what is allowed and probably not meant, unless its code is silenced. */
   warn(warning: ProbableMistake): void;
+  /** The service shuts down, or has ended. */
+  isEnding(): boolean;
+  /** Ends the elections. Resolves when this process leads nowhere. */
+  endTerms(): Promise<void>;
   /** Locked methods whose locks end before the transaction around them. */
   readonly insideTransactions: Set<string>;
   /** The application shuts down, and its work in flight still has its locks. */

@@ -13,6 +13,8 @@ import type { AcquireOptions, AnswerOptions, LockModuleOptions, UsingOptions } f
 import { resolveOptions } from './lock.options.validation.js';
 import { settingsWarnings } from './lock.options.warnings.js';
 import type { LockState } from './lock.state.js';
+import { Candidates } from './locks/candidates.js';
+import type { Election, ElectionOptions } from './locks/election.js';
 import { Hold } from './locks/hold.js';
 import type { Lease, Lock } from './locks/lock.js';
 import { MultiLock } from './locks/multi-lock.js';
@@ -38,6 +40,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
   private readonly state: ServiceState;
+  private readonly elections: Candidates;
   private closing: Promise<void> | undefined;
 
   /** @throws LockConfigError when an option is wrong */
@@ -56,10 +59,13 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         if (settings.silencedWarnings.includes(warning.code)) return;
         this.client.events.next({ type: 'warning', node: '', ...warning });
       },
+      isEnding: () => this.state.draining || this.closing !== undefined,
+      endTerms: () => this.elections.close(),
     });
     // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
     // does keep it alive.
     this.client = new LockClient(store, settings, isInProcess(store) ? idleTimerAt : undefined);
+    this.elections = new Candidates(this.client, (name) => this.inspect(name));
     this.events$ = this.client.events.asObservable();
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
@@ -148,6 +154,16 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   getMultiLock(locks: readonly Lock[]): Lock {
     return new MultiLock(locks, this.client);
+  }
+
+  /**
+   * The election of one leader among all processes, by the plain lock of that name. A service has one election for each
+   * name: all calls see the same state. Costs nothing to make: nothing is sent.
+   * @throws LockKeyError as {@link getLock}
+   * @throws LockConfigError for a wrong `leaseTime`, and for another one than that of an election that runs
+   */
+  getElection(name: string, options?: ElectionOptions): Election {
+    return this.elections.get(name, options);
   }
 
   /**
@@ -246,11 +262,12 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * Nest calls this first: no new work gets a lock. Work in flight keeps the locks that it has. Code that runs under a
-   * lock, in the callback of `using` or in a locked method, still gets further ones.
+   * lock, in the callback of `using` or in a locked method, still gets further ones. Elections resign, and campaigns end.
    */
   beforeApplicationShutdown(): void {
     this.state.draining = true;
     this.client.drain();
+    void this.elections.close();
   }
 
   /**
@@ -262,16 +279,25 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * Releases what is left and closes the connections that this service opened. Only where no Nest application does it: in a
-   * script, a worker or a test. Until then the connections keep the process alive. May be called again.
+   * script, a worker or a test. Until then the connections keep the process alive. May be called again. Where this process
+   * leads, it waits for the end of the term's work, or for the deadline of its lease.
    */
   async close(): Promise<void> {
     this.state.draining = false;
-    this.closing ??= this.client.close();
+    this.closing ??= this.closeAll();
     await this.closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  private async closeAll(): Promise<void> {
+    const isIdle = this.elections.isIdle;
+    if (!isIdle) this.client.drain();
+    const resigned = this.elections.close();
+    if (!isIdle) await resigned;
+    await this.client.close();
   }
 
   /** Takes `kind` out of the options: the lock that is returned has it. */

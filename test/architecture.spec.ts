@@ -153,8 +153,9 @@ describe('what is loaded with a file, over all that it imports', () => {
       expect(file).toMatch(/^stores\/(redis\/|create-store\.ts)|^lock\.options\.ts$/);
   });
 
-  it('Terminus, which only some have installed, comes with the health indicator alone', () => {
+  it('Terminus, which only some have installed, comes with the health indicators alone', () => {
     expect(loading('@nestjs/terminus').sort()).toEqual([
+      'health/election-health.indicator.ts',
       'health/index.ts',
       'health/lock-health.indicator.ts',
     ]);

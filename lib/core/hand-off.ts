@@ -42,6 +42,7 @@ export function mayHandOff(tenure: Tenure, next: LeaseTerms | undefined, most: n
   const limit = LIMITS[tenure.rivals](most);
   const time = now();
   return (
+    !tenure.isRunningOut &&
     tenure.handoffs < limit.handoffs &&
     time - tenure.grantedAt < limit.time &&
     tenure.remainingTime >= leaseTime / 2 &&

@@ -95,6 +95,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return waiting;
   }
 
+  /** Why the store has not answered the waiters. */
+  get failure(): Error | undefined {
+    const obstacle = this.acquisition?.obstacle;
+    return obstacle instanceof Error ? obstacle : undefined;
+  }
+
   get next(): LeaseTerms | undefined {
     return this.head?.terms;
   }

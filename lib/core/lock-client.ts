@@ -208,6 +208,11 @@ export class LockClient {
     return undefined;
   }
 
+  /** Why the store has not answered the callers that wait for a plain lock. Undefined while it answers. */
+  failureOf(name: string): Error | undefined {
+    return this.queues.get(name)?.failure;
+  }
+
   /** Whether callers of this process wait in the local queue of a plain lock. */
   isAwaited(name: string): boolean {
     return (this.queues.get(name)?.length ?? 0) > 0;

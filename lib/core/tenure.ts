@@ -78,6 +78,8 @@ export class Tenure {
   user: TenureUser | undefined;
   /** The label of the present holder, for events. */
   label = '';
+  /** Its holder has been told to give it up, and nothing makes it longer. */
+  isRunningOut = false;
   private ended = false;
   private lossTimer: NodeJS.Timeout;
 
@@ -177,6 +179,13 @@ export class Tenure {
     if (until < this.deadline) this.catchUp();
   }
 
+  /** It ends at its present deadline, and no renewal changes that: its holder has been told to give it up. */
+  runOut(): void {
+    if (this.ended) return;
+    this.isRunningOut = true;
+    this.limit(Math.min(this.deadline, this.holdUntil));
+  }
+
   /** The end has come closer than the timer knows. */
   catchUp(): void {
     if (this.ended) return;
@@ -209,7 +218,8 @@ export class Tenure {
    */
   announceIfOver(): void {
     if (this.ended || now() < this.endsAt) return;
-    if (this.terms.renewed && now() >= this.holdUntil) this.lose('max-hold');
+    if (this.isRunningOut) this.lose('expired');
+    else if (this.terms.renewed && now() >= this.holdUntil) this.lose('max-hold');
     else this.lose(this.unanswered ? 'unreachable' : 'expired');
   }
 

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
-import { LockConfigError } from '../lock.errors.js';
-import type { LockService } from '../lock.service.js';
-import { getLockServiceToken } from '../nest/lock-service.token.js';
+import { serviceOf } from './service-of.js';
 
 /** Which LockService the health check asks. */
 export interface LockHealthOptions {
@@ -23,7 +21,7 @@ export class LockHealthIndicator {
   ) {}
 
   /**
-   * Reports {@link LockService.health} under `key`, with details that name hosts and ports. Where the health is degraded,
+   * Reports `health()` of the LockService under `key`, with details that name hosts and ports. Where the health is degraded,
    * the check still answers 200. Terminus 11 has no word for degraded: there the status is `up`, with `degraded: true`.
    * @throws LockConfigError when there is no such instance; the health itself is reported and never thrown
    */
@@ -31,22 +29,11 @@ export class LockHealthIndicator {
     key: Key,
     { instance }: LockHealthOptions = {},
   ): Promise<HealthIndicatorResult<Key>> {
-    const { status, ...details } = await this.serviceOf(instance).health();
+    const { status, ...details } = await serviceOf(this.modules, instance).health();
     const session = this.indicators.check(key);
     if (status === 'down') return session.down(details);
     if (status === 'up') return session.up(details);
     const knowing: Partial<typeof session> = session;
     return knowing.degraded?.(details) ?? session.up({ ...details, degraded: true });
-  }
-
-  private serviceOf(instance: string | undefined): LockService {
-    const token = getLockServiceToken(instance);
-    try {
-      return this.modules.get(token, { strict: false });
-    } catch {
-      const name = instance === undefined ? '' : `name: "${instance}", `;
-      const rule = `there is no such LockService; import LockModule.forRoot({ ${name}… })`;
-      throw new LockConfigError('instance', rule, { value: instance });
-    }
   }
 }

@@ -1,10 +1,12 @@
 import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { LockConfigError } from '../lock.errors.js';
+import { LockClosedError, LockConfigError } from '../lock.errors.js';
 import { fieldResolverWarning, transactionWarning } from '../lock.options.warnings.js';
 import { inQuotes } from '../lock.text.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
+import { campaignsOf } from './election/campaigns.js';
+import { addLeaderMethods } from './election/leader-method.js';
 import { unfilteredFieldResolver } from './field-resolvers.js';
 import { checkInjection } from './service-property.js';
 
@@ -21,32 +23,50 @@ const MARK = 'nestjs-distributed-lock initializer ';
 export const initializerOf = (token: InjectionToken<LockService>, name: string | undefined): Provider => ({
   provide: Symbol(MARK + String(++made)),
   inject: [token, ModulesContainer],
-  useFactory: (service: LockService, modules: ModulesContainer) => ({
-    onModuleInit: () => {
-      const all = [...modules.values()];
-      const providing = all.filter(({ providers }) => providers.has(token));
-      assertOneGlobal(providing, all, name);
-      for (const module of all) assertOneImported(module, providing, name);
-      // Where several modules provide one, Nest decides which class gets which.
-      if (providing.length === 1) {
-        for (const { providers, controllers } of all) {
-          for (const { metatype } of [...providers.values(), ...controllers.values()]) {
-            checkInjection(metatype, name, service);
+  useFactory: bootOf(name, token),
+});
+
+const bootOf =
+  (name: string | undefined, token: InjectionToken<LockService>) =>
+  (service: LockService, modules: ModulesContainer) => {
+    const ending = new AbortController();
+    return {
+      onModuleInit: () => {
+        const all = [...modules.values()];
+        const providing = all.filter(({ providers }) => providers.has(token));
+        assertOneGlobal(providing, all, name);
+        for (const module of all) assertOneImported(module, providing, name);
+        // Where several modules provide one, Nest decides which class gets which.
+        if (providing.length === 1) {
+          for (const { providers, controllers } of all) {
+            for (const { metatype } of [...providers.values(), ...controllers.values()]) {
+              checkInjection(metatype, name, service);
+            }
           }
         }
-      }
-    },
-    onApplicationBootstrap: () => {
-      // A double of the service has no state. Where decorators take no locks, the store may not be there.
-      const state = stateOf(service);
-      if (state?.settings.enabled !== true) return;
-      const resolver = unfilteredFieldResolver(modules);
-      if (resolver !== undefined) state.warn(fieldResolverWarning(resolver));
-      for (const method of state.insideTransactions) state.warn(transactionWarning(method));
-      state.connect();
-    },
-  }),
-});
+        addLeaderMethods(modules, service);
+      },
+      onApplicationBootstrap: () => {
+        // A double of the service has no state. Where decorators take no locks, the store may not be there.
+        const state = stateOf(service);
+        if (state === undefined) return;
+        if (!state.settings.enabled) {
+          campaignsOf(service).lead({ number: 0, signal: ending.signal });
+          return;
+        }
+        const resolver = unfilteredFieldResolver(modules);
+        if (resolver !== undefined) state.warn(fieldResolverWarning(resolver));
+        for (const method of state.insideTransactions) state.warn(transactionWarning(method));
+        state.connect();
+        campaignsOf(service).start();
+      },
+      // Before the application closes what the work of a term needs.
+      beforeApplicationShutdown: async () => {
+        ending.abort(new LockClosedError());
+        await stateOf(service)?.endTerms();
+      },
+    };
+  };
 
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 

@@ -49,12 +49,13 @@ export function lockClass(type: Type, lock: LockDeclaration): void {
  * The second argument of a standard decorator is its context.
  * @throws LockConfigError
  */
-export function assertNotStandard(property: unknown): void {
+export function assertNotStandard(property: unknown, decorator?: string): void {
   if (typeof property !== 'object' || property === null) return;
   const { name } = property as { name?: unknown };
   throw misplaced(
     String(name),
     'has been called as a standard (TC39) decorator. Nest needs the other ones: set experimentalDecorators and ' +
       'emitDecoratorMetadata in tsconfig.json, or the same in the compiler that is used',
+    decorator,
   );
 }

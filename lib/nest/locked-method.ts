@@ -138,8 +138,8 @@ function assertOwnName(declared: string, className: string): void {
   );
 }
 
-export const misplaced = (declared: string, rule: string): LockConfigError =>
-  new LockConfigError(`@DistributedLock on ${declared}`, rule);
+export const misplaced = (declared: string, rule: string, decorator = '@DistributedLock'): LockConfigError =>
+  new LockConfigError(`${decorator} on ${declared}`, rule);
 
 function atDeclaration<T>(declared: string, compile: () => T): T {
   try {

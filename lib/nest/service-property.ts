@@ -7,7 +7,7 @@ import { getLockServiceToken } from './lock-service.token.js';
  * The property into which Nest puts the LockService. Nest prints its description at boot where no LockModule provides the
  * service, so the description says what to do.
  */
-const propertyOf = (instance: string | undefined): symbol => {
+export const serviceProperty = (instance: string | undefined): symbol => {
   const cure = instance === undefined ? '' : `name: "${instance}", `;
   return Symbol.for(
     `the LockService of @DistributedLock (to provide it, import LockModule.forRoot({ ${cure}… }) in the root module)`,
@@ -23,7 +23,7 @@ export function injectService(
   instance: string | undefined,
   check: (service: LockService, className: string) => void,
 ): symbol {
-  const property = propertyOf(instance);
+  const property = serviceProperty(instance);
   Inject(getLockServiceToken(instance))(prototype, property);
   // Each locked method adds its check to the checks of the others, inherited ones included.
   const others = inherited(prototype, property);
@@ -44,7 +44,7 @@ export function injectService(
  */
 export function checkInjection(type: unknown, instance: string | undefined, service: LockService): void {
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
-  const property = propertyOf(instance);
+  const property = serviceProperty(instance);
   if (typeof prototype !== 'object' || prototype === null || !(property in prototype)) return;
   Reflect.set(Object.create(prototype) as object, property, service);
 }
@@ -61,12 +61,17 @@ function inherited(prototype: object | null, property: symbol): PropertyDescript
  * The service that Nest has injected.
  * @throws LockConfigError when the object was not made by Nest, so that it never runs unlocked
  */
-export function serviceOf(target: object, property: symbol, title: string): LockService {
+export function serviceOf(
+  target: object,
+  property: symbol,
+  title: string,
+  decorator = '@DistributedLock',
+): LockService {
   const service = (target as Record<symbol, unknown>)[property];
   if (service !== undefined) return service as LockService;
   throw new LockConfigError(
     title,
-    'has @DistributedLock, but Nest has injected no LockService into this object. Nest does that for classes that it ' +
+    `has ${decorator}, but Nest has injected no LockService into this object. Nest does that for classes that it ` +
       'makes itself: list the class in providers or controllers (useFactory and new leave it out), and import LockModule',
   );
 }

@@ -202,6 +202,30 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       'any',
     ],
   ],
+  SearchIndex: [
+    [
+      async (index: Methods & { pages: number }) => {
+        await until(() => index.pages > 2);
+        expect(await index.compact!()).toBe('compacted');
+        await locks.forceRelease('search-index');
+        const { pages } = index;
+        await until(() => index.pages > pages + 2);
+      },
+      'any',
+    ],
+  ],
+  ElectionHealth: [
+    [
+      async (_, url) => {
+        const check = async () => (await fetch(`${url}/health/search-index`)).status;
+        expect(await check()).toBe(503);
+        await locks.getElection('search-index').run(async () => {
+          expect(await check()).toBe(200);
+        });
+      },
+      'any',
+    ],
+  ],
   Ledger: [
     [
       async (ledger: Methods) => {

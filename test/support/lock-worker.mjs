@@ -17,6 +17,8 @@ const service = new LockService({ ...place, ...options });
 const leases = new Map();
 /** Why a lease was lost, as its signal has told. */
 const losses = new Map();
+/** The elections in which this process takes part. */
+const elections = new Map();
 /** Of the loop that runs. */
 let holdsSoFar = 0;
 let stopped = false;
@@ -111,6 +113,33 @@ const methods = {
   /** Where a preload has made the wall clock adjustable. */
   stepClock: (ms) => globalThis.stepClock(ms),
   forceRelease: (name) => service.forceRelease(name),
+  /** Takes part in an election until the shutdown, and keeps what each of its terms was. */
+  campaign: (name, { leaseTime, work = 0 } = {}) => {
+    const election = service.getElection(name, { leaseTime });
+    const terms = [];
+    const run = election.run(async ({ number, signal }) => {
+      const [lease] = service.leases();
+      const term = { number, from: now(), deadline: now() + lease.remainingTime() };
+      terms.push(term);
+      const look = setInterval(() => {
+        const before = now();
+        if (!election.isLeader()) return;
+        term.deadline = now() + lease.remainingTime();
+        term.ledAt = before;
+      }, 5);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      clearInterval(look);
+      term.to = now();
+      term.reason = signal.reason.reason ?? signal.reason.code ?? signal.reason.name;
+      await sleep(work);
+      term.ended = now();
+    });
+    elections.set(name, { election, terms, run });
+  },
+  termsOf: (name) => elections.get(name).terms,
+  isLeader: (name) => elections.get(name).election.isLeader(),
+  leader: (name) => service.getElection(name).leader(),
+  resign: (name) => elections.get(name).election.resign(),
   blockEventLoop: (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
   shutDown: async () => {
     service.beforeApplicationShutdown();

@@ -5,6 +5,7 @@ import { expectAssignable, expectError, expectType } from 'tsd';
 import {
   DistributedLock,
   type DistributedLockOptions,
+  type Election,
   isLockLostError,
   isLockTimeoutError,
   type Lease,
@@ -14,8 +15,11 @@ import {
   type LockModuleOptions,
   type LockService,
   type LossReason,
+  OnLeader,
+  OnlyLeader,
+  type Term,
 } from 'nestjs-distributed-lock';
-import { LockHealthIndicator } from 'nestjs-distributed-lock/health';
+import { type ElectionHealthIndicator, LockHealthIndicator } from 'nestjs-distributed-lock/health';
 
 declare const locks: LockService;
 declare const stream: Observable<number>;
@@ -510,7 +514,73 @@ expectError(locks.acquire(5));
 expectError(locks.acquire('a', { waitTme: 5 }));
 expectError(locks.using('a'));
 
-// The indicator.
+// Elections.
+const election = locks.getElection('a', { leaseTime: '15s' });
+expectType<Election>(election);
+expectType<'idle' | 'follower' | 'leading' | 'resigning'>(election.state);
+expectType<Observable<boolean>>(election.leader$);
+expectType<boolean>(election.isLeader());
+expectType<Promise<{ label: string; term: number } | null>>(election.leader());
+const { signal } = new AbortController();
+expectType<Promise<void>>(election.run(({ number }) => number, { signal }));
+expectType<Promise<void>>(election.resign());
+declare const term: Term;
+expectType<number>(term.number);
+expectType<AbortSignal>(term.signal);
+expectError(locks.getElection('a', { waitTime: 5 }));
+expectError(election.run());
+expectError(OnLeader('a', { waitTime: 5 }));
+
+class Leading {
+  @OnLeader('a', { leaseTime: 5_000, instance: 'b' })
+  @OnLeader('b')
+  async lead(term: Term): Promise<void> {
+    await Promise.resolve(term);
+  }
+  @OnLeader('a')
+  plain(): number {
+    return 1;
+  }
+  @OnlyLeader('a')
+  async skipped(id: string): Promise<string | undefined> {
+    return Promise.resolve(id);
+  }
+  @OnlyLeader('a')
+  async empty(): Promise<void> {
+    return Promise.resolve();
+  }
+  @OnlyLeader('a')
+  sync(): void {
+    // nothing
+  }
+}
+expectType<typeof Leading>(Leading);
+
+class WronglyLeading {
+  // @ts-expect-error -- it gets a term
+  @OnLeader('a')
+  async lead(id: string): Promise<void> {
+    await Promise.resolve(id);
+  }
+  // @ts-expect-error -- a skipped call gives undefined
+  @OnlyLeader('a')
+  async skipped(): Promise<string> {
+    return Promise.resolve('');
+  }
+  // @ts-expect-error -- a skipped call gives undefined
+  @OnlyLeader('a')
+  stream(): Observable<number> {
+    throw new Error();
+  }
+}
+expectType<typeof WronglyLeading>(WronglyLeading);
+
+// The indicators.
+declare const electionIndicator: ElectionHealthIndicator;
+expectType<Promise<HealthIndicatorResult<'jobs'>>>(
+  electionIndicator.isHealthy('jobs', 'a', { instance: 'b' }),
+);
+expectError(electionIndicator.isHealthy('jobs'));
 declare const indicator: LockHealthIndicator;
 expectType<Promise<HealthIndicatorResult<'locks'>>>(indicator.isHealthy('locks'));
 expectType<Promise<HealthIndicatorResult<'locks'>>>(indicator.isHealthy('locks', { instance: 'audit' }));

@@ -1,0 +1,271 @@
+import { Observable, Subject } from 'rxjs';
+import { idleTimerAt, now } from '../core/deadline.js';
+import { assertNotHandedOut } from '../core/late-result.js';
+import type { LockClient } from '../core/lock-client.js';
+import { onAbort } from '../core/on-abort.js';
+import { currentScope, runInScope, runOutsideScopes, Scope } from '../core/scope.js';
+import { signalOf } from '../core/validation.js';
+import { POLL } from '../core/waiting.js';
+import {
+  isLockAbortedError,
+  isLockClosedError,
+  isLockError,
+  isLockUnavailableError,
+  LockClosedError,
+  LockConfigError,
+} from '../lock.errors.js';
+import type { AnswerOptions } from '../lock.options.js';
+import type { LockState } from '../lock.state.js';
+import { inQuotes } from '../lock.text.js';
+import type { Election, Term } from './election.js';
+import { HeldTerm, resigned } from './held-term.js';
+import { PlainLock } from './plain-lock.js';
+
+/** How often a campaign looks whether the store answers, ms. */
+const LOOK = 1_000;
+/** The longest pause after a campaign that the store has refused for good, ms. */
+const LONGEST_PAUSE = 30_000;
+
+/** The group of elections in telemetry. */
+const GROUP = 'election';
+
+type Callback = (term: Term) => unknown;
+
+/** This process in the election of a leader: it campaigns, leads and resigns by the plain lock of the election's name. */
+export class Candidate implements Election {
+  readonly leader$: Observable<boolean>;
+  private readonly lock: PlainLock;
+  private readonly changes = new Subject<boolean>();
+  private term: HeldTerm | undefined;
+  /** Ends the present run: the signal of its caller has aborted, or the service shuts down. */
+  private stop: AbortController | undefined;
+  private running: Promise<void> | undefined;
+  private isClosed = false;
+
+  constructor(
+    readonly name: string,
+    private readonly client: LockClient,
+    private readonly inspect: () => Promise<LockState | null>,
+    /** ms; undefined for the lease time of the module. */
+    public leaseTime: number | undefined,
+  ) {
+    this.lock = new PlainLock(name, client);
+    this.leader$ = new Observable((subscriber) => {
+      runOutsideScopes(() => {
+        subscriber.next(this.isLeader());
+      });
+      return this.changes.subscribe(subscriber);
+    });
+  }
+
+  get state(): Election['state'] {
+    if (this.term !== undefined) return this.term.isPromised ? 'leading' : 'resigning';
+    return this.running === undefined ? 'idle' : 'follower';
+  }
+
+  /** Another object of the same name would behave in the same way. */
+  get isUnused(): boolean {
+    return this.running === undefined && !this.changes.observed;
+  }
+
+  isLeader(): boolean {
+    return this.term?.isPromised === true;
+  }
+
+  async leader(): Promise<{ label: string; term: number } | null> {
+    const { holders, fencingToken = 0 } = (await this.inspect()) ?? { holders: [] };
+    // A lock that is kept for the minHoldTime of its former owner has no leader.
+    const holder = holders.find(({ owner }) => !owner.startsWith('kept:'));
+    if (holder === undefined) return null;
+    const client = holder.owner.replace(/:\d+$/, '');
+    return { label: holder.label ?? client, term: fencingToken };
+  }
+
+  run(callback: Callback, options?: AnswerOptions): Promise<void> {
+    const { name } = this;
+    return new Promise((resolve) => {
+      if (typeof callback !== 'function') {
+        throw new LockConfigError('run', 'needs a callback', { value: callback, key: name });
+      }
+      const signal = signalOf(options, 'run');
+      if (this.isClosed) throw new LockClosedError(name);
+      if (this.running !== undefined) {
+        const rule = `the election "${inQuotes(name)}" runs already: a process has one run at a time for each election`;
+        throw new LockConfigError('run', rule, { key: name });
+      }
+      // Not in the scope of the caller: the term has a scope of its own.
+      this.running = runOutsideScopes(() => this.campaigns(callback, signal));
+      resolve(this.running);
+    });
+  }
+
+  async resign(): Promise<void> {
+    await this.giveUp(resigned());
+  }
+
+  /** For the shutdown: ends the run, and waits until this process holds nothing. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const reason = new LockClosedError(this.name);
+    this.stop?.abort(reason);
+    await this.giveUp(reason);
+    runOutsideScopes(() => {
+      this.changes.complete();
+    });
+  }
+
+  private async giveUp(reason: unknown): Promise<void> {
+    const { term } = this;
+    if (term === undefined) return;
+    const isInside = currentScope()?.find(this.lock.identity) !== undefined;
+    term.resign(reason);
+    // The term would wait for its callback, which waits for this.
+    if (!isInside) await term.over;
+  }
+
+  private async campaigns(callback: Callback, signal: AbortSignal | undefined): Promise<void> {
+    const stop = (this.stop = new AbortController());
+    const ignore =
+      signal &&
+      onAbort(signal, () => {
+        stop.abort(signal.reason);
+        this.term?.resign(signal.reason);
+      });
+    try {
+      for (let isOver = false; !isOver && !stop.signal.aborted;) {
+        const term = await this.campaign(stop.signal);
+        if (term === undefined) return;
+        isOver = await this.lead(term, callback);
+        // Where a queue decides, the others are first. Where waiters compete, they get time to hear of the release.
+        if (!isOver && this.client.store.queues === undefined) await pause(POLL, stop.signal);
+      }
+    } finally {
+      ignore?.();
+      this.stop = undefined;
+      this.running = undefined;
+    }
+  }
+
+  /** Undefined where the run has been stopped. */
+  private async campaign(signal: AbortSignal): Promise<HeldTerm | undefined> {
+    const { client, lock, leaseTime, name } = this;
+    const outage = this.watchStore();
+    try {
+      for (let failures = 0; !signal.aborted; failures++) {
+        const askedAt = now();
+        try {
+          const options = {
+            ...{ leaseTime, renew: true, signal, label: GROUP },
+            ...{ waitTime: Infinity, maxWaiting: Infinity, failFast: false },
+          };
+          const request = lock.request(options, undefined);
+          const tenure = await client.acquire(name, request);
+          // The store has forgotten it before the term could begin.
+          if ('busy' in tenure || !tenure.held) continue;
+          const scope = Scope.within(undefined);
+          const lease = lock.begin(tenure, scope, options, askedAt);
+          scope.lease = lease;
+          return new HeldTerm(tenure, lease, scope, () => {
+            this.emit(false);
+          });
+        } catch (error) {
+          if (isLockClosedError(error) || isLockAbortedError(error)) return undefined;
+          if (!isLockUnavailableError(error)) throw error;
+          outage.tell(error);
+          await pause(Math.min(LOOK * 2 ** Math.min(failures, 10), LONGEST_PAUSE), signal);
+        }
+      }
+      return undefined;
+    } finally {
+      outage.end();
+    }
+  }
+
+  /** @returns whether the callback has ended the run by itself */
+  private async lead(term: HeldTerm, callback: Callback): Promise<boolean> {
+    this.term = term;
+    // So that other processes find the label of a leader at once.
+    this.client.labels.keep();
+    this.emit(true);
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      assertNotHandedOut(await runInScope(term.scope, async () => await callback(term)));
+    } catch (error) {
+      failure = { error };
+    }
+    const isOwnEnd = term.isPromised;
+    const reason: unknown = term.signal.reason;
+    await term.end();
+    this.term = undefined;
+    if (failure === undefined) return isOwnEnd;
+    if (isOwnEnd) throw failure.error;
+    if (!isOfAbort(failure.error, reason)) {
+      const { message } = failure.error instanceof Error ? failure.error : new Error(String(failure.error));
+      this.warn(
+        'term-error',
+        `The work of a term of "${inQuotes(this.name)}" has failed after the end of the term: ${message}`,
+      );
+    }
+    return false;
+  }
+
+  private emit(leads: boolean): void {
+    runOutsideScopes(() => {
+      this.changes.next(leads);
+    });
+  }
+
+  /** Tells once of a store that does not answer the campaign. */
+  private watchStore(): { tell(error: unknown): void; end(): void } {
+    let told = false;
+    const tell = (error: unknown): void => {
+      if (told) return;
+      told = true;
+      const { message } =
+        isLockUnavailableError(error) && error.cause instanceof Error ? error.cause : (error as Error);
+      this.warn(
+        'election-unreachable',
+        `Cannot campaign for "${inQuotes(this.name)}", trying until the store answers: ${message}`,
+      );
+    };
+    let timer: NodeJS.Timeout | undefined;
+    const look = (): void => {
+      const failure = this.client.failureOf(this.name);
+      if (failure === undefined) told = false;
+      else tell(failure);
+      timer = idleTimerAt(now() + LOOK, look);
+    };
+    timer = idleTimerAt(now() + LOOK, look);
+    return {
+      tell,
+      end: () => {
+        clearTimeout(timer);
+      },
+    };
+  }
+
+  private warn(code: string, message: string): void {
+    if (this.client.options.silencedWarnings.includes(code)) return;
+    this.client.events.next({ type: 'warning', code, node: '', message });
+  }
+}
+
+/** An error that the abort of the term has caused. By its shape: it may come from another realm, as in Jest. */
+function isOfAbort(error: unknown, reason: unknown): boolean {
+  if (error === reason || isLockError(error)) return true;
+  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
+  return name === 'AbortError' || (cause !== undefined && cause === reason);
+}
+
+/** Ends at once where the signal aborts. */
+const pause = (time: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = idleTimerAt(now() + time, () => {
+      ignore();
+      resolve();
+    });
+    const ignore = onAbort(signal, () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

@@ -1,0 +1,72 @@
+import { onAbort } from '../core/on-abort.js';
+import { runOutsideScopes, type Scope } from '../core/scope.js';
+import type { Tenure } from '../core/tenure.js';
+import type { Term } from './election.js';
+import type { Lease } from './lock.js';
+
+/** A term of this process: from the grant of the lock until its release or its loss. */
+export class HeldTerm implements Term {
+  /** Resolves when this process does not hold the lock any more. */
+  readonly over: Promise<void>;
+  private readonly controller = new AbortController();
+  private settle: () => void = () => undefined;
+
+  constructor(
+    private readonly tenure: Tenure,
+    private readonly lease: Lease,
+    /** The scope of the callback, which holds the lock. */
+    readonly scope: Scope,
+    /** Called once, when the callback has just been told that the term is over. */
+    private readonly onTold: () => void,
+  ) {
+    this.over = new Promise((resolve) => {
+      this.settle = resolve;
+    });
+    onAbort(lease.signal, () => {
+      this.tell(lease.signal.reason);
+      this.settle();
+    });
+  }
+
+  get number(): number {
+    return this.lease.fencingToken;
+  }
+
+  get signal(): AbortSignal {
+    this.tenure.announceIfOver();
+    return this.controller.signal;
+  }
+
+  /** The clock decides: a deadline that has passed is announced by this look, even where the timer is late. */
+  get isPromised(): boolean {
+    return this.lease.held && !this.controller.signal.aborted;
+  }
+
+  /** The callback has to end. It has the time that the lease has now: nothing makes the lease longer. */
+  resign(reason: unknown): void {
+    if (!this.isPromised) return;
+    this.tenure.runOut();
+    this.tell(reason);
+  }
+
+  /** The callback has ended. */
+  async end(): Promise<void> {
+    this.tell(over());
+    this.scope.end();
+    await this.lease.release();
+    this.settle();
+  }
+
+  private tell(reason: unknown): void {
+    if (this.controller.signal.aborted) return;
+    runOutsideScopes(() => {
+      this.controller.abort(reason);
+    });
+    this.onTold();
+  }
+}
+
+/** As an abort without a reason gives it, which Node and `fetch` know. */
+const over = (): DOMException => new DOMException('The term is over', 'AbortError');
+
+export const resigned = (): DOMException => new DOMException('The leader has resigned', 'AbortError');

@@ -1,0 +1,169 @@
+import { Logger } from '@nestjs/common';
+import { idleTimerAt, now } from '../../core/deadline.js';
+import { isThenable } from '../../core/late-result.js';
+import { onAbort } from '../../core/on-abort.js';
+import { runOutsideScopes } from '../../core/scope.js';
+import { LockConfigError } from '../../lock.errors.js';
+import type { LockService } from '../../lock.service.js';
+import { stateOf } from '../../lock.service.state.js';
+import { inQuotes } from '../../lock.text.js';
+import type { Election, ElectionOptions, Term } from '../../locks/election.js';
+
+/** The pause after work that has failed, ms; doubled each time, up to the longest. Another process leads meanwhile. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 30_000;
+
+/** A method that runs while this process leads. */
+export interface LeaderWork {
+  /** For the log: `Feed.follow`. */
+  readonly title: string;
+  run(term: Term): unknown;
+}
+
+/** The part that an application has in one election, from its bootstrap to its shutdown. */
+class Campaign {
+  private readonly works: LeaderWork[] = [];
+  /** The calls that have begun while this process led. The term lasts until they have ended. */
+  private readonly calls = new Set<Promise<unknown>>();
+  private isStarted = false;
+
+  constructor(
+    private readonly service: LockService,
+    private readonly name: string,
+    private readonly options: ElectionOptions,
+  ) {}
+
+  get election(): Election {
+    return this.service.getElection(this.name, this.options);
+  }
+
+  add(work: LeaderWork): void {
+    this.works.push(work);
+  }
+
+  /** Runs a call as a part of the present term. Undefined where this process does not lead. */
+  call(run: () => unknown): unknown {
+    if (!this.election.isLeader()) return undefined;
+    const result = run();
+    if (isThenable(result)) void this.attach(Promise.resolve(result));
+    return result;
+  }
+
+  start(): void {
+    if (this.isStarted) return;
+    this.isStarted = true;
+    void runOutsideScopes(() => this.campaign());
+  }
+
+  /** Where decorators take no locks: this process is the only one. */
+  async lead(term: Term): Promise<void> {
+    await Promise.all(this.works.map((work) => this.report(work, term, 'is not started again')));
+  }
+
+  private async attach(call: Promise<unknown>): Promise<void> {
+    this.calls.add(call);
+    await Promise.allSettled([call]);
+    this.calls.delete(call);
+  }
+
+  private async campaign(): Promise<void> {
+    for (let failures = 0; !this.isEnding(); failures++) {
+      const failed = new AbortController();
+      const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(failures, 10), LONGEST_PAUSE);
+      const begun = now();
+      try {
+        await this.election.run((term) => this.term(term, failed, pause), { signal: failed.signal });
+      } catch (error) {
+        this.log(`Cannot campaign for "${inQuotes(this.name)}", trying again in ${String(pause)} ms`, error);
+      }
+      if (now() - begun > 2 * LONGEST_PAUSE) failures = -1;
+      if (!this.isEnding()) await new Promise<void>((resolve) => idleTimerAt(now() + pause, resolve));
+    }
+  }
+
+  private isEnding(): boolean {
+    return stateOf(this.service)?.isEnding() !== false;
+  }
+
+  private async term(term: Term, failed: AbortController, pause: number): Promise<void> {
+    const { signal } = term;
+    const told = new Promise<void>((resolve) => {
+      onAbort(signal, () => {
+        resolve();
+      });
+    });
+    const works = this.works.map(async (work) => {
+      const outcome = await this.report(work, term, `resigns, and campaigns again in ${String(pause)} ms`);
+      if (outcome === 'failed') failed.abort();
+    });
+    // It leads for the decorated methods too, so the term goes on when its works are done.
+    const outcomes = await Promise.allSettled([told, ...works]);
+    while (this.calls.size > 0) await Promise.allSettled(this.calls);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  private async report(work: LeaderWork, term: Term, consequence: string): Promise<'done' | 'failed'> {
+    try {
+      await work.run(term);
+      return 'done';
+    } catch (error) {
+      if (term.signal.aborted) throw error; // the election tells what is worth a line
+      this.log(`@OnLeader on ${work.title} has failed in term ${String(term.number)}: ${consequence}`, error);
+      return 'failed';
+    }
+  }
+
+  private log(message: string, error: unknown): void {
+    const { stack, message: reason } = error instanceof Error ? error : new Error(String(error));
+    new Logger('Election').error(`${message}: ${reason}`, stack);
+  }
+}
+
+/** The campaigns of the application that has a service. */
+export class Campaigns {
+  private readonly byName = new Map<string, { campaign: Campaign; options: ElectionOptions }>();
+  private isStarted = false;
+
+  constructor(private readonly service: LockService) {}
+
+  /** @throws LockConfigError where two decorators of one election differ in their lease time */
+  of(name: string, { leaseTime }: ElectionOptions = {}): Campaign {
+    const known = this.byName.get(name);
+    const before = known?.options.leaseTime;
+    if (known !== undefined && (leaseTime === undefined || leaseTime === before)) return known.campaign;
+    if (before !== undefined || (known !== undefined && this.isStarted)) {
+      const rule = `the decorators of the election "${inQuotes(name)}" must agree on it (others have: ${String(before)})`;
+      throw new LockConfigError('leaseTime', rule, { value: leaseTime });
+    }
+    const options = known?.options ?? {};
+    if (leaseTime !== undefined) options.leaseTime = leaseTime;
+    const campaign = known?.campaign ?? new Campaign(this.service, name, options);
+    if (known === undefined) {
+      this.byName.set(name, { campaign, options });
+      // A provider that Nest makes on demand, after the boot.
+      if (this.isStarted) campaign.start();
+    }
+    return campaign;
+  }
+
+  start(): void {
+    this.isStarted = true;
+    for (const { campaign } of this.byName.values()) campaign.start();
+  }
+
+  /** Where decorators take no locks. */
+  lead(term: Term): void {
+    for (const { campaign } of this.byName.values()) void campaign.lead(term).catch(() => undefined);
+  }
+}
+
+/** Of all copies of this package: a decorator of one copy may get the service of another. */
+const CAMPAIGNS = Symbol.for('nestjs-distributed-lock.campaigns');
+const shared = globalThis as { [CAMPAIGNS]?: WeakMap<LockService, Campaigns> | undefined };
+const ofServices = (shared[CAMPAIGNS] ??= new WeakMap<LockService, Campaigns>());
+
+export function campaignsOf(service: LockService): Campaigns {
+  const campaigns = ofServices.get(service) ?? new Campaigns(service);
+  ofServices.set(service, campaigns);
+  return campaigns;
+}

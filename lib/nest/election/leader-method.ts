@@ -1,0 +1,115 @@
+import type { ModulesContainer } from '@nestjs/core';
+import { assertKnownOptions, assertName, leaseTimeOf } from '../../core/validation.js';
+import { LockConfigError } from '../../lock.errors.js';
+import type { Duration } from '../../lock.duration.js';
+import { assertInstanceName } from '../../lock.options.validation.js';
+import type { LockService } from '../../lock.service.js';
+import { assertNotStandard } from '../locked-class.js';
+import type { Term } from '../../locks/election.js';
+import { serviceProperty } from '../service-property.js';
+import { campaignsOf } from './campaigns.js';
+
+/** How a method takes part in an election. */
+export interface LeaderOptions {
+  /**
+   * How long a leader that died is still the leader. The decorators of one election must agree on it.
+   * @default the module's `leaseTime`
+   */
+  leaseTime?: Duration | undefined;
+  /** The name of the LockService to use. @default the unnamed one */
+  instance?: string | undefined;
+}
+
+/** A method with `@OnLeader`, as its class declares it. */
+interface LeaderMethod {
+  readonly property: string | symbol;
+  readonly election: string;
+  readonly options: LeaderOptions;
+}
+
+const METHODS = 'nestjs-distributed-lock:on-leader';
+
+/**
+ * The method that a decorator has been put on.
+ * @throws LockConfigError when it is no instance method, or the name or an option is wrong
+ */
+export function decoratedMethod(
+  decorator: string,
+  target: object,
+  property: string | symbol | undefined,
+  descriptor: PropertyDescriptor | undefined,
+): { readonly declared: string; readonly method: (...args: unknown[]) => unknown } {
+  assertNotStandard(property, decorator);
+  const className = (typeof target === 'function' ? (target as { name: string }) : target.constructor).name;
+  const declared = `${decorator} on ${className}.${String(property)}`;
+  const method: unknown = descriptor?.value;
+  if (typeof target === 'function' || typeof method !== 'function') {
+    throw new LockConfigError(declared, 'goes on an instance method');
+  }
+  return { declared, method: method as (...args: unknown[]) => unknown };
+}
+
+/** @throws LockConfigError with the decorator and the rule */
+export function assertLeaderOptions(declared: string, election: unknown, options: LeaderOptions): void {
+  try {
+    assertName(election);
+    assertKnownOptions(options, ['leaseTime', 'instance'], 'the decorator');
+    if (options.leaseTime !== undefined) leaseTimeOf(options.leaseTime);
+    assertInstanceName(options.instance, 'instance');
+  } catch (error) {
+    throw new LockConfigError(declared, (error as Error).message);
+  }
+}
+
+/** Notes the method with its class, for the boot. */
+export function rememberLeaderMethod(prototype: object, method: LeaderMethod): void {
+  const own = (Reflect.getOwnMetadata(METHODS, prototype) ?? []) as readonly LeaderMethod[];
+  Reflect.defineMetadata(METHODS, [...own, method], prototype);
+}
+
+/** The methods of a class and of its base classes, each once for each election. */
+function leaderMethodsOf(prototype: unknown): readonly LeaderMethod[] {
+  const found = new Map<string, LeaderMethod>();
+  for (let at = prototype; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
+    for (const method of (Reflect.getOwnMetadata(METHODS, at) ?? []) as readonly LeaderMethod[]) {
+      const key = `${String(method.property)} ${method.election}`;
+      if (!found.has(key)) found.set(key, method);
+    }
+  }
+  return [...found.values()];
+}
+
+/**
+ * Finds the methods with `@OnLeader` of all providers and controllers that have got this service.
+ * @throws LockConfigError for a class of which Nest makes instances on demand: its method would have no instance to run on
+ */
+export function addLeaderMethods(modules: ModulesContainer, service: LockService): void {
+  const seen = new Set<unknown>();
+  for (const { providers, controllers } of modules.values()) {
+    for (const wrapper of [...providers.values(), ...controllers.values()]) {
+      const { metatype } = wrapper;
+      const prototype: unknown = typeof metatype === 'function' ? metatype.prototype : undefined;
+      const methods = leaderMethodsOf(prototype);
+      if (methods.length === 0) continue;
+      if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) throw onDemand(metatype, methods);
+      const instance = wrapper.instance as Record<string | symbol, unknown> | undefined;
+      if (instance === undefined || seen.has(instance)) continue;
+      seen.add(instance);
+      for (const { property, election, options } of methods) {
+        if (instance[serviceProperty(options.instance)] !== service) continue;
+        const campaign = campaignsOf(service).of(election, options);
+        const run = (term: Term) => (instance[property] as (term: Term) => unknown)(term);
+        campaign.add({ title: titleOf(metatype, property), run: run.bind(instance) });
+      }
+    }
+  }
+}
+
+const titleOf = (type: unknown, property: string | symbol): string =>
+  `${(type as { name: string }).name}.${String(property)}`;
+
+const onDemand = (type: unknown, [method]: readonly LeaderMethod[]): LockConfigError =>
+  new LockConfigError(
+    `@OnLeader on ${titleOf(type, method?.property ?? '')}`,
+    'needs a class of which Nest makes one instance at boot: this one, or what it injects, is request-scoped or transient',
+  );

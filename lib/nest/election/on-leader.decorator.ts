@@ -1,0 +1,40 @@
+import 'reflect-metadata';
+import type { Term } from '../../locks/election.js';
+import { injectService } from '../service-property.js';
+import { campaignsOf } from './campaigns.js';
+import {
+  assertLeaderOptions,
+  decoratedMethod,
+  type LeaderOptions,
+  rememberLeaderMethod,
+} from './leader-method.js';
+
+/** Fits methods that take nothing, or the term. */
+export type OnLeaderDecorator = <Method extends (term: Term) => unknown>(
+  target: object,
+  property: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
+
+/**
+ * Runs the method while this process is the leader of that election. The application campaigns from its bootstrap to its
+ * shutdown, and the method is called once for each term, with the term. It has to end soon after the signal of the term has
+ * aborted: the lock is released when all methods of the term have ended, at the latest at the deadline of the lease.
+ *
+ * A method that returns early leaves this process the leader. A method that throws makes it resign: the error is logged,
+ * another process is elected, and this one campaigns again after a pause that grows from 1 s to 30 s.
+ *
+ * The class has to be a provider or a controller of the default scope, else the boot fails.
+ * @param election the name of the election, see {@link LockService.getElection}
+ * @throws LockConfigError where it is applied, when the name or an option is wrong
+ */
+export function OnLeader(election: string, options: LeaderOptions = {}): OnLeaderDecorator {
+  return (target, property, descriptor) => {
+    const { declared } = decoratedMethod('@OnLeader', target, property, descriptor);
+    assertLeaderOptions(declared, election, options);
+    injectService(target, options.instance, (service) => {
+      campaignsOf(service).of(election, options);
+    });
+    rememberLeaderMethod(target, { property, election, options });
+  };
+}

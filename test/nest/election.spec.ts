@@ -1,0 +1,287 @@
+import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable, Scope, type INestApplicationContext, type Type } from '@nestjs/common';
+import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import {
+  LockModule,
+  type LockModuleOptions,
+  LockService,
+  MemoryLockStore,
+  OnLeader,
+  OnlyLeader,
+  type Term,
+} from '../../lib/index.js';
+import { passThroughLocks } from '../../lib/testing/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { until } from '../scenarios/until.js';
+
+let store: MemoryLockStore;
+let apps: INestApplicationContext[];
+let logged: unknown[][];
+
+beforeEach(() => {
+  store = new MemoryLockStore();
+  apps = [];
+  logged = [];
+});
+
+afterEach(async () => {
+  await Promise.all(apps.map((app) => app.close()));
+});
+
+async function boot(providers: Type[], options: LockModuleOptions = {}) {
+  const module = await Test.createTestingModule({
+    imports: [
+      LockModule.forRoot({ store, ...options }),
+      ScheduleModule.forRoot(),
+      EventEmitterModule.forRoot(),
+    ],
+    providers,
+  }).compile();
+  const app = module.createNestApplication();
+  const log = (...words: unknown[]) => logged.push(words);
+  app.useLogger({ log: () => undefined, error: log, warn: log, fatal: log });
+  await app.init();
+  apps.push(app);
+  return app;
+}
+
+const ended = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+
+describe('@OnLeader', () => {
+  it('runs the method of one application at a time, for each term anew, with the term', async () => {
+    const terms: [unknown, number][] = [];
+    let running = 0;
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      async follow({ number, signal }: Term) {
+        terms.push([this, number]);
+        expect(++running).toBe(1);
+        await ended(signal);
+        await sleep(20);
+        running--;
+      }
+      @OnLeader('feed')
+      async once(): Promise<void> {
+        // It returns, and the application leads on.
+      }
+    }
+    const [a, b] = [await boot([Feed]), await boot([Feed])];
+    await until(() => terms.length === 1);
+    expect(terms[0]![0]).toBe(a.get(Feed));
+    await a.get(LockService).getElection('feed').resign();
+    await until(() => terms.length === 2);
+    expect(terms[1]![0]).toBe(b.get(Feed));
+    await b.close();
+    expect(running).toBeLessThanOrEqual(1);
+    await until(() => terms.length === 3);
+    expect(terms[2]![0]).toBe(a.get(Feed));
+    expect(terms.map(([, number]) => number)).toEqual(
+      terms.map(([, number]) => number).toSorted((x, y) => x - y),
+    );
+    await a.close();
+    expect(running).toBe(0);
+    expect(logged).toEqual([]);
+  });
+
+  it('resigns when the method throws, tells so, and campaigns again after a pause', async () => {
+    const runs: unknown[] = [];
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      async follow({ signal }: Term) {
+        runs.push(this);
+        if (runs.length === 1) throw new Error('no feed');
+        await ended(signal);
+      }
+      @OnLeader('feed')
+      async other({ signal }: Term) {
+        await ended(signal); // told, so that the lock is free
+      }
+    }
+    const [a, b] = [await boot([Feed]), await boot([Feed])];
+    await until(() => runs.length === 2);
+    expect(runs).toEqual([a.get(Feed), b.get(Feed)]);
+    expect(logged).toHaveLength(1);
+    expect(String(logged[0]![0])).toMatch(/@OnLeader on Feed.follow has failed .* 1000 ms: no feed/);
+    await b.close();
+    await until(() => runs.length === 3);
+    expect(runs[2]).toBe(a.get(Feed));
+  });
+
+  it('is inherited, and runs what a subclass has put in its place', async () => {
+    const runs: string[] = [];
+    class Base {
+      @OnLeader('feed', { leaseTime: '20s' })
+      follow() {
+        runs.push('base');
+      }
+    }
+    @Injectable()
+    class Feed extends Base {
+      override follow() {
+        runs.push('feed');
+      }
+    }
+    const app = await boot([Feed]);
+    await until(() => runs.length === 1);
+    expect(runs).toEqual(['feed']);
+    expect(app.get(LockService).leases()[0]?.remainingTime()).toBeLessThan(20_000);
+  });
+
+  it('fails the boot where Nest makes instances on demand, and where lease times differ', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class PerRequest {
+      @OnLeader('feed')
+      follow(): void {
+        // never
+      }
+    }
+    @Injectable()
+    class Differing {
+      @OnLeader('feed', { leaseTime: 5_000 })
+      one(): void {
+        // never
+      }
+      @OnlyLeader('feed', { leaseTime: '6s' })
+      async other(): Promise<void> {
+        // never
+      }
+    }
+    await expect(boot([PerRequest])).rejects.toThrow('@OnLeader on PerRequest.follow: needs a class');
+    await expect(boot([Differing])).rejects.toThrow('must agree');
+  });
+
+  it('refuses a wrong place, name and option where it is applied', () => {
+    const on = (election: string, options?: object) => () => {
+      class Feed {
+        @OnLeader(election, options)
+        follow(): void {
+          // never
+        }
+      }
+      return Feed;
+    };
+    expect(on('')).toThrow('@OnLeader on Feed.follow');
+    expect(on('feed', { lease: 1 })).toThrow('is not an option');
+    expect(on('feed', { leaseTime: 1 })).toThrow('leaseTime');
+    expect(() => {
+      class Feed {
+        @OnLeader('feed')
+        static follow(): void {
+          // never
+        }
+        name = '';
+      }
+      return Feed;
+    }).toThrow('goes on an instance method');
+  });
+
+  it('runs without a lock where the module has none, and is told of the shutdown', async () => {
+    let told: Term | undefined;
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(term: Term) {
+        told = term;
+      }
+      @OnlyLeader('feed')
+      sync(): string | undefined {
+        return 'ran';
+      }
+    }
+    const app = await boot([Feed], { enabled: false });
+    expect(told?.number).toBe(0);
+    expect(app.get(Feed).sync()).toBe('ran');
+    await app.close();
+    expect(told?.signal.aborted).toBe(true);
+  });
+});
+
+describe('@OnlyLeader', () => {
+  it('lets schedules and events of the leader run, and skips those of others', async () => {
+    const runs: [string, unknown][] = [];
+    @Injectable()
+    class Jobs {
+      @Interval(10)
+      @OnlyLeader('jobs')
+      async often(): Promise<void> {
+        runs.push(['interval', this]);
+        await Promise.resolve();
+      }
+      @OnlyLeader('jobs')
+      @Cron('* * * * * *')
+      cron(): void {
+        runs.push(['cron', this]);
+      }
+      @OnEvent('order')
+      @OnlyLeader('jobs')
+      async on(order: number): Promise<number | undefined> {
+        runs.push(['event', this]);
+        return Promise.resolve(order);
+      }
+    }
+    const [a, b] = [await boot([Jobs]), await boot([Jobs])];
+    const locks = a.get(LockService);
+    await until(() => locks.getElection('jobs').isLeader());
+    const events = [a, b].map((app) => app.get(EventEmitter2).emitAsync('order', 7));
+    expect((await Promise.all(events)).flat()).toEqual([7, undefined]);
+    expect(await b.get(Jobs).on(1)).toBeUndefined();
+    b.get(Jobs).cron();
+    await until(() => new Set(runs.map(([what]) => what)).size === 3);
+    expect(runs.every(([, jobs]) => jobs === a.get(Jobs))).toBe(true);
+    await a.close();
+    await until(() => runs.some(([, jobs]) => jobs === b.get(Jobs)));
+    expect(logged).toEqual([]);
+  });
+
+  it('keeps the lock until the calls of the term have ended', async () => {
+    const gate = deferred();
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      async run(): Promise<string | undefined> {
+        await gate.promise;
+        return 'ran';
+      }
+    }
+    const [a, b] = [await boot([Jobs]), await boot([Jobs])];
+    const [mine, theirs] = [a, b].map((app) => app.get(LockService).getElection('jobs'));
+    await until(() => mine!.isLeader());
+    const call = a.get(Jobs).run();
+    const resigned = mine!.resign();
+    await sleep(30);
+    expect(await a.get(Jobs).run()).toBeUndefined();
+    expect(theirs!.isLeader()).toBe(false);
+    gate.resolve();
+    expect(await call).toBe('ran');
+    await resigned;
+    await until(() => theirs!.isLeader());
+  });
+
+  it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      async run(): Promise<void> {
+        return Promise.reject(new Error('no work'));
+      }
+    }
+    const app = await boot([Jobs]);
+    await until(() => app.get(LockService).getElection('jobs').isLeader());
+    await expect(app.get(Jobs).run()).rejects.toThrow('no work');
+    expect(() => new Jobs().run()).toThrow('has @OnlyLeader, but Nest has injected no LockService');
+    const restore = passThroughLocks();
+    await expect(new Jobs().run()).rejects.toThrow('no work');
+    restore();
+  });
+});
