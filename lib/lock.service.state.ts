@@ -4,6 +4,10 @@ import type { ProbableMistake } from './lock.options.warnings.js';
 /** What the module and the decorators know of a LockService, and its users do not. */
 export interface ServiceState {
   readonly settings: ResolvedLockOptions;
+  /** What the owners of its locks begin with. */
+  clientId(): string;
+  /** The share of the lease that is left, of the lease closest to its end; undefined where it renews none. */
+  headroomShare(): number | undefined;
   /** Opens the connections. */
   connect(): void;
   /** Tells of what is allowed and probably not meant, unless its code is silenced. */

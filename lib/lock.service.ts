@@ -51,6 +51,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       settings,
       draining: false,
       insideTransactions: new Set(),
+      clientId: () => this.client.id,
+      headroomShare: () => this.client.watchdog.headroomShare(),
       connect: () => {
         logger.log(`Holds locks as "${settings.label}"`);
         connect(store);

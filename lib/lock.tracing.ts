@@ -17,6 +17,8 @@ export interface LockTraceContext {
   readonly kind: 'lock' | 'fair' | 'read' | 'write' | 'semaphore' | 'multi';
   /** The name of the LockService; undefined for the unnamed one. */
   readonly instance: string | undefined;
+  /** The id of the LockService: its owners are called `<client>:<n>`. */
+  readonly client: string;
 }
 
 /**
@@ -43,6 +45,8 @@ export interface LockAcquireContext extends LockTraceContext {
   /** ms from the call to its end */
   waited?: number;
   fencingToken?: number;
+  /** The owner that was last in the way while the caller waited, as far as this process knows. */
+  holder?: string;
   /** How many times this process asked the store for the lock during the call. Callers that wait together share it. */
   attempts: number;
   /** Requests to the store during the call: the attempts, and looks at a hold of this process. Subscriptions do not count. */
@@ -62,6 +66,10 @@ export interface LockHoldContext extends LockTraceContext {
   readonly fencingToken: number;
   /** It came directly from another holder: of this process, or of another one by a message of the store. */
   readonly handedOver: 'local' | 'fleet' | undefined;
+  /** The watchdog renews it. Otherwise it is a fixed lease, whose end its caller has chosen. */
+  readonly renewed: boolean;
+  /** The call that it is the answer to, or a part of it; undefined where that call is not traced. */
+  readonly acquisition: LockAcquireContext | undefined;
   outcome?: 'released' | 'lost';
   /** With `lost`. */
   reason?: LossReason;
@@ -73,6 +81,9 @@ export interface LockHoldContext extends LockTraceContext {
 
 /** Gets what an acquisition does on its way, while it is traced. */
 export interface AcquisitionObserver {
+  readonly context: LockAcquireContext;
+  /** The caller waits, or has waited, for this owner; undefined where it is not known. */
+  waitsFor(holder: string | undefined): void;
   /** One of the locks that were asked for is held now. */
   entered(how: 'granted' | 'handed-off' | 're-entered'): void;
   /** The store was asked so often while the caller waited. */

@@ -23,6 +23,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   module: ['words', 'options', 'service', 'nest'],
   // No room imports these: what they need is installed only by some.
   health: ['words', 'options', 'service', 'nest'],
+  otel: ['words', 'service', 'core'],
   // For authors of stores.
   store: ['port'],
   testing: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'nest', 'module'],
@@ -159,6 +160,18 @@ describe('what is loaded with a file, over all that it imports', () => {
       'health/index.ts',
       'health/lock-health.indicator.ts',
     ]);
+  });
+
+  it('OpenTelemetry, which only some have installed, comes with the telemetry alone', () => {
+    const naming = files.filter((file) =>
+      graph.get(file)?.some(({ target }) => target.startsWith('@opentelemetry/')),
+    );
+    expect(naming.length).toBeGreaterThan(0);
+    expect(new Set(naming.map(roomOf))).toEqual(new Set(['otel']));
+    const outside = files.filter((file) => roomOf(file) !== 'otel');
+    expect(
+      outside.filter((file) => graph.get(file)?.some(({ target }) => target.startsWith('otel/'))),
+    ).toEqual([]);
   });
 
   it('stores, core and locks load nothing of Nest, but what makes Nest answer an error', () => {

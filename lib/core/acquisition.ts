@@ -81,8 +81,8 @@ export class Acquisition {
   private currentOwner: string;
   /** A request of this owner has been sent. */
   private isUsed = false;
-  /** The store has told it that its turn has come. */
-  private handedOver = false;
+  /** When the store has told it that its turn has come, and no answer since then says otherwise. */
+  private handedOverAt: number | undefined;
   /** The lease time that is asked for, ms. */
   private lease: number;
   private attempt: Attempt | undefined;
@@ -186,9 +186,10 @@ export class Acquisition {
     if (message.type === 'missed') {
       this.lookAgain();
     } else if (message.type === 'granted') {
-      this.handedOver = true;
       const isClaim = message.leaseTime < this.lease;
       const isLate = now() >= deadlineOf(message.grantedAt, Math.min(CLAIM, this.lease));
+      // A claim that is over has left the lock free, or to another owner.
+      this.handedOverAt = isLate ? undefined : now();
       // A new request turns a hold that still exists into a whole lease. The callers are told only then.
       if (isClaim || isLate || !this.take(message)) this.lookAgain();
     } else {
@@ -295,7 +296,8 @@ export class Acquisition {
    * has left.
    */
   private take({ grantedAt, fencingToken, rivals }: Omit<TenureOrigin, 'owner' | 'leaseTime'>): boolean {
-    const { owner, lease: leaseTime, handedOver } = this;
+    const { owner, lease: leaseTime } = this;
+    const handedOver = this.handedOverAt !== undefined;
     const { queue } = this.terms;
     if (this.wantedLease === undefined) {
       // No caller is left.
@@ -321,6 +323,8 @@ export class Acquisition {
   ): Promise<number> {
     const { queueMessages } = this.context;
     this.answered = true;
+    if (this.handedOverAt !== undefined && attempt.askedAt >= this.handedOverAt)
+      this.handedOverAt = undefined;
     this.failure = undefined;
     this.holder = holder;
     this.arrival = arrival ?? this.arrival;

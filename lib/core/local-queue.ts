@@ -122,6 +122,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       const waiter = new Waiter(this, request, resolve, reject);
       this.shared ||= this.length > 0 || this.tenure !== undefined;
       (this.waiters ??= new Set()).add(waiter);
+      if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
       if (request.waitTime > 0 && request.waitTime < Infinity) {
         this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
       }
@@ -222,6 +223,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   refused(askedAt: number, busy: Busy): void {
     this.lastHolder = busy.holder;
+    for (const waiter of this.waiters ?? []) waiter.waitsFor(busy.holder);
     this.refuseImpatient(askedAt, busy);
     this.goOn();
   }
@@ -324,6 +326,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private handOff(tenure: Tenure): boolean {
     const { head } = this;
     if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
+    if (tenure.user !== undefined) head.waitsFor(tenure.owner);
     tenure.user = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;

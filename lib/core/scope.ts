@@ -196,3 +196,9 @@ export const runInScope = <T>(scope: Scope, callback: () => T): T => storage.run
  * to them.
  */
 export const runOutsideScopes = <T>(callback: () => T): T => storage.run(undefined, callback);
+
+/** For a callback that code outside of all scopes calls: it runs in the scope of this moment. */
+export const inThisScope = <T>(callback: () => T): (() => T) => {
+  const scope = storage.getStore();
+  return () => storage.run(scope, callback);
+};

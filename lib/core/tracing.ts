@@ -16,7 +16,7 @@ import {
   TRACING_CHANNELS,
 } from '../lock.tracing.js';
 import { now } from './deadline.js';
-import { runOutsideScopes } from './scope.js';
+import { inThisScope, runOutsideScopes } from './scope.js';
 
 const acquisitions = tracingChannel<unknown, LockAcquireContext>(TRACING_CHANNELS.acquire);
 const holds = tracingChannel<unknown, LockHoldContext>(TRACING_CHANNELS.hold);
@@ -47,23 +47,26 @@ export class AcquisitionTrace implements AcquisitionObserver {
 
   /** The answer of the call is published with it. */
   publish<T>(run: () => Promise<T>): Promise<T> {
-    const { context } = this;
-    const traced = () =>
-      run().then(
-        (answer) => {
-          this.ended(answer);
-          return answer;
-        },
-        (error: unknown) => {
-          this.ended(error);
-          throw error;
-        },
-      );
-    return acquisitions.tracePromise(traced, context);
+    // An async function: what is thrown before the first wait is an answer, too, and is published as one.
+    const traced = inThisScope(async () => {
+      try {
+        const answer = await run();
+        this.ended(answer);
+        return answer;
+      } catch (error) {
+        this.ended(error);
+        throw error;
+      }
+    });
+    return runOutsideScopes(() => acquisitions.tracePromise(traced, this.context));
   }
 
   entered(how: Success): void {
     if (SUCCESSES.indexOf(how) < SUCCESSES.indexOf(this.success)) this.success = how;
+  }
+
+  waitsFor(holder: string | undefined): void {
+    if (holder !== undefined) this.context.holder = holder;
   }
 
   asked(attempts: number, commands: number): void {

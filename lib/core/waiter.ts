@@ -62,7 +62,15 @@ export class Waiter {
   refuse(answer: Busy | Error): void {
     this.settle();
     if (answer instanceof Error) this.reject(answer);
-    else this.resolve(answer);
+    else {
+      this.waitsFor(answer.holder);
+      this.resolve(answer);
+    }
+  }
+
+  /** For the trace of its call. */
+  waitsFor(holder: string | undefined): void {
+    this.request.trace?.waitsFor(holder);
   }
 
   private settle(): void {

@@ -5,7 +5,7 @@ import type { Tenure, TenureUser } from '../core/tenure.js';
 import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { LockAbortedError, LockConfigError, type LockLostError } from '../lock.errors.js';
-import type { LockHoldContext } from '../lock.tracing.js';
+import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 import type { Lease } from './lock.js';
 
 /** One of the leases that share a hold. */
@@ -42,6 +42,8 @@ export class Hold implements TenureUser, ScopedHold {
     private readonly client: LockClient,
     kind: LockHoldContext['kind'],
     label: string,
+    /** The call that it is the answer to, where that is traced. */
+    acquisition: LockAcquireContext | undefined,
   ) {
     const { name, owner, fencingToken, handoffs } = tenure;
     this.fencingToken = fencingToken;
@@ -52,7 +54,18 @@ export class Hold implements TenureUser, ScopedHold {
     else if (tenure.handedOver) this.handedOver = 'fleet';
     const { instance, longHoldTime } = client.options;
     const { handedOver } = this;
-    this.trace = traceHold(() => ({ name, label, kind, instance, owner, fencingToken, handedOver }));
+    this.trace = traceHold(() => ({
+      name,
+      label,
+      kind,
+      instance,
+      client: client.id,
+      owner,
+      fencingToken,
+      handedOver,
+      renewed: !tenure.isFixed,
+      acquisition,
+    }));
     if (longHoldTime < Infinity) {
       this.longHold = idleTimerAt(this.since + longHoldTime, () => {
         if (!this.held) return;
@@ -156,9 +169,12 @@ export class Hold implements TenureUser, ScopedHold {
       return;
     }
     const { name, owner, label } = this.tenure;
+    const givenUpAt = now();
     const loss = await this.client.release(this.tenure, this.keepFor);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss === undefined) {
+      // The answer of the store may take its time, and the next holder may have begun.
+      this.endedAt = givenUpAt;
       this.end();
       this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
     }

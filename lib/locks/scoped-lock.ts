@@ -155,7 +155,8 @@ export abstract class ScopedLock implements Lock {
     }
     if (!areAcquisitionsTraced()) return observed(options);
     const { name, kind } = this;
-    const trace = new AcquisitionTrace({ name, label: this.groupOf(options), kind, instance });
+    const { id } = this.client;
+    const trace = new AcquisitionTrace({ name, label: this.groupOf(options), kind, instance, client: id });
     return trace.publish(() => observed({ ...options, trace }));
   }
 

@@ -100,7 +100,7 @@ export abstract class StoreLock extends ScopedLock {
   /** A tenure becomes a lease, which the scope shares from now on. */
   begin(tenure: Tenure, into: Scope | undefined, options: ResolvedAcquireOptions, askedAt: number): OwnLease {
     const label = this.groupOf(options);
-    const hold = new Hold(tenure, this.client, this.kind, label);
+    const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context);
     const lease = new HeldLease(hold, label, into?.add(this.identity, hold));
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = now() - askedAt;

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 const lib = fileURLToPath(new URL('../../lib', import.meta.url));
-/** Without the suite for the authors of stores: its words are titles of tests. */
-const FILE = /^(?!testing\/(?:describe-lock-store|store-suite)).*(?<!\.generated)\.ts$/;
+/** Without the suite for the authors of stores, whose words are titles of tests, and what metrics say of themselves. */
+const FILE = /^(?!testing\/(?:describe-lock-store|store-suite)|otel\/lock-metrics).*(?<!\.generated)\.ts$/;
 
 /** The English of the package: what its errors and log lines are made of, with … for the parts that vary. */
 export function messages(): string[] {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   currentLease,
   type LockAcquireContext,
@@ -9,6 +10,7 @@ import {
   MemoryLockStore,
   TRACING_CHANNELS,
 } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
 
@@ -153,6 +155,68 @@ describe('the channel of acquisitions', () => {
     expect(published.filter(([message]) => message === 'error')).toHaveLength(5);
   });
 
+  it.each(['acquire', 'tryAcquire'] as const)(
+    'tells of an %s that is refused before it waits',
+    async (method) => {
+      const published = acquisitions();
+      const refused = locks[method]('a', { signal: AbortSignal.abort() });
+      await expect(refused).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+      expect(published.map(([message]) => message).sort()).toEqual(
+        ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].sort(),
+      );
+      expect(ended(published)).toMatchObject([{ outcome: 'aborted', attempts: 0 }]);
+    },
+  );
+
+  it('names the owner that was in the way, of this process or of another', async () => {
+    const published = acquisitions();
+    const first = await locks.acquire('a');
+    const theirs = other.getFairLock('b');
+    const held = await theirs.acquire();
+    const waiting = [
+      locks.acquire('a'),
+      locks.acquire('a', { waitTime: 5 }).catch(() => undefined),
+      locks.getFairLock('b').acquire(),
+      locks.acquire(['a', 'c'], { waitTime: 5 }).catch(() => undefined),
+      other.tryAcquire('a'),
+      locks.acquire('free'),
+    ] as const;
+    await waiting[4];
+    await waiting[1];
+    await waiting[3];
+    await first.release();
+    await held.release();
+    await Promise.all(waiting);
+    const holders = ended(published).map(({ name, outcome, holder }) => [name, outcome, holder]);
+    expect(holders.slice(2)).toEqual(
+      expect.arrayContaining([
+        ['a', 'handed-off', first.owner],
+        ['a', 'busy', first.owner],
+        ['b', 'granted', held.owner],
+        ['a,c', 'busy', first.owner],
+        ['free', 'granted', undefined],
+      ]),
+    );
+    expect(holders.filter(([name]) => name === 'a')).toHaveLength(4);
+  });
+
+  it('runs its subscribers in no scope, and its call in the scope of the caller', async () => {
+    const scopes: (string | undefined)[] = [];
+    record(TRACING_CHANNELS.acquire, scopes);
+    const outcomes = ended(acquisitions());
+    await locks.using('outer', async () => {
+      await locks.using('inner', async () => {
+        expect(currentLease()?.name).toBe('inner');
+        await (await locks.tryAcquire('outer'))?.release();
+        expect(locks.getLock('outer').holdCount()).toBe(1);
+      });
+      await locks.acquire('other', { signal: AbortSignal.abort() }).catch(() => undefined);
+    });
+    expect(outcomes).toEqual([]);
+    expect(scopes.length).toBeGreaterThan(16);
+    expect(new Set(scopes)).toEqual(new Set([undefined]));
+  });
+
   it('tells of a queue that is full', async () => {
     await other.acquire('a');
     const waiting = locks.acquire('a', { waitTime: 50 }).catch(() => undefined);
@@ -179,7 +243,10 @@ describe('the channel of holds', () => {
         instance: 'other',
         owner,
         fencingToken,
+        client: owner.replace(/:\d+$/, ''),
         handedOver: undefined,
+        renewed: true,
+        acquisition: undefined,
         outcome: 'released',
         heldFor: expect.any(Number),
       },
@@ -218,6 +285,37 @@ describe('the channel of holds', () => {
     await (await local).release();
     await (await fleet).release();
     expect(ended(published).map(({ handedOver }) => handedOver)).toEqual([undefined, 'local', 'fleet']);
+  });
+
+  it('tells which call it is the answer to, and whether it is renewed', async () => {
+    const published = holds();
+    const calls = acquisitions();
+    await (await locks.acquire(['a', 'b'], { leaseTime: 1_000 })).release();
+    await locks.using('c', () => 1);
+    const [multi, single] = ended(calls);
+    expect(ended(published).map(({ renewed, acquisition }) => [renewed, acquisition])).toEqual([
+      [false, multi],
+      [false, multi],
+      [true, single],
+    ]);
+  });
+
+  it('ends with the call that gives it up, however long the store takes for its answer', async () => {
+    const published = holds();
+    const scripted = new ScriptedStore();
+    const answered = deferred();
+    scripted.onRelease = () => answered.promise;
+    const slow = new LockService({ store: scripted });
+    const lease = await slow.acquire('a');
+    const releasing = lease.release();
+    const heldFor = lease.heldFor();
+    await sleep(20);
+    answered.resolve();
+    await releasing;
+    await lease.release();
+    expect(lease.heldFor()).toBe(heldFor);
+    expect(ended(published)[0]?.heldFor).toBeLessThan(20);
+    await slow.close();
   });
 
   it('publishes nothing of a hold that began without subscribers', async () => {

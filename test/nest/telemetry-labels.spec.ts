@@ -84,13 +84,13 @@ describe('the label of a lock', () => {
     await expect(orders[method](1)).resolves.toBe(expected);
   });
 
-  it('is one for ten thousand names of a template', async () => {
+  it('is one for a thousand names of a template', async () => {
     const app = await compile(Orders);
     const labels = new Set<string>();
     app.get(LockService).events$.subscribe((event) => {
       if (event.type === 'acquired') labels.add(event.label);
     });
-    const ids = Array.from({ length: 10_000 }, (_, id) => id);
+    const ids = Array.from({ length: 1_000 }, (_, id) => id);
     await Promise.all(ids.map((id) => app.get(Orders).template(id)));
     expect([...labels]).toEqual(['order:$<args[0]>']);
   });

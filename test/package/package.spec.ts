@@ -14,6 +14,12 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 };
 const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json');
 
+/** The optional peers that a subpath is about. */
+const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
+  './health': ['@nestjs/terminus'],
+  './otel': ['@opentelemetry/api'],
+};
+
 interface Application {
   project: string;
   runners: [name: string, ...args: string[]][];
@@ -122,7 +128,7 @@ describe('the tarball', () => {
     const peers = Object.keys(manifest.peerDependencies).filter(
       (peer) => manifest.peerDependenciesMeta?.[peer]?.optional !== true,
     );
-    const allowed = [...peers, ...(subpath === './health' ? ['@nestjs/terminus'] : [])];
+    const allowed = [...peers, ...(OPTIONAL[subpath] ?? [])];
     for (const build of ['dist', 'dist/cjs']) {
       const imported = packagesNamedFrom(join(root, build, subpath, 'index.d.ts'));
       // The port names no package at all.

@@ -1,0 +1,128 @@
+import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
+import { type MeterProvider, metrics, trace } from '@opentelemetry/api';
+import { LockConfigError } from '../lock.errors.js';
+import type { LockService } from '../lock.service.js';
+import { type ServiceState, stateOf } from '../lock.service.state.js';
+import { onOneLine } from '../lock.text.js';
+import { LockMetrics } from './lock-metrics.js';
+import { LockSpans } from './lock-spans.js';
+import type { LockTelemetryOptions } from './lock-telemetry.options.js';
+import type { Recorder } from './recorder.js';
+import { Recording } from './recording.js';
+import { add, measures, observedBy, remove, type Telemetry } from './telemetries.js';
+
+/** The name of the tracer and of the meter. */
+const SCOPE = 'nestjs-distributed-lock';
+
+/** Marks the telemetry of all copies of this package. */
+const BRAND = Symbol.for('nestjs-distributed-lock.telemetry');
+
+const isTelemetry = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && BRAND in value;
+
+/** Measures the locks of an application while it runs. */
+export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShutdown {
+  readonly [BRAND] = true;
+  meterProvider: MeterProvider | undefined;
+  private readonly logger = new Logger(LockTelemetry.name);
+  private recording: Recording | undefined;
+  private hasFailed = false;
+
+  constructor(
+    private readonly options: LockTelemetryOptions,
+    readonly modules: ModulesContainer,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.isTwice()) {
+      const rule = 'is imported with several sets of options; import it once, in the root module';
+      throw new LockConfigError('LockTelemetryModule', rule);
+    }
+    const recorders = [this.made(() => this.makeSpans()), this.made(() => this.makeMetrics())];
+    add(this);
+    this.recording = new Recording(
+      recorders.filter((recorder) => recorder !== undefined),
+      (client) => measures(this, client),
+      (error) => {
+        this.failed(error);
+      },
+      () => {
+        remove(this);
+      },
+    );
+  }
+
+  /** The services of the application close later, perhaps. What they release until then is measured. */
+  onApplicationShutdown(): void {
+    const left = new Set(this.provided());
+    const endIfAlone = (): void => {
+      if (left.size === 0) this.recording?.end();
+    };
+    for (const service of [...left]) {
+      service.events$.subscribe({
+        complete: () => {
+          left.delete(service);
+          endIfAlone();
+        },
+      });
+    }
+    endIfAlone();
+  }
+
+  *services(): Generator<ServiceState> {
+    for (const service of this.provided()) {
+      const state = stateOf(service);
+      if (state !== undefined) yield state;
+    }
+  }
+
+  /** A double of the service has no state. */
+  private *provided(): Generator<LockService> {
+    for (const { providers } of this.modules.values()) {
+      for (const { instance } of providers.values()) {
+        const given: unknown = instance;
+        if (typeof given === 'object' && given !== null && stateOf(given) !== undefined)
+          yield given as LockService;
+      }
+    }
+  }
+
+  /** Known before any of them starts, so that a boot that fails leaves nothing behind. */
+  private isTwice(): boolean {
+    let found = 0;
+    for (const { providers } of this.modules.values()) {
+      for (const { instance } of providers.values()) if (isTelemetry(instance)) found++;
+    }
+    return found > 1;
+  }
+
+  private makeSpans(): Recorder | undefined {
+    const { spans = true, includeNames = false, tracerProvider = trace.getTracerProvider() } = this.options;
+    return spans ? new LockSpans(tracerProvider.getTracer(SCOPE), includeNames) : undefined;
+  }
+
+  private makeMetrics(): Recorder | undefined {
+    const { metrics: wanted = true, meterProvider = metrics.getMeterProvider() } = this.options;
+    if (!wanted) return undefined;
+    this.meterProvider = meterProvider;
+    return new LockMetrics(meterProvider.getMeter(SCOPE), () => observedBy(this));
+  }
+
+  private made(make: () => Recorder | undefined): Recorder | undefined {
+    try {
+      return make();
+    } catch (error) {
+      this.failed(error);
+      return undefined;
+    }
+  }
+
+  /** The application goes on, and so does what still works. */
+  private failed(error: unknown): void {
+    if (this.hasFailed) return;
+    this.hasFailed = true;
+    const reason = error instanceof Error ? error.message || error.name : String(error);
+    this.logger.warn(`The telemetry of locks misses measurements: ${onOneLine(reason)}`);
+  }
+}

@@ -1,0 +1,272 @@
+import 'reflect-metadata';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type DynamicModule, Injectable, Logger, Module } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { Meter, MeterProvider } from '@opentelemetry/api';
+import { hasSubscribers, tracingChannel } from 'node:diagnostics_channel';
+import {
+  DistributedLock,
+  LockModule,
+  LockService,
+  MemoryLockStore,
+  TRACING_CHANNELS,
+} from '../../../lib/index.js';
+import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
+import { until } from '../../scenarios/until.js';
+import { Sdk } from './sdk.js';
+
+@Injectable()
+class Orders {
+  @DistributedLock('order:$<args[0]>')
+  pay(id: number): Promise<number> {
+    return Promise.resolve(id);
+  }
+}
+
+let sdk: Sdk;
+let store: MemoryLockStore;
+let apps: TestingModule[];
+
+const boot = async (options: LockTelemetryOptions = {}, locks = LockModule.forRoot({ store })) => {
+  const { tracerProvider, meterProvider } = sdk;
+  const module = await Test.createTestingModule({
+    imports: [LockTelemetryModule.forRoot({ tracerProvider, meterProvider, ...options }), locks],
+    providers: [Orders],
+  }).compile();
+  // Losses are what some of these tests are about.
+  Logger.overrideLogger(false);
+  apps.push(module);
+  return await module.init();
+};
+
+@Module({})
+class Both {}
+
+const both = (...imports: DynamicModule[]): DynamicModule => ({ module: Both, imports });
+
+const isSubscribed = () =>
+  Object.values(TRACING_CHANNELS).some((name) => hasSubscribers(`tracing:${name}:start`));
+
+beforeEach(() => {
+  sdk = new Sdk();
+  store = new MemoryLockStore();
+  apps = [];
+});
+
+afterEach(async () => {
+  for (const app of apps) await app.close();
+  await sdk.shutdown();
+  expect(isSubscribed()).toBe(false);
+});
+
+describe('the metrics of locks', () => {
+  it('count calls by their outcome, and measure waits and holds in seconds', async () => {
+    const locks = (await boot()).get(LockService);
+    const first = await locks.acquire('a', { label: 'x' });
+    const second = locks.acquire('a', { label: 'x' });
+    await locks.tryAcquire('a', { label: 'y' });
+    await first.release();
+    await (await second).release();
+    expect(await sdk.metric('lock.acquisitions')).toEqual(
+      new Map([
+        ['lock.kind=lock lock.label=x lock.outcome=granted', 1],
+        ['lock.kind=lock lock.label=x lock.outcome=handed-off', 1],
+        ['lock.kind=lock lock.label=y lock.outcome=busy', 1],
+      ]),
+    );
+    const waits = await sdk.metric('lock.wait.duration');
+    expect([...waits.keys()]).toEqual([...(await sdk.metric('lock.acquisitions')).keys()]);
+    const holds = await sdk.metric('lock.hold.duration');
+    expect([...holds]).toEqual([
+      ['lock.kind=lock lock.label=x lock.outcome=released', expect.objectContaining({ count: 2 })],
+    ]);
+    expect((holds.values().next().value as { sum: number }).sum).toBeLessThan(5);
+    expect(await sdk.metric('lock.handovers')).toEqual(
+      new Map([['lock.handover=local lock.kind=lock lock.label=x', 1]]),
+    );
+  });
+
+  it('go up and down with the calls that wait and the locks that are held', async () => {
+    const locks = (await boot()).get(LockService);
+    const lease = await locks.acquire('a');
+    const waiting = locks.acquire('a');
+    const aborted = locks.acquire('a', { signal: AbortSignal.abort() }).catch(() => undefined);
+    await aborted;
+    const series = 'lock.kind=lock lock.label=lock';
+    expect([...(await sdk.metric('lock.waiting'))]).toEqual([[series, 1]]);
+    expect([...(await sdk.metric('lock.held'))]).toEqual([[series, 1]]);
+    await lease.release();
+    await locks.forceRelease('a');
+    await (await waiting).release();
+    await lease.release();
+    expect([...(await sdk.metric('lock.waiting'))]).toEqual([[series, 0]]);
+    expect([...(await sdk.metric('lock.held'))]).toEqual([[series, 0]]);
+  });
+
+  it('tell losses by their reason, and fixed leases from renewed ones', async () => {
+    const locks = (await boot()).get(LockService);
+    const fixed = await locks.acquire('a', { leaseTime: 20 });
+    await locks.acquire('b');
+    await locks.forceRelease('b');
+    await until(() => !fixed.held);
+    const series = (reason: string, lease: string) =>
+      `lock.kind=lock lock.label=lock lock.lease=${lease} lock.reason=${reason}`;
+    expect(await sdk.metric('lock.lost')).toEqual(
+      new Map([
+        [series('deleted', 'renewed'), 1],
+        [series('expired', 'fixed'), 1],
+      ]),
+    );
+  });
+
+  it('tell the headroom of each instance, which is 1 where nothing is renewed', async () => {
+    const [one, other] = [{ leaseTime: 2_000 }, { name: 'other' }];
+    const app = await boot(
+      {},
+      both(LockModule.forRoot({ store, ...one }), LockModule.forRoot({ store, ...other })),
+    );
+    const headroom = () => sdk.metric('lock.renewal.headroom');
+    expect([...(await headroom())]).toEqual([
+      ['', 1],
+      ['lock.instance=other', 1],
+    ]);
+    const lease = await app.get(LockService).acquire('a');
+    let least = 1;
+    await until(async () => (least = (await headroom()).get('') as number) < 0.95);
+    expect(least).toBeGreaterThan(0);
+    expect((await headroom()).get('lock.instance=other')).toBe(1);
+    await lease.release();
+    expect((await headroom()).get('')).toBe(1);
+  });
+
+  it('have one series for the names of a template', async () => {
+    const orders = (await boot()).get(Orders);
+    for (let id = 0; id < 100; id++) await orders.pay(id);
+    expect([...(await sdk.metric('lock.acquisitions'))]).toEqual([
+      ['lock.kind=lock lock.label=order:$<args[0]> lock.outcome=granted', 100],
+    ]);
+  });
+
+  it('have at most 100 series for ten thousand names, also where each is a label', async () => {
+    const locks = (await boot({ spans: false })).get(LockService);
+    const labels = Array.from({ length: 200 }, (_, id) => `order:${String(id)}`);
+    for (const label of labels) await (await locks.tryAcquire(label, { label }))?.release();
+    // As the service publishes them, which takes longer.
+    const { client } = await firstContext(locks);
+    for (let id = 201; id < 10_000; id++) publish(client, `order:${String(id)}`);
+
+    const all = ['acquisitions', 'wait.duration', 'hold.duration', 'held', 'waiting'];
+    for (const name of all) expect([name, (await sdk.metric(`lock.${name}`)).size]).toEqual([name, 100]);
+    const counted = await sdk.metric('lock.acquisitions');
+    expect(counted.get('lock.kind=lock lock.label=other lock.outcome=granted')).toBe(10_000 - 99);
+    expect(new Set((await sdk.metric('lock.held')).values())).toEqual(new Set([0]));
+  });
+});
+
+describe('two applications in one process', () => {
+  const granted = async (of = sdk) =>
+    [...(await of.metric('lock.acquisitions')).values()].reduce<number>(
+      (sum, count) => sum + Number(count),
+      0,
+    );
+
+  it('measure each service once where they share the SDK', async () => {
+    const [one, two] = [await boot(), await boot()];
+    await one.get(LockService).using('a', () => 1);
+    await two.get(LockService).using('a', () => 1);
+    expect(await granted()).toBe(2);
+    expect(sdk.spans('lock.hold')).toHaveLength(2);
+    expect([...(await sdk.metric('lock.renewal.headroom'))]).toEqual([['', 1]]);
+  });
+
+  it('measure each its own services where they do not, and the first one those of no application', async () => {
+    const one = await boot();
+    const another = new Sdk();
+    const two = await boot({ meterProvider: another.meterProvider });
+    const bare = new LockService({ store });
+    await one.get(LockService).using('a', () => 1);
+    await bare.using('a', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([2, 0]);
+    await two.get(LockService).using('a', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([2, 1]);
+    await one.close();
+    await bare.using('a', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([2, 2]);
+    await bare.close();
+    await another.shutdown();
+  });
+
+  it('is refused in one application with other options', async () => {
+    const again = LockTelemetryModule.forRoot({ spans: false });
+    const twice = Test.createTestingModule({
+      imports: [LockTelemetryModule.forRoot(), again, LockModule.forRoot({ store })],
+    });
+    await expect((await twice.compile()).init()).rejects.toThrow(
+      'LockTelemetryModule: is imported with several sets of options; import it once, in the root module',
+    );
+    expect(isSubscribed()).toBe(false);
+  });
+});
+
+describe('the telemetry', () => {
+  it('ends with its application, when all services have closed', async () => {
+    const app = await boot();
+    const lease = await app.get(LockService).acquire('a');
+    expect(isSubscribed()).toBe(true);
+    await app.close();
+    expect(isSubscribed()).toBe(false);
+    expect(lease.held).toBe(false);
+    expect([...(await sdk.metric('lock.held')).values()]).toEqual([0]);
+  });
+
+  it.each<[string, LockTelemetryOptions]>([
+    ['a tracer that throws', { tracerProvider: { getTracer: () => throwing() } }],
+    ['a meter that throws', { meterProvider: { getMeter: () => throwing() } }],
+    ['instruments that throw', { meterProvider: { getMeter: () => brokenMeter } }],
+  ])('throws nothing into the application because of %s, and tells it once', async (_, options) => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+    const app = await boot(options);
+    const locks = app.get(LockService);
+    await locks.using('a', () => locks.tryAcquire('b'));
+    await app.close();
+    expect(warn.mock.calls).toEqual([['The telemetry of locks misses measurements: out of order']]);
+    warn.mockRestore();
+  });
+
+  it.each<[LockTelemetryOptions, string]>([
+    [{ spans: 1 as unknown as boolean }, 'spans: must be true or false (found: 1)'],
+    [{ meterProvider: {} as MeterProvider }, 'must be a provider of OpenTelemetry, with getMeter()'],
+    [{ names: true } as LockTelemetryOptions, 'names: is not an option of LockTelemetryModule.forRoot'],
+  ])('refuses %p', (options, message) => {
+    expect(() => LockTelemetryModule.forRoot(options)).toThrow(message);
+  });
+});
+
+function throwing(): never {
+  throw new Error('out of order');
+}
+
+const broken = { add: throwing, record: throwing, addCallback: () => undefined, removeCallback: throwing };
+const brokenMeter = {
+  createHistogram: () => broken,
+  createCounter: () => broken,
+  createUpDownCounter: () => broken,
+  createObservableGauge: () => broken,
+} as unknown as Meter;
+
+/** The id of a service, as its contexts have it. */
+async function firstContext(locks: LockService): Promise<{ client: string }> {
+  const lease = await locks.acquire('order:200', { label: 'order:200' });
+  await lease.release();
+  return { client: lease.owner.replace(/:\d+$/, '') };
+}
+
+function publish(client: string, label: string): void {
+  for (const name of Object.values(TRACING_CHANNELS)) {
+    const { start, asyncEnd } = tracingChannel(name);
+    const context = { name: label, label, kind: 'lock', client };
+    start.publish(context);
+    const outcome = name === TRACING_CHANNELS.hold ? 'released' : 'granted';
+    asyncEnd.publish(Object.assign(context, { outcome }));
+  }
+}
