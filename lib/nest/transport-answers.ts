@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { watchEventHandlers } from './event-handlers.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 
 /** Nest's mark of a gateway. @nestjs/websockets is no dependency of this package. */
@@ -20,8 +21,9 @@ export const transportAnswers: Provider = {
     if (bound.has(config)) return;
     bound.add(config);
     config.getGlobalFilters().unshift(new LockExceptionFilter(adapterHost));
-    for (const { providers } of modules.values()) {
+    for (const { providers, controllers } of modules.values()) {
       for (const { metatype } of providers.values()) bindToGateway(metatype);
+      for (const { metatype } of controllers.values()) watchEventHandlers(metatype);
     }
   },
 };

@@ -1,9 +1,10 @@
 import 'reflect-metadata';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, type INestMicroservice, UseInterceptors } from '@nestjs/common';
+import { Controller, type INestMicroservice, Injectable, UseInterceptors } from '@nestjs/common';
 import {
   type ClientProxy,
   ClientProxyFactory,
+  EventPattern,
   MessagePattern,
   Payload,
   Transport,
@@ -11,6 +12,7 @@ import {
 import { Test } from '@nestjs/testing';
 import { from, lastValueFrom } from 'rxjs';
 import { currentLease, LockInterceptor } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
 import { freePort } from './free-port.js';
 import {
   Busy,
@@ -24,10 +26,18 @@ import {
   startMicroservice,
 } from './shop.js';
 
-@Controller()
-class Orders {
-  constructor(private readonly shop: Shop) {}
+@Injectable()
+class Events {
+  constructor(protected readonly shop: Shop) {}
 
+  @EventPattern('event')
+  async event(@Payload() name: Exclude<Failure['name'], 'invalid'>) {
+    await this.shop.fail(name);
+  }
+}
+
+@Controller()
+class Orders extends Events {
   @MessagePattern('fail')
   fail(@Payload() name: Exclude<Failure['name'], 'invalid'>) {
     return this.shop.fail(name);
@@ -77,7 +87,7 @@ describe('a TCP microservice', () => {
   });
 
   beforeEach(() => {
-    log.errors.length = 0;
+    log.errors.length = log.warnings.length = 0;
   });
 
   afterAll(async () => {
@@ -96,6 +106,24 @@ describe('a TCP microservice', () => {
     expect(error).toEqual({ status: 'error', code, message });
     for (const secret of secretsOf(app)) expect(JSON.stringify(error)).not.toContain(secret);
     expect(log.errors).toHaveLength(isLogged ? 1 : 0);
+  });
+
+  it.each([
+    ['busy', 'The lock "order:4711" is busy: held by '],
+    ['closed', 'The service is shutting down'],
+  ])('logs an event that has not been handled: %s', async (name, message) => {
+    await lastValueFrom(client.emit('event', name), { defaultValue: undefined });
+    await until(() => log.warnings.length > 0);
+    expect(log.warnings).toEqual([
+      expect.stringContaining(`Orders.event has not handled its event: ${message}`),
+    ]);
+    expect(log.errors).toEqual([]);
+  });
+
+  it('logs an event that has failed once', async () => {
+    await lastValueFrom(client.emit('event', 'lost'), { defaultValue: undefined });
+    await until(() => log.errors.length > 0);
+    expect([log.errors.length, log.warnings]).toEqual([1, []]);
   });
 
   it('locks a handler by its payload', async () => {

@@ -120,6 +120,8 @@ export const lockModules = (): DynamicModule[] => [
 /** What Nest logs as an error, without the lines of the lock services themselves. */
 export class ErrorLog implements LoggerService {
   readonly errors: unknown[] = [];
+  /** Of LockModule. */
+  readonly warnings: unknown[] = [];
 
   error(...line: unknown[]): void {
     if (!String(line.at(-1)).startsWith('LockService')) this.errors.push(line[0]);
@@ -129,8 +131,8 @@ export class ErrorLog implements LoggerService {
     // Not looked at.
   }
 
-  warn(): void {
-    // Not looked at.
+  warn(...line: unknown[]): void {
+    if (line.at(-1) === 'LockModule') this.warnings.push(line[0]);
   }
 }
 
