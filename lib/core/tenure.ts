@@ -55,7 +55,7 @@ export class Tenure {
   readonly grantedAt: number;
   /** The last token given out under this tenure. */
   fencingToken: number;
-  /** What the store has last granted, ms. */
+  /** What the store has last granted, ms, or what is left of that once its holder needs less. */
   granted: number;
   /** The longest lease that the store has granted, ms. It never shortens one. */
   private longest: number;
@@ -165,12 +165,18 @@ export class Tenure {
     this.deadline = Math.max(this.deadline, deadlineOf(sentAt, leaseTime));
   }
 
-  /** Its holder needs it only until that moment. The store keeps what it has granted. */
-  shorten(until: number): void {
-    if (this.ended || until >= this.deadline) return;
-    this.keptUntil = Math.max(this.keptUntil, now() + this.longest);
+  /**
+   * Its holder needs it only until that moment. The store keeps what it has granted.
+   * @returns whether it lasted for longer, and still lasts
+   */
+  shorten(until: number): boolean {
+    if (this.ended || until >= this.deadline) return false;
+    const moment = now();
+    this.keptUntil = Math.max(this.keptUntil, moment + this.longest);
+    this.granted = Math.min(this.granted, until - moment);
     this.deadline = until;
     this.catchUp();
+    return this.held;
   }
 
   /** From now on the present holder has it until that moment at most. */

@@ -189,7 +189,11 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** A lease that has left may have prolonged a fixed one, for its own time. A `minHoldTime` outlives its lease. */
   private shorten(): void {
-    if (this.tenure.isFixed) this.tenure.shorten(Math.max(this.keepUntil, ...this.leases.map(endOf)));
+    const { tenure } = this;
+    if (!tenure.isFixed) return;
+    const until = Math.max(this.keepUntil, ...this.leases.map(endOf));
+    // The next look at it may be due long after its end.
+    if (tenure.shorten(until)) this.client.watchdog.watch(tenure, now());
   }
 }
 

@@ -161,6 +161,15 @@ describe('the watchdog', () => {
     expect(lease.held).toBe(true);
   });
 
+  it('looks at a fixed lease in shorter rounds again when a longer one in it has ended', async () => {
+    await locks.using('a', { leaseTime: 30_000 }, async () => {
+      await locks.using('a', { leaseTime: 3_600_000 }, () => undefined);
+      expect(store.calls.renew).toBe(1);
+      await jest.advanceTimersByTimeAsync(29_000);
+      expect(store.calls.renew).toBe(3);
+    });
+  });
+
   it('takes a look that gets no answer for nothing: no news, and the lease ends as it would have', async () => {
     store.onRenew = unreachable;
     const lease = await locks.acquire('a', { leaseTime: 24_000 });
