@@ -25,7 +25,11 @@ const clientOf = (owner: string): string => owner.replace(/^kept:/, '').replace(
  */
 export class Labels {
   private readonly known = new Map<string, string>();
+  /** The questions that are under way, by client. A thousand waiters that give up together ask once. */
+  private readonly asked = new Map<string, Promise<string | undefined>>();
   private keptUntil = -Infinity;
+  /** A label that could not be kept is not tried again before this moment. */
+  private retryAt = -Infinity;
 
   constructor(
     private readonly store: Pick<LockStore, 'labels'>,
@@ -43,17 +47,19 @@ export class Labels {
   keep(time = 0): void {
     const { labels } = this.store;
     const moment = now();
-    if (labels === undefined || this.keptUntil >= moment + Math.max(time, LIFE / 2)) return;
+    if (labels === undefined || moment < this.retryAt) return;
+    if (this.keptUntil >= moment + Math.max(time, LIFE / 2)) return;
     this.keptUntil = moment + time + LIFE;
-    void this.send(labels, time + LIFE, moment);
+    void this.send(labels, time + LIFE);
   }
 
   /** Nothing may throw from a timer or before a release, whatever the store does. */
-  private async send(labels: StoreLabels, time: number, moment: number): Promise<void> {
+  private async send(labels: StoreLabels, time: number): Promise<void> {
     try {
       await labels.keep(this.client, this.label, time);
     } catch {
-      this.keptUntil = moment + LIFE / 2 + RETRY;
+      this.keptUntil = -Infinity;
+      this.retryAt = now() + RETRY;
     }
   }
 
@@ -83,13 +89,22 @@ export class Labels {
     const tooLate = new Promise<undefined>((resolve) => {
       timer = setTimeout(resolve, LOOKUP_TIME, undefined);
     });
-    const label = await Promise.race([ask(labels, client), tooLate]);
+    const label = await Promise.race([this.ask(labels, client), tooLate]);
     clearTimeout(timer);
     if (label === undefined) return undefined;
     this.known.set(client, label);
     const oldest = oldestBeyond(MOST_KNOWN, this.known);
     if (oldest !== undefined) this.known.delete(oldest);
     return label;
+  }
+
+  private ask(labels: StoreLabels, client: string): Promise<string | undefined> {
+    let answer = this.asked.get(client);
+    if (answer === undefined) {
+      answer = ask(labels, client).finally(() => this.asked.delete(client));
+      this.asked.set(client, answer);
+    }
+    return answer;
   }
 }
 
