@@ -118,11 +118,12 @@ function parse(template: string, roots: readonly string[]): (string | Path)[] {
 }
 
 /**
- * How other template languages write a value: `${…}`, `$name`, `#{…}`, `{{…}}`. And `<args[0]>` or `{req.params.id}`, with
- * the sign forgotten or another bracket, or without any, as in `args[0]`. What follows `$$<` is literal.
+ * How other template languages write a value: `${…}`, `$name`, `#{…}`, `#name`, `{{…}}`. And `<args[0]>` or
+ * `{req.params.id}`, with the sign forgotten or another bracket, or without any, as in `args[0]`. What follows `$$<` is
+ * literal. So is `Orders#pay`, the name of a method, and `{id}`, the hash tag of a Redis cluster.
  */
 const FOREIGN =
-  /\$\{|\$[A-Za-z_]\w*|#\{|\{\{|[<{](?:args|req|this|class|method)(?![\w$])|(?<!\$\$<|[\w$])(?:args\[|req\.(?:params|query|body|headers)\b)/y;
+  /\$\{|\$[A-Za-z_]\w*|#\{|(?<![\p{L}\p{N}_)\]}>])#[\p{L}_]\w*|\{\{|[<{](?:args|req|this|class|method)(?![\w$])|(?<!\$\$<|[\w$])(?:args\[|req\.(?:params|query|body|headers)\b)/uy;
 
 /** As a text, it would give all calls the same lock, silently. */
 function assertNotForeign(template: string, at: number): void {
