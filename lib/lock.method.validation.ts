@@ -1,4 +1,10 @@
-import { ACQUIRE_OPTIONS, assertKnownOptions, KINDS, resolveAcquireOptions } from './core/validation.js';
+import {
+  ACQUIRE_OPTIONS,
+  assertKnownOptions,
+  assertOwnOptions,
+  KINDS,
+  resolveAcquireOptions,
+} from './core/validation.js';
 import { LockConfigError } from './lock.errors.js';
 import type { DistributedLockOptions } from './lock.options.js';
 
@@ -28,6 +34,7 @@ export function assertMethodOptions(
   maxHoldTime?: number,
 ): void {
   assertKnownOptions(options, known, owner);
+  assertOwnOptions(options, known);
   for (const [option, value] of Object.entries(options as Record<string, unknown>)) {
     if (value === undefined || !(option in CHOICES)) continue;
     const allowed: readonly unknown[] = CHOICES[option as keyof typeof CHOICES];

@@ -24,13 +24,20 @@ export interface ServiceState {
 
 /** Of all copies of this package in the process: a decorator of one copy may get the service of another. */
 const STATES = Symbol.for('nestjs-distributed-lock.service-states');
-const shared = globalThis as { [STATES]?: WeakMap<object, ServiceState> | undefined };
-const states = (shared[STATES] ??= new WeakMap<object, ServiceState>());
+const shared = globalThis as { [STATES]?: WeakSet<ServiceState> | undefined };
+const states = (shared[STATES] ??= new WeakSet<ServiceState>());
 
-export const rememberState = (service: object, state: ServiceState): ServiceState => {
-  states.set(service, state);
+/** A property of the service, so that a Proxy around it has the state too. */
+const STATE = Symbol.for('nestjs-distributed-lock.service-state');
+
+export function rememberState(service: object, state: ServiceState): ServiceState {
+  states.add(state);
+  Object.defineProperty(service, STATE, { value: state });
   return state;
-};
+}
 
-/** Undefined for a test double of the service. */
-export const stateOf = (service: object): ServiceState | undefined => states.get(service);
+/** Undefined for a test double of the service, of which some have a value for every property that is asked for. */
+export function stateOf(service: object): ServiceState | undefined {
+  const state = (service as { [STATE]?: ServiceState })[STATE];
+  return state !== undefined && states.has(state) ? state : undefined;
+}

@@ -56,6 +56,28 @@ export function assertKnownOptions(
     if (!known.includes(option)) throw unknownOption(option, known, owner);
 }
 
+/**
+ * The options of a call are spread, which leaves out what is not a property of the object itself. The entries of a Map, and
+ * what the getters of a class compute, would count as absent.
+ * @throws LockConfigError
+ */
+export function assertOwnOptions(options: object, known: readonly string[]): void {
+  const prototype: unknown = Object.getPrototypeOf(options);
+  if (prototype === Object.prototype || prototype === null) return;
+  if (Symbol.iterator in options) {
+    throw new LockConfigError('options', 'must be a plain object', { value: options });
+  }
+  const inherited = known.find((option) => option in options && !Object.hasOwn(options, option));
+  if (inherited === undefined) return;
+  throw new LockConfigError(
+    inherited,
+    'must be a property of the options themselves, and not of their class',
+    {
+      value: options,
+    },
+  );
+}
+
 function unknownOption(option: string, known: readonly string[], owner: string): LockConfigError {
   const meant = nearest(option, known);
   const all = known.join(', ');

@@ -5,7 +5,12 @@ import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
 import { AcquisitionTrace, areAcquisitionsTraced } from '../core/tracing.js';
-import { ACQUIRE_OPTIONS, assertKnownOptions, resolveAcquireOptions } from '../core/validation.js';
+import {
+  ACQUIRE_OPTIONS,
+  assertKnownOptions,
+  assertOwnOptions,
+  resolveAcquireOptions,
+} from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions, ResolvedAcquireOptions, UsingOptions } from '../lock.options.js';
@@ -241,6 +246,7 @@ export abstract class ScopedLock implements Lock {
     const waitTime = method === 'tryAcquire' ? 0 : this.client.options.waitTime;
     if (options === undefined) return { waitTime, maxWaiting, failFast };
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
+    assertOwnOptions(options, ACQUIRE_OPTIONS);
     const given = resolveAcquireOptions(options, maxHoldTime);
     return {
       ...given,

@@ -11,8 +11,13 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, of } from 'rxjs';
 import {
+  type AcquireOptions,
+  type CallOptions,
   currentLease,
   DistributedLock,
   LockInterceptor,
@@ -76,6 +81,21 @@ describe('a preset', () => {
       expect(await jobs.refined()).toBe('instead');
       expect(await jobs.ofTheCall()).toBeUndefined();
     });
+  });
+
+  it('gives its options also through a Proxy around the service', async () => {
+    const locks = new LockService({ store: 'memory', presets });
+    const proxied = new Proxy(locks, {});
+    const builder = Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+      providers: [Jobs],
+    });
+    app = await builder.overrideProvider(LockService).useValue(proxied).compile();
+    await locks.using('a', () =>
+      locks.runInScope(async () => {
+        expect(await app?.get(Jobs).byName()).toBeUndefined();
+      }),
+    );
   });
 
   it('that the module does not have fails the boot, with those that it has', async () => {
@@ -275,6 +295,25 @@ describe('enabled: false', () => {
     expect(await lastValueFrom(answer)).toBe('done');
   });
 
+  it('opens no connection at boot', async () => {
+    const opened = async (enabled: boolean) => {
+      let connections = 0;
+      const server = createServer(() => {
+        connections++;
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const connection = { host: '127.0.0.1', port };
+      const module = await compile({ store: undefined, connection, enabled });
+      await sleep(50);
+      await module.close();
+      server.close();
+      return connections;
+    };
+    expect(await opened(true)).toBeGreaterThan(0);
+    expect(await opened(false)).toBe(0);
+  });
+
   it('leaves the methods of the service as they are', async () => {
     const module = await compile({ enabled: false });
     const locks = module.get(LockService);
@@ -285,6 +324,53 @@ describe('enabled: false', () => {
 
   it('must be a boolean', () => {
     expect(() => LockModule.forRoot({ store: 'memory', enabled: 'no' as never })).toThrow(/enabled/);
+  });
+});
+
+class GivenByGetters {
+  readonly #patience = 0;
+
+  get waitTime() {
+    return this.#patience;
+  }
+}
+
+class GivenByFields {
+  waitTime = 0;
+}
+
+it.each([
+  ['a Map', new Map([['waitTime', 0]]), 'options: must be a plain object (found: an object (Map))'],
+  [
+    'getters',
+    new GivenByGetters(),
+    'waitTime: must be a property of the options themselves, and not of their class',
+  ],
+])('%s would count as no options, and is refused', async (_, given, message) => {
+  class Orders {
+    @DistributedLock('order', () => given as CallOptions)
+    async pay(): Promise<string> {
+      return Promise.resolve('paid');
+    }
+  }
+  const orders = await make({}, Orders);
+  await expect(orders.pay()).rejects.toThrow(message);
+  await expect(app!.get(LockService).acquire('order', given as AcquireOptions)).rejects.toThrow(message);
+  expect(() => LockModule.forRoot({ store: 'memory', presets: { job: given as CallOptions } })).toThrow(
+    message,
+  );
+});
+
+it('Options may be an object of a class with fields', async () => {
+  class Orders {
+    @DistributedLock('order', () => new GivenByFields())
+    async pay(): Promise<string> {
+      return Promise.resolve('paid');
+    }
+  }
+  const orders = await make({}, Orders);
+  await holding('order', async () => {
+    await expect(orders.pay()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', waited: 0 });
   });
 });
 
