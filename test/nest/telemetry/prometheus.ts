@@ -43,7 +43,7 @@ export function namedBy(query: string): Named {
       return '';
     })
     .replace(/\[[^\]]*\]/g, '')
-    .replace(/\boffset \w+/g, '');
+    .replace(/\boffset [\w$]+/g, '');
   for (const [name] of rest.matchAll(/\b[a-z_]\w*\b(?! *\()/g)) {
     if (!KEYWORDS.includes(name)) metrics.push(new RegExp(`^${name}$`));
   }
