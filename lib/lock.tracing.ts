@@ -86,6 +86,8 @@ export interface AcquisitionObserver {
   waitsFor(holder: string | undefined): void;
   /** One of the locks that were asked for is held now. */
   entered(how: 'granted' | 'handed-off' | 're-entered'): void;
+  /** The caller was not let into the queue. `tryAcquire` does not get the error that tells it. */
+  foundFull(): void;
   /** The store was asked so often while the caller waited. */
   asked(attempts: number, commands: number): void;
 }

@@ -323,7 +323,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return acquisition;
   }
 
-  private handOff(tenure: Tenure): boolean {
+  private handOff(tenure: Tenure, user = tenure.user): boolean {
     const { head } = this;
     if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
     if (tenure.user !== undefined) head.waitsFor(tenure.owner);
@@ -331,6 +331,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     tenure.handoffs++;
     tenure.fencingToken++;
     head.grant(this.context.begin(tenure));
+    // Before the next owner goes on: its caller waits for the promise of its grant.
+    user?.onHandedOff();
     // The acquisition is from before the process got the lock together with others.
     if (this.length === 0) this.acquisition?.leave();
     return true;
@@ -347,12 +349,13 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
    * @returns whether nothing is left to give up
    */
   private async handOffSoon(tenure: Tenure): Promise<boolean> {
+    const { user } = tenure;
     tenure.user = undefined;
     await new Promise<void>((resolve) => {
       atEndOfTurn(resolve);
     });
     this.shared = this.length > 0;
-    return !tenure.held || this.handOff(tenure);
+    return !tenure.held || this.handOff(tenure, user);
   }
 
   private get head(): Waiter | undefined {

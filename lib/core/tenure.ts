@@ -8,6 +8,8 @@ export interface TenureUser {
   /** ms for which no other owner is to get the lock if it is released now. */
   readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
+  /** The next owner of this process is about to have it. */
+  onHandedOff(): void;
 }
 
 /** What an acquisition asks for, which a hand-off has to match. */

@@ -69,6 +69,10 @@ export class AcquisitionTrace implements AcquisitionObserver {
     if (holder !== undefined) this.context.holder = holder;
   }
 
+  foundFull(): void {
+    this.context.reason = 'queue-full';
+  }
+
   asked(attempts: number, commands: number): void {
     this.context.attempts += attempts;
     this.context.commands += commands;
@@ -82,7 +86,7 @@ export class AcquisitionTrace implements AcquisitionObserver {
       if (isLockTimeoutError(answer) || isLockLostError(answer)) context.reason = answer.reason;
     } else if (answer === null) {
       context.outcome = 'busy';
-      context.reason = 'timeout';
+      context.reason ??= 'timeout';
     } else {
       context.outcome = this.success;
       context.fencingToken = (answer as { fencingToken: number }).fencingToken;

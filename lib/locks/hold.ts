@@ -121,6 +121,10 @@ export class Hold implements TenureUser, ScopedHold {
     });
   }
 
+  onHandedOff(): void {
+    this.end();
+  }
+
   /** One more lease shares it. */
   join(lease: Share): void {
     this.count++;
@@ -169,12 +173,11 @@ export class Hold implements TenureUser, ScopedHold {
       return;
     }
     const { name, owner, label } = this.tenure;
-    const givenUpAt = now();
+    // The answer of the store may take its time, and the next holder may have begun.
+    this.endedAt ??= now();
     const loss = await this.client.release(this.tenure, this.keepFor);
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss === undefined) {
-      // The answer of the store may take its time, and the next holder may have begun.
-      this.endedAt = givenUpAt;
       this.end();
       this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
     }

@@ -180,6 +180,7 @@ export abstract class ScopedLock implements Lock {
     if (!('busy' in lease)) return kept(lease, options);
     const { name = this.name, holder } = lease;
     const holderLabel = holder && this.labelsFor(name)?.knownOf(holder);
+    if (lease.isFull === true) options.trace?.foundFull();
     if (options.waitTime > 0) this.timedOut(lease, options, now() - askedAt, holderLabel);
     return null;
   }

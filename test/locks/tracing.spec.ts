@@ -222,7 +222,9 @@ describe('the channel of acquisitions', () => {
     const waiting = locks.acquire('a', { waitTime: 50 }).catch(() => undefined);
     const published = acquisitions();
     await locks.acquire('a', { maxWaiting: 1 }).catch(() => undefined);
-    expect(ended(published)).toMatchObject([{ outcome: 'busy', reason: 'queue-full' }]);
+    await expect(locks.tryAcquire('a', { maxWaiting: 1, waitTime: 20 })).resolves.toBeNull();
+    const full = { outcome: 'busy', reason: 'queue-full' };
+    expect(ended(published)).toMatchObject([full, full]);
     await waiting;
   });
 });
@@ -316,6 +318,20 @@ describe('the channel of holds', () => {
     expect(lease.heldFor()).toBe(heldFor);
     expect(ended(published)[0]?.heldFor).toBeLessThan(20);
     await slow.close();
+  });
+
+  it('ends one hold before the next one begins that it is handed off to, also at the end of a turn', async () => {
+    const published = holds();
+    const inARow = async () => {
+      for (let turn = 0; turn < 2; turn++) await locks.using('a', () => 1);
+    };
+    await Promise.all([inARow(), inARow()]);
+    const messages = published.map(([message, { handedOver }]) =>
+      message === 'start' ? handedOver : message,
+    );
+    expect(messages.filter((message) => message !== 'end' && message !== 'asyncStart')).toEqual(
+      [undefined, 'local', 'local', 'local'].flatMap((handedOver) => [handedOver, 'asyncEnd']),
+    );
   });
 
   it('publishes nothing of a hold that began without subscribers', async () => {
