@@ -12,32 +12,38 @@ interface OwnersHold {
   readonly before: SpanContext | undefined;
 }
 
+interface HoldSpan {
+  readonly span: Span;
+  /** ms since the epoch */
+  readonly begunAt: number;
+}
+
 /** The spans of holds, and which of them was in the way of a caller. */
 export class HoldSpans {
-  private readonly spans = new WeakMap<LockHoldContext, Span>();
+  private readonly spans = new WeakMap<LockHoldContext, HoldSpan>();
   private readonly open = new Map<string, OwnersHold>();
   private readonly over = new Map<string, OwnersHold>();
 
-  begun(hold: LockHoldContext, span: Span): void {
+  begun(hold: LockHoldContext, span: Span, begunAt: number): void {
     const { owner, acquisition } = hold;
-    this.spans.set(hold, span);
+    this.spans.set(hold, { span, begunAt });
     const before = (this.open.get(owner) ?? this.over.get(owner))?.context;
     this.open.set(owner, { acquisition, context: span.spanContext(), before });
   }
 
-  ended(hold: LockHoldContext): Span | undefined {
-    const span = this.spans.get(hold);
-    if (span === undefined) return undefined;
+  ended(hold: LockHoldContext): HoldSpan | undefined {
+    const ended = this.spans.get(hold);
+    if (ended === undefined) return undefined;
     this.spans.delete(hold);
     const { owner } = hold;
     const last = this.open.get(owner);
     // The next holder may have begun already.
-    if (last?.context.spanId !== span.spanContext().spanId) return span;
+    if (last?.context.spanId !== ended.span.spanContext().spanId) return ended;
     this.open.delete(owner);
     this.over.delete(owner);
     this.over.set(owner, last);
-    if (this.over.size > MOST_ENDED) for (const oldest of this.over.keys()) return this.forget(oldest, span);
-    return span;
+    if (this.over.size > MOST_ENDED) this.forgetOldest();
+    return ended;
   }
 
   /** The hold that a caller has waited for, where it was of this process. */
@@ -47,8 +53,10 @@ export class HoldSpans {
     return context !== undefined && isSpanContextValid(context) ? { context } : undefined;
   }
 
-  private forget(owner: string, span: Span): Span {
-    this.over.delete(owner);
-    return span;
+  private forgetOldest(): void {
+    for (const oldest of this.over.keys()) {
+      this.over.delete(oldest);
+      return;
+    }
   }
 }

@@ -38,29 +38,34 @@ export class LockSpans implements Recorder {
     const span = this.acquisitions.get(acquisition)?.span;
     if (span === undefined) return;
     const { outcome, reason, waited = 0, attempts, commands, fencingToken, holder, error } = acquisition;
-    span.setAttributes(
-      present({
-        [ATTRIBUTES.outcome]: outcome,
-        [ATTRIBUTES.reason]: reason,
-        [ATTRIBUTES.waited]: seconds(waited),
-        [ATTRIBUTES.attempts]: attempts,
-        [ATTRIBUTES.commands]: commands,
-        [ATTRIBUTES.fencingToken]: fencingToken,
-        [ATTRIBUTES.holder]: holder,
-      }),
-    );
-    const inTheWay = holder && this.holds.inTheWayOf(acquisition, holder);
-    if (inTheWay) span.addLink(inTheWay);
-    // The caller of an aborted call does not want the lock any more, and a `tryAcquire` asks whether it is free.
-    if (error !== undefined && outcome !== 'aborted') this.fail(span, error);
-    span.end();
+    try {
+      span.setAttributes(
+        present({
+          [ATTRIBUTES.outcome]: outcome,
+          [ATTRIBUTES.reason]: reason,
+          [ATTRIBUTES.waited]: seconds(waited),
+          [ATTRIBUTES.attempts]: attempts,
+          [ATTRIBUTES.commands]: commands,
+          [ATTRIBUTES.fencingToken]: fencingToken,
+          [ATTRIBUTES.holder]: holder,
+        }),
+      );
+      // The caller of an aborted call does not want the lock any more, and a `tryAcquire` asks whether it is free.
+      if (error !== undefined && outcome !== 'aborted') this.fail(span, error);
+      const inTheWay = holder && this.holds.inTheWayOf(acquisition, holder);
+      // An older SDK has no links to what is known later.
+      if (inTheWay) span.addLink(inTheWay);
+    } finally {
+      span.end();
+    }
   }
 
   holdStarted(hold: LockHoldContext): void {
     const { owner, fencingToken, handedOver, acquisition } = hold;
     const acquired = acquisition && this.acquisitions.get(acquisition);
     const links = acquired === undefined ? [] : linksTo(acquired.span.spanContext());
-    const span = this.start('lock.hold', hold, acquired?.parent ?? active.active(), links);
+    const begunAt = Date.now();
+    const span = this.start('lock.hold', hold, acquired?.parent ?? active.active(), links, begunAt);
     span.setAttributes(
       present({
         [ATTRIBUTES.owner]: owner,
@@ -69,12 +74,13 @@ export class LockSpans implements Recorder {
         [ATTRIBUTES.lease]: leaseOf(hold),
       }),
     );
-    this.holds.begun(hold, span);
+    this.holds.begun(hold, span, begunAt);
   }
 
   holdEnded(hold: LockHoldContext): void {
-    const span = this.holds.ended(hold);
-    if (span === undefined) return;
+    const ended = this.holds.ended(hold);
+    if (ended === undefined) return;
+    const { span, begunAt } = ended;
     const { outcome, reason, heldFor = 0, renewed, error } = hold;
     span.setAttributes(
       present({
@@ -85,18 +91,25 @@ export class LockSpans implements Recorder {
     );
     // A fixed lease ends when its caller has said.
     if (error !== undefined && (renewed || reason !== 'expired')) this.fail(span, error);
-    span.end();
+    // The answer to a release comes later, and the next holder may have begun by then.
+    span.end(begunAt + heldFor);
   }
 
-  private start(title: string, of: LockTraceContext, parent: Context, links: Link[] = []): Span {
+  private start(
+    title: string,
+    of: LockTraceContext,
+    parent: Context,
+    links: Link[] = [],
+    startTime = Date.now(),
+  ): Span {
     const attributes = attributesOf(of);
     if (this.includeNames) attributes[ATTRIBUTES.name] = of.name;
-    return this.tracer.startSpan(title, { kind: SpanKind.INTERNAL, attributes, links }, parent);
+    return this.tracer.startSpan(title, { kind: SpanKind.INTERNAL, attributes, links, startTime }, parent);
   }
 
   /** The message of an error has the name of its lock. */
   private fail(span: Span, error: unknown): void {
-    const code = isLockError(error) ? error.code : 'ERROR';
+    const code = isLockError(error) ? error.code : '_OTHER';
     const message = this.includeNames && error instanceof Error ? error.message : code;
     span.setAttribute(ATTRIBUTES.error, code);
     span.setStatus({ code: SpanStatusCode.ERROR, message });

@@ -10,20 +10,13 @@ import { LockSpans } from './lock-spans.js';
 import type { LockTelemetryOptions } from './lock-telemetry.options.js';
 import type { Recorder } from './recorder.js';
 import { Recording } from './recording.js';
-import { add, measures, observedBy, remove, type Telemetry } from './telemetries.js';
+import { add, isTelemetry, measures, observedBy, remember, remove, type Telemetry } from './telemetries.js';
 
 /** The name of the tracer and of the meter. */
 const SCOPE = 'nestjs-distributed-lock';
 
-/** Marks the telemetry of all copies of this package. */
-const BRAND = Symbol.for('nestjs-distributed-lock.telemetry');
-
-const isTelemetry = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && BRAND in value;
-
 /** Measures the locks of an application while it runs. */
 export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShutdown {
-  readonly [BRAND] = true;
   meterProvider: MeterProvider | undefined;
   private readonly logger = new Logger(LockTelemetry.name);
   private recording: Recording | undefined;
@@ -31,12 +24,14 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
 
   constructor(
     private readonly options: LockTelemetryOptions,
-    readonly modules: ModulesContainer,
-  ) {}
+    private readonly modules: ModulesContainer,
+  ) {
+    remember(this);
+  }
 
   onModuleInit(): void {
     if (this.isTwice()) {
-      const rule = 'is imported with several sets of options; import it once, in the root module';
+      const rule = 'is imported more than once; call forRoot once, in the root module';
       throw new LockConfigError('LockTelemetryModule', rule);
     }
     const recorders = [this.made(() => this.makeSpans()), this.made(() => this.makeMetrics())];
@@ -47,9 +42,6 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
       (error) => {
         this.failed(error);
       },
-      () => {
-        remove(this);
-      },
     );
   }
 
@@ -57,7 +49,10 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
   onApplicationShutdown(): void {
     const left = new Set(this.provided());
     const endIfAlone = (): void => {
-      if (left.size === 0) this.recording?.end();
+      if (left.size > 0) return;
+      // What begins from now on is for another telemetry, however long the rest takes here.
+      remove(this);
+      this.recording?.end();
     };
     for (const service of [...left]) {
       service.events$.subscribe({

@@ -20,8 +20,6 @@ export class Recording {
     /** Whether these recorders are told of the service with this id. */
     private readonly measures: (client: string) => boolean,
     private readonly onFailure: (error: unknown) => void,
-    /** Called once, when all has ended. */
-    private readonly onEnd: () => void,
   ) {
     const { acquire, hold } = TRACING_CHANNELS;
     this.subscriptions = [
@@ -90,6 +88,5 @@ export class Recording {
         this.onFailure(error);
       }
     }
-    this.onEnd();
   }
 }

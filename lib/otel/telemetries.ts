@@ -10,6 +10,8 @@ export interface Telemetry {
 }
 
 interface Shared {
+  /** All that were made. */
+  readonly made: WeakSet<object>;
   /** In the order of their start. */
   readonly started: Set<Telemetry>;
   /** What measures a LockService, by the id of its client. */
@@ -21,6 +23,7 @@ interface Shared {
 const TELEMETRIES = Symbol.for('nestjs-distributed-lock.telemetries');
 const globals = globalThis as { [TELEMETRIES]?: Shared | undefined };
 const shared: Shared = (globals[TELEMETRIES] ??= {
+  made: new WeakSet(),
   started: new Set<Telemetry>(),
   byClient: new Map<string, Telemetry>(),
   labels: new Set<string>(),
@@ -29,7 +32,14 @@ const shared: Shared = (globals[TELEMETRIES] ??= {
 /** How many values the attribute `lock.label` has at most in metrics, `other` included. */
 const MOST_LABELS = 100;
 
+export const remember = (telemetry: Telemetry): unknown => shared.made.add(telemetry);
+
+/** Does nothing to the value, which may be a proxy that throws wherever it is touched. */
+export const isTelemetry = (value: unknown): boolean => shared.made.has(value as object);
+
 export function add(telemetry: Telemetry): void {
+  // Not when the last one ends: what it has begun ends under the same label.
+  if (shared.started.size === 0) shared.labels.clear();
   shared.started.add(telemetry);
   // It may provide services that another one has measured so far.
   shared.byClient.clear();
@@ -38,7 +48,6 @@ export function add(telemetry: Telemetry): void {
 export function remove(telemetry: Telemetry): void {
   shared.started.delete(telemetry);
   shared.byClient.clear();
-  if (shared.started.size === 0) shared.labels.clear();
 }
 
 /** Whether this telemetry measures the service. */

@@ -19,8 +19,21 @@ export type Series = ReadonlyMap<string, unknown>;
 /** The real SDK, which exports to memory. */
 export class Sdk {
   private readonly exporter = new InMemorySpanExporter();
+  private open = 0;
   readonly tracerProvider = new BasicTracerProvider({
-    spanProcessors: [new SimpleSpanProcessor(this.exporter)],
+    spanProcessors: [
+      new SimpleSpanProcessor(this.exporter),
+      {
+        onStart: () => {
+          this.open++;
+        },
+        onEnd: () => {
+          this.open--;
+        },
+        forceFlush: () => Promise.resolve(),
+        shutdown: () => Promise.resolve(),
+      },
+    ],
   });
   private readonly metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   readonly meterProvider = new MeterProvider({
@@ -32,6 +45,10 @@ export class Sdk {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   }
 
+  static dropContext(): void {
+    context.disable();
+  }
+
   get tracer() {
     return this.tracerProvider.getTracer('application');
   }
@@ -39,6 +56,11 @@ export class Sdk {
   /** The spans that have ended, of that name. */
   spans(name?: string): ReadableSpan[] {
     return this.exporter.getFinishedSpans().filter((span) => name === undefined || span.name === name);
+  }
+
+  /** How many spans have not ended yet. */
+  get openSpans(): number {
+    return this.open;
   }
 
   async metric(name: string): Promise<Series> {

@@ -114,6 +114,9 @@ describe('the spans of a lock', () => {
       'lock.held': expect.any(Number),
     });
     expect(acquire?.attributes['lock.waited']).toBeLessThan(1);
+    // To the release, and not to the answer to it.
+    const [seconds = NaN, nanoseconds = NaN] = hold?.duration ?? [];
+    expect(seconds + nanoseconds / 1e9).toBeCloseTo(Number(hold?.attributes['lock.held']), 6);
     for (const { status } of [acquire!, hold!]) expect(status.code).toBe(SpanStatusCode.UNSET);
   });
 

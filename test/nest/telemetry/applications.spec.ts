@@ -1,0 +1,176 @@
+import 'reflect-metadata';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger, Module } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { Meter, MeterProvider } from '@opentelemetry/api';
+import { hasSubscribers } from 'node:diagnostics_channel';
+import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../lib/index.js';
+import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
+import { Sdk } from './sdk.js';
+
+let sdk: Sdk;
+let store: MemoryLockStore;
+let apps: TestingModule[];
+
+const telemetry = (options: LockTelemetryOptions = {}) => {
+  const { tracerProvider, meterProvider } = sdk;
+  return LockTelemetryModule.forRoot({ tracerProvider, meterProvider, ...options });
+};
+
+const boot = async (options: LockTelemetryOptions = {}, providers: object[] = []) => {
+  const module = await Test.createTestingModule({
+    imports: [telemetry(options), LockModule.forRoot({ store })],
+    providers: providers.map((provider, index) => ({ provide: `a${String(index)}`, useValue: provider })),
+  }).compile();
+  // Losses are what some of these tests are about.
+  Logger.overrideLogger(false);
+  apps.push(module);
+  return await module.init();
+};
+
+const isSubscribed = () =>
+  Object.values(TRACING_CHANNELS).some((name) => hasSubscribers(`tracing:${name}:start`));
+
+const granted = async (of = sdk) =>
+  [...(await of.metric('lock.acquisitions')).values()].reduce<number>((sum, count) => sum + Number(count), 0);
+
+beforeEach(() => {
+  sdk = new Sdk();
+  store = new MemoryLockStore();
+  apps = [];
+});
+
+afterEach(async () => {
+  for (const app of apps) await app.close();
+  await sdk.shutdown();
+  expect(isSubscribed()).toBe(false);
+});
+
+describe('two applications in one process', () => {
+  it('measure each service once where they share the SDK', async () => {
+    const [one, two] = [await boot(), await boot()];
+    await one.get(LockService).using('a', () => 1);
+    await two.get(LockService).using('a', () => 1);
+    expect(await granted()).toBe(2);
+    expect(sdk.spans('lock.hold')).toHaveLength(2);
+    expect([...(await sdk.metric('lock.renewal.headroom'))]).toEqual([['', 1]]);
+  });
+
+  it('measure each its own services where they do not, and the first one those of no application', async () => {
+    const one = await boot();
+    const another = new Sdk();
+    const two = await boot({ meterProvider: another.meterProvider });
+    const bare = new LockService({ store });
+    await one.get(LockService).using('a', () => 1);
+    await bare.using('a', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([2, 0]);
+    await two.get(LockService).using('a', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([2, 1]);
+    await one.close();
+    await bare.using('a', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([2, 2]);
+    await bare.close();
+    await another.shutdown();
+  });
+
+  it('leave a service of no application to the next one, also while the first one has a lock of it to tell', async () => {
+    const one = await boot();
+    const another = new Sdk();
+    await boot({ meterProvider: another.meterProvider });
+    const bare = new LockService({ store });
+    const lease = await bare.acquire('a');
+    await one.close();
+    await bare.using('b', () => 1);
+    expect([await granted(), await granted(another)]).toEqual([1, 1]);
+    expect([...(await sdk.metric('lock.renewal.headroom')).keys()]).toEqual([]);
+    await lease.release();
+    expect([...(await sdk.metric('lock.held')).values()]).toEqual([0]);
+    expect(sdk.openSpans).toBe(0);
+    await bare.close();
+    await another.shutdown();
+  });
+
+  it.each<[string, LockTelemetryOptions]>([
+    ['the same options', {}],
+    ['other options', { spans: false }],
+  ])('are not two modules of one application, with %s', async (_, options) => {
+    @Module({ imports: [telemetry(options)] })
+    class Part {}
+    const twice = Test.createTestingModule({ imports: [telemetry(), Part, LockModule.forRoot({ store })] });
+    await expect((await twice.compile()).init()).rejects.toThrow(
+      'LockTelemetryModule: is imported more than once; call forRoot once, in the root module',
+    );
+    expect(isSubscribed()).toBe(false);
+  });
+});
+
+describe('the telemetry', () => {
+  it('ends with its application, when all services have closed', async () => {
+    const app = await boot();
+    const lease = await app.get(LockService).acquire('a');
+    expect(isSubscribed()).toBe(true);
+    await app.close();
+    expect(isSubscribed()).toBe(false);
+    expect(lease.held).toBe(false);
+    expect([...(await sdk.metric('lock.held')).values()]).toEqual([0]);
+  });
+
+  it.each<[string, LockTelemetryOptions]>([
+    ['a tracer that throws', { tracerProvider: { getTracer: () => throwing() } }],
+    ['a meter that throws', { meterProvider: { getMeter: () => throwing() } }],
+    ['instruments that throw', { meterProvider: { getMeter: () => brokenMeter } }],
+  ])('throws nothing into the application because of %s, and tells it once', async (_, options) => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+    const app = await boot(options);
+    const locks = app.get(LockService);
+    await locks.using('a', () => locks.tryAcquire('b'));
+    await app.close();
+    expect(warn.mock.calls).toEqual([['The telemetry of locks misses measurements: out of order']]);
+    warn.mockRestore();
+  });
+
+  it('boots among providers that throw where they are asked what they have', async () => {
+    const app = await boot({}, [new Proxy({}, { has: throwing })]);
+    await app.get(LockService).using('a', () => 1);
+    expect(await granted()).toBe(1);
+  });
+
+  it('ends a span that an old SDK cannot link', async () => {
+    const { tracerProvider } = sdk;
+    const old = {
+      getTracer: (name: string) => {
+        const tracer = tracerProvider.getTracer(name);
+        const startSpan: typeof tracer.startSpan = (...args) =>
+          Object.assign(tracer.startSpan(...args), { addLink: undefined });
+        return { startSpan, startActiveSpan: tracer.startActiveSpan.bind(tracer) };
+      },
+    };
+    const locks = (await boot({ tracerProvider: old })).get(LockService);
+    await Promise.all([locks.using('a', () => 1), locks.using('a', () => 1)]);
+    expect(sdk.spans('lock.acquire').map(({ attributes }) => attributes['lock.outcome'])).toEqual([
+      'granted',
+      'handed-off',
+    ]);
+    expect(sdk.openSpans).toBe(0);
+  });
+
+  it.each<[LockTelemetryOptions, string]>([
+    [{ spans: 1 as unknown as boolean }, 'spans: must be true or false (found: 1)'],
+    [{ meterProvider: {} as MeterProvider }, 'must be a provider of OpenTelemetry, with getMeter()'],
+    [{ names: true } as LockTelemetryOptions, 'names: is not an option of LockTelemetryModule.forRoot'],
+  ])('refuses %p', (options, message) => {
+    expect(() => LockTelemetryModule.forRoot(options)).toThrow(message);
+  });
+});
+
+function throwing(): never {
+  throw new Error('out of order');
+}
+
+const broken = { add: throwing, record: throwing, addCallback: () => undefined, removeCallback: throwing };
+const brokenMeter = {
+  createHistogram: () => broken,
+  createCounter: () => broken,
+  createUpDownCounter: () => broken,
+  createObservableGauge: () => broken,
+} as unknown as Meter;
