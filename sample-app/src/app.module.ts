@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { LockModule } from 'nestjs-distributed-lock';
+import { LockTelemetryModule } from 'nestjs-distributed-lock/otel';
 import { HealthModule } from './health/health.module.js';
 import { ReportsModule } from './reports/reports.module.js';
 import { TicketsModule } from './tickets/tickets.module.js';
@@ -18,6 +19,8 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [
+        // Without an SDK in the process, the spans and metrics of these locks go nowhere.
+        LockTelemetryModule.forRoot(),
         LockModule.forRoot({ waitTime, ...(redisUrl ? { connection: redisUrl } : { store: 'memory' }) }),
         TicketsModule.forRoot(redisUrl),
         ReportsModule,
