@@ -11,9 +11,10 @@ import type {
   Refusal,
   RefusedDescriptor,
 } from './lockable-method.js';
-import { assertNotStandard, lockClass } from './locked-class.js';
+import { lockClass } from './locked-class.js';
 import { lockMethod, type LockDeclaration } from './locked-method.js';
 import type { CallOptionsMaker, MethodOptions } from './method-options.js';
+import { assertNotStandard } from './standard-decorator.js';
 
 /** The options, with the type of what a busy call gives. */
 type MethodOptionsWith<Choice, Given> = Omit<DistributedLockOptions, 'onBusy'> & BusyOption<Choice, Given>;

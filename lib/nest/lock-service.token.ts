@@ -1,6 +1,7 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { assertInstanceName } from '../lock.options.validation.js';
 import { LockService } from '../lock.service.js';
+import { assertNotStandard } from './standard-decorator.js';
 
 /**
  * The LockService classes of this process: two where one part of it has loaded this package as ESM and another as CommonJS.
@@ -32,5 +33,12 @@ export function getLockServiceToken(name?: string): InjectionToken<LockService> 
 }
 
 /** Injects the LockService of that name into a constructor parameter or a property. */
-export const InjectLockService = (name?: string): PropertyDecorator & ParameterDecorator =>
-  Inject(getLockServiceToken(name));
+export const InjectLockService = (name?: string): PropertyDecorator & ParameterDecorator => {
+  const inject = Inject(getLockServiceToken(name)) as InjectDecorator;
+  return (...decorated: Parameters<InjectDecorator>): void => {
+    assertNotStandard(decorated[1], '@InjectLockService');
+    inject(...decorated);
+  };
+};
+
+type InjectDecorator = (target: object, property: string | symbol | undefined, index?: number) => void;

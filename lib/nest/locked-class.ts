@@ -44,18 +44,3 @@ export function lockClass(type: Type, lock: LockDeclaration): void {
   }
   if (locked === 0) throw misplaced(type.name, 'finds no method in the class');
 }
-
-/**
- * The second argument of a standard decorator is its context.
- * @throws LockConfigError
- */
-export function assertNotStandard(property: unknown, decorator?: string): void {
-  if (typeof property !== 'object' || property === null) return;
-  const { name } = property as { name?: unknown };
-  throw misplaced(
-    String(name),
-    'has been called as a standard (TC39) decorator. Nest needs the other ones: set experimentalDecorators and ' +
-      'emitDecoratorMetadata in tsconfig.json, or the same in the compiler that is used',
-    decorator,
-  );
-}

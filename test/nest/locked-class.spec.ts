@@ -3,7 +3,19 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { applyDecorators, Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { lastValueFrom, Observable, of } from 'rxjs';
-import { assertLocked, currentLease, DistributedLock, LockInterceptor, LockModule } from '../../lib/index.js';
+import { runInThisContext } from 'node:vm';
+import { transformSync } from '@swc/core';
+import ts from 'typescript';
+import {
+  assertLocked,
+  currentLease,
+  DistributedLock,
+  InjectLockService,
+  LockInterceptor,
+  LockModule,
+  OnLeader,
+  OnlyLeader,
+} from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 
 let app: TestingModule | undefined;
@@ -124,14 +136,48 @@ describe('a locked class', () => {
 });
 
 describe('a standard (TC39) decorator', () => {
-  const decorate = DistributedLock('a') as unknown as (value: unknown, context: object) => void;
+  const compiledBy: [string, (source: string) => string][] = [
+    ['TypeScript', (source) => ts.transpile(source, { target: ts.ScriptTarget.ES2022 })],
+    [
+      'SWC',
+      (source) =>
+        transformSync(source, {
+          configFile: false,
+          swcrc: false,
+          jsc: {
+            target: 'es2022',
+            parser: { syntax: 'typescript', decorators: true },
+            transform: { decoratorVersion: '2022-03' },
+          },
+        }).code,
+    ],
+  ];
+  const decorators = { DistributedLock, InjectLockService, OnLeader, OnlyLeader };
 
-  it.each(['method', 'class', 'field'])('is refused by that name on a %s', (kind) => {
-    expect(() => {
-      decorate(() => undefined, { kind, name: 'pay' });
-    }).toThrow(
-      /@DistributedLock on pay: has been called as a standard \(TC39\) decorator.*experimentalDecorators/,
-    );
+  describe.each(compiledBy)('of %s', (_, compile) => {
+    it.each([
+      ['DistributedLock', 'pay', "class Orders { @DistributedLock('a') async pay() {} }"],
+      ['DistributedLock', '#pay', "class Orders { @DistributedLock('a') async #pay() {} }"],
+      ['DistributedLock', 'pay', "class Orders { @DistributedLock('a') pay = async () => {} }"],
+      ['DistributedLock', 'Orders', "@DistributedLock('a') class Orders { async pay() {} }"],
+      [
+        'DistributedLock',
+        'a class without a name',
+        "(class { static { DistributedLock('a')(this, { kind: 'class' }) } })",
+      ],
+      ['InjectLockService', 'locks', 'class Orders { @InjectLockService() locks }'],
+      ['OnLeader', 'pay', "class Orders { @OnLeader('a') async pay() {} }"],
+      ['OnlyLeader', 'pay', "class Orders { @OnlyLeader('a') async pay() {} }"],
+    ])('is refused by that name: @%s on %s', (decorator, name, source) => {
+      const code = compile(`(({ ${decorator} }) => { ${source} })`);
+      const run = runInThisContext(code) as (all: typeof decorators) => void;
+      expect(() => {
+        run(decorators);
+      }).toThrow(
+        `@${decorator} on ${name}: has been called as a standard (TC39) decorator. Nest needs the other ones: set ` +
+          'experimentalDecorators',
+      );
+    });
   });
 });
 

@@ -4,9 +4,9 @@ import { LockConfigError } from '../../lock.errors.js';
 import type { Duration } from '../../lock.duration.js';
 import { assertInstanceName } from '../../lock.options.validation.js';
 import type { LockService } from '../../lock.service.js';
-import { assertNotStandard } from '../locked-class.js';
 import type { Term } from '../../locks/election.js';
 import { serviceProperty } from '../service-property.js';
+import { assertNotStandard } from '../standard-decorator.js';
 import { campaignsOf } from './campaigns.js';
 
 /** How a method takes part in an election. */

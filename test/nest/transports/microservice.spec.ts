@@ -13,6 +13,7 @@ import { Test } from '@nestjs/testing';
 import { from, lastValueFrom } from 'rxjs';
 import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
 import { freePort } from './free-port.js';
 import {
   Busy,
@@ -67,7 +68,13 @@ class Orders extends Events {
   }
 }
 
-describe('a TCP microservice', () => {
+const clientOptions = (url: string) => {
+  const { hostname: host, port, username, password } = new URL(url);
+  return { host, port: Number(port), username, password };
+};
+
+describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
+  let redis: TestRedis | undefined;
   let app: INestMicroservice;
   let client: ClientProxy;
   let log: ErrorLog;
@@ -79,11 +86,15 @@ describe('a TCP microservice', () => {
       providers: [Shop],
     }).compile();
     log = new ErrorLog();
-    const options = { host: '127.0.0.1', port: await freePort() };
-    app = await startMicroservice(module, { transport: Transport.TCP, options });
+    redis = transport === 'Redis' ? await startRedis() : undefined;
+    const broker =
+      redis === undefined
+        ? ({ transport: Transport.TCP, options: { host: '127.0.0.1', port: await freePort() } } as const)
+        : ({ transport: Transport.REDIS, options: clientOptions(redis.url) } as const);
+    app = await startMicroservice(module, broker);
     app.useLogger(log);
     await app.get(Shop).open();
-    client = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    client = ClientProxyFactory.create(broker);
   });
 
   beforeEach(() => {
@@ -93,6 +104,7 @@ describe('a TCP microservice', () => {
   afterAll(async () => {
     client.close();
     await app.close();
+    await redis?.stop();
   });
 
   const refusal = (pattern: string, name: string): Promise<unknown> =>
