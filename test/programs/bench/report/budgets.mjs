@@ -131,6 +131,11 @@ const budgets = (r, machine) => {
       floor('a bare promise and its await', r.median('waiter-memory', 'none', 'bytes')),
     ),
     timed('@DistributedLock above using: µs', r.median('decorator', 'ours', 'above'), atMost(5)),
+    timed(
+      'tracing channels without a listener: % of an acquisition',
+      r.median('telemetry', 'ours', 'percent'),
+      atMost(1),
+    ),
   ];
 };
 

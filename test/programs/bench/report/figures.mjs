@@ -28,6 +28,11 @@ export const FIGURES = {
   using: ['using µs', 2],
   decorated: ['decorated µs', 2],
   above: ['above µs', 2],
+  without: ['no channels µs', 2],
+  unheard: ['no listener µs', 2],
+  heard: ['spans and metrics µs', 2],
+  onRedis: ['on Redis µs', 2],
+  percent: ['no listener, % of it', 2],
 };
 
 export const number = (value, digits) =>

@@ -28,3 +28,20 @@ export const decorator = {
     return { using: median(using), decorated: median(decorated), above };
   },
 };
+
+export const telemetry = {
+  id: 'telemetry',
+  title: 'Tracing channels that nothing listens to, and spans and metrics',
+  contenders: ['ours'],
+  figures: ['without', 'unheard', 'heard', 'onRedis', 'percent'],
+  quick: ['ours'],
+  async measure(cast, { quick }) {
+    const [{ without, unheard, heard, onRedis }] = await cast.play('telemetry', {
+      times: quick ? 60_000 : 200_000,
+    });
+    // What goes by in both builds, such as a collection of garbage, is in both terms of a difference.
+    const above = median(unheard.map((time, n) => time - without[n]));
+    const [own, other, listened, whole] = [without, unheard, heard, onRedis].map(median);
+    return { without: own, unheard: other, heard: listened, onRedis: whole, percent: (above / whole) * 100 };
+  },
+};
