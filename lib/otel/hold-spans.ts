@@ -20,7 +20,7 @@ interface HoldSpan {
 
 /** The spans of holds, and which of them was in the way of a caller. */
 export class HoldSpans {
-  private readonly spans = new WeakMap<LockHoldContext, HoldSpan>();
+  private readonly spans = new Map<LockHoldContext, HoldSpan>();
   private readonly open = new Map<string, OwnersHold>();
   private readonly over = new Map<string, OwnersHold>();
 

@@ -18,7 +18,8 @@ import type { Recorder } from './recorder.js';
 
 /** A span `lock.acquire` for each call, and a span `lock.hold` for each hold. */
 export class LockSpans implements Recorder {
-  private readonly acquisitions = new WeakMap<
+  /** Of calls that have no answer yet. Their holds begin before it. */
+  private readonly acquisitions = new Map<
     LockAcquireContext,
     { readonly span: Span; readonly parent: Context }
   >();
@@ -37,6 +38,7 @@ export class LockSpans implements Recorder {
   acquireEnded(acquisition: LockAcquireContext): void {
     const span = this.acquisitions.get(acquisition)?.span;
     if (span === undefined) return;
+    this.acquisitions.delete(acquisition);
     const { outcome, reason, waited = 0, attempts, commands, fencingToken, holder, error } = acquisition;
     try {
       span.setAttributes(
@@ -118,5 +120,11 @@ export class LockSpans implements Recorder {
 
 const linksTo = (context: SpanContext): Link[] => (isSpanContextValid(context) ? [{ context }] : []);
 
-const present = (attributes: Record<string, string | number | undefined>): Attributes =>
-  Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
+function present(attributes: Record<string, string | number | undefined>): Attributes {
+  const given: Attributes = {};
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value !== undefined) given[name] = value;
+  }
+  return given;
+}

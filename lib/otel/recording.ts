@@ -9,9 +9,8 @@ type Told = Exclude<keyof Recorder, 'stop'>;
  * subscriber that throws.
  */
 export class Recording {
-  /** The calls and holds that have begun, and have not ended. */
-  private readonly begun = new WeakSet();
-  private open = 0;
+  /** The calls and holds that have begun, and have not ended. Each ends. A WeakSet would be much work for the collector. */
+  private readonly begun = new Set<LockTraceContext>();
   private ending = false;
   private readonly subscriptions: readonly (readonly [channel: string, handle: (message: unknown) => void])[];
 
@@ -43,7 +42,6 @@ export class Recording {
       const context = message as LockTraceContext;
       if (this.ending || !this.isMeasured(context)) return;
       this.begun.add(context);
-      this.open++;
       this.tell(told, context);
     };
   }
@@ -52,7 +50,6 @@ export class Recording {
     return (message: unknown): void => {
       const context = message as LockTraceContext;
       if (!this.begun.delete(context)) return;
-      this.open--;
       this.tell(told, context);
       if (this.ending) this.stopIfIdle();
     };
@@ -79,7 +76,7 @@ export class Recording {
   }
 
   private stopIfIdle(): void {
-    if (this.open > 0) return;
+    if (this.begun.size > 0) return;
     for (const [channel, handle] of this.subscriptions) unsubscribe(channel, handle);
     for (const recorder of this.recorders) {
       try {
