@@ -161,11 +161,15 @@ describe.each(applications)('an application ($project)', ({ project, resolutions
     await Promise.all(runners.map(([, ...args]) => node(...args)));
   });
 
+  it('makes spans and metrics of its locks', async () => {
+    await node('dist/telemetry.js');
+  });
+
   it('gets the package by a plain require', async () => {
     await node('require.cjs');
   });
 
-  it('may load both builds: one scope, one token, and guards that agree', async () => {
+  it('may load both builds: one scope, one token, guards that agree, and each lock measured once', async () => {
     await node('dist/copies.mjs');
   });
 

@@ -2,6 +2,8 @@ const assert = require('node:assert/strict');
 const { LockService, isLockTimeoutError } = require('nestjs-distributed-lock');
 const { passThroughLocks } = require('nestjs-distributed-lock/testing');
 
+const loaded = () => Object.keys(require.cache).filter((file) => file.includes('@opentelemetry'));
+
 async function main() {
   assert.equal(typeof passThroughLocks, 'function');
   const [one, two] = [1, 2].map(() => new LockService({ connection: process.env.REDIS_URL }));
@@ -10,6 +12,10 @@ async function main() {
   });
   assert.equal(await two.using('required', () => 'free'), 'free');
   await Promise.all([one, two].map((service) => service.onApplicationShutdown()));
+  // OpenTelemetry is installed here, and is loaded only for what is about it.
+  assert.deepEqual(loaded(), []);
+  assert.equal(typeof require('nestjs-distributed-lock/otel').LockTelemetryModule.forRoot, 'function');
+  assert.notDeepEqual(loaded(), []);
 }
 
 main().catch((error) => {

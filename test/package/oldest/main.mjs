@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { isLockAbortedError, isLockTimeoutError, LockModule, LockService } from 'nestjs-distributed-lock';
@@ -49,6 +50,14 @@ for (const lock of [
   assert.equal(await lock.using(() => 'done'), 'done');
 await locks.using(['a', 'b'], () => undefined);
 assert.equal((await locks.health()).status, 'up');
+
+// What is about OpenTelemetry says that its peer is missing. Nothing else needs it.
+const missing = (code) => (error) => error.code === code && error.message.includes('@opentelemetry/api');
+await assert.rejects(import('nestjs-distributed-lock/otel'), missing('ERR_MODULE_NOT_FOUND'));
+assert.throws(
+  () => createRequire(import.meta.url)('nestjs-distributed-lock/otel'),
+  missing('MODULE_NOT_FOUND'),
+);
 
 // This ioredis becomes ready with a password that was refused, where the default user needs none.
 const stranger = new LockService({ connection: url.replace('redis://', 'redis://nobody:wrong@') });

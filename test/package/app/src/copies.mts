@@ -4,13 +4,21 @@ import { createRequire } from 'node:module';
 import { Inject, Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import * as esm from 'nestjs-distributed-lock';
+import * as esmOtel from 'nestjs-distributed-lock/otel';
 import * as esmTesting from 'nestjs-distributed-lock/testing';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 
 // What happens when an application is ESM and a library in it is CommonJS: the package is there twice.
 const require = createRequire(import.meta.url);
 const cjs = require('nestjs-distributed-lock') as typeof esm;
 const cjsTesting = require('nestjs-distributed-lock/testing') as typeof esmTesting;
+const cjsOtel = require('nestjs-distributed-lock/otel') as typeof esmOtel;
 assert.notEqual(esm.LockService, cjs.LockService);
+assert.notEqual(esmOtel.LockTelemetryModule, cjsOtel.LockTelemetryModule);
 assert.notEqual(esmTesting.passThroughLocks, cjsTesting.passThroughLocks);
 
 // One token, named or not.
@@ -96,4 +104,29 @@ for (const [here, there] of [
   assert.equal(await made.named(), undefined);
   restore();
   await assert.rejects(made.named(), here.isLockConfigError);
+}
+
+// Two applications in one process, each with its copy of the telemetry: each lock is measured once, by either copy.
+{
+  const spans = new InMemorySpanExporter();
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+  const open = (locks: typeof esm, ...otel: (typeof esmOtel)[]) =>
+    NestFactory.createApplicationContext(
+      {
+        module: class {},
+        imports: [
+          locks.LockModule.forRoot({ store: 'memory' }),
+          ...otel.map(({ LockTelemetryModule }) => LockTelemetryModule.forRoot({ tracerProvider })),
+        ],
+      },
+      { logger: false, abortOnError: false },
+    );
+  const apps = [await open(esm, cjsOtel), await open(cjs, esmOtel)];
+  for (const app of apps) await app.get(esm.LockService).using('a', () => undefined);
+  assert.deepEqual(
+    spans.getFinishedSpans().map(({ name }) => name),
+    ['lock.acquire', 'lock.hold', 'lock.acquire', 'lock.hold'],
+  );
+  await assert.rejects(open(esm, esmOtel, cjsOtel), /LockTelemetryModule: is imported more than once/);
+  for (const app of apps) await app.close();
 }
