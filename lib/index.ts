@@ -20,6 +20,7 @@ export type {
   AnswerOptions,
   CallOptions,
   DistributedLockOptions,
+  HandOverOptions,
   LockFactoryOptions,
   LockModuleAsyncOptions,
   LockModuleOptions,

@@ -188,6 +188,12 @@ export interface AnswerOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** How a lease goes to another process. */
+export interface HandOverOptions {
+  /** How long the ticket is good: after that the lock is free. @default the lease time of the lease */
+  within?: Duration | undefined;
+}
+
 /** How a lock is to be held around a callback. */
 export type UsingOptions = AcquireOptions;
 

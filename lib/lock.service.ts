@@ -19,9 +19,10 @@ import { Hold } from './locks/hold.js';
 import type { Lease, Lock } from './locks/lock.js';
 import { MultiLock } from './locks/multi-lock.js';
 import { PlainLock } from './locks/plain-lock.js';
-import { QueueLock } from './locks/queue-lock.js';
+import { FAIR, QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
+import { resume } from './locks/travel.js';
 import { rememberState, type ServiceState } from './lock.service.state.js';
 import { connect, createStore, isInProcess } from './stores/create-store.js';
 
@@ -156,6 +157,23 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   getMultiLock(locks: readonly Lock[]): Lock {
     return new MultiLock(locks, this.client);
+  }
+
+  /**
+   * Goes on with a lease that another process has handed over, see {@link Lease.handOver}: once, under a greater fencing
+   * token, with the same lease time, and renewed here. The lock is not free between. Works for locks of all kinds, and not
+   * on `nodes`.
+   *
+   * The lease is an owner of its own, like one that was acquired by hand: directly in {@link runInScope} it belongs to that
+   * scope, which re-enters it. A store that does not answer is asked again for `waitTime`, at most for the lease time.
+   * @throws LockLostError when the ticket has been used (`taken`, `deleted`), came too late (`expired`), or its lock has been
+   * taken away
+   * @throws LockConfigError when it is not a ticket of this instance's locks
+   * @throws LockUnavailableError when the store did not answer in time. The ticket may be used up then: the lock is given up
+   * @throws LockClosedError when the application is shutting down
+   */
+  async resume(ticket: string): Promise<Lease> {
+    return await resume(this.client, ticket);
   }
 
   /**
@@ -330,8 +348,6 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return this.getReadWriteLock(name)[kind];
   }
 }
-
-const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
 /** The greater token, where either may be unknown. */
 const latest = (one: number | undefined, two: number | undefined): number | undefined =>

@@ -9,6 +9,7 @@ import type {
   QueueTerms,
   ReleaseReply,
   ReleaseRequest,
+  TransferRequest,
 } from '../port/lock-store.js';
 import type { QueueMessage } from '../port/queue-messages.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
@@ -24,10 +25,13 @@ import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.j
 import type { LockTerms } from './acquisition.js';
 import { Acquisitions } from './acquisitions.js';
 import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTerms } from './tenure.js';
+import { type Transferred, Transfers } from './transfers.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
 export type { StoredHold } from '../port/lock-store.js';
+
+type Refused = Extract<Transferred, { granted: false }>;
 
 /** One client of a store, as the store sees it: an id, the locks that it holds, and the queues of its local waiters. */
 export class LockClient {
@@ -38,6 +42,8 @@ export class LockClient {
   readonly ranOut = new WeakSet<LockEvent>();
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
+  /** Undefined where the store does not pass holds on. */
+  readonly transfers: Transfers | undefined;
   private readonly releaser: Releaser;
   /** Of the plain locks, by name. */
   private readonly queues = new Map<string, LocalQueue>();
@@ -72,7 +78,7 @@ export class LockClient {
   /** Only code that runs under a lock still gets locks, so that no work stops halfway. */
   private draining = false;
   private closed = false;
-  private readonly refuses = ({ inside }: WaitRequest): boolean =>
+  private readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
     this.closed || (this.draining && inside?.isUnderLock() !== true);
 
   constructor(
@@ -91,6 +97,9 @@ export class LockClient {
       setTimer,
     );
     this.releaser = new Releaser(store);
+    const transfer = store.transfer?.bind(store);
+    const { releaser } = this;
+    this.transfers = transfer && new Transfers({ transfer, releaser, setTimer, isClosed: () => this.closed });
     this.labels = new Labels(store, this.id, options.label);
     this.queueMessages = new MessageSubscription(
       (onMessage) => subscribeToMessages(store, this.id, onMessage),
@@ -275,6 +284,73 @@ export class LockClient {
     if (reason === 'released') return undefined;
     if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason });
     return new LockLostError(name, { reason, owner });
+  }
+
+  /**
+   * Passes the tenure on to an owner that no process has yet. It is over here as soon as that is asked for, whatever the
+   * answer is: an answer that is lost may have been the consent.
+   * @param within ms after which the hold ends if no process resumes it
+   * @throws LockUnavailableError when the store did not answer in time; the lock is given up then
+   */
+  async handOver(
+    transfers: Transfers,
+    tenure: Tenure,
+    within: number,
+  ): Promise<Transferred & { readonly owner: string }> {
+    const { fencingToken, deadline, doubtful } = tenure;
+    const release = this.releaseRequestOf(tenure);
+    const next = this.context.nextOwner();
+    const request = { ...release, next, leaseTime: within, leastToken: fencingToken + 1 };
+    const passing = transfers.pass(request, Math.min(deadline, now() + this.options.waitTime));
+    const until = Math.max(now() + within, tenure.keptAtMostUntil);
+    this.labels.keep(within);
+    tenure.end();
+    try {
+      const passed = await passing;
+      if (doubtful) transfers.giveUp(release, until);
+      return { ...passed, owner: next };
+    } catch (error) {
+      transfers.giveUp(release, until);
+      throw error;
+    }
+  }
+
+  /**
+   * Takes a hold over from an owner that belongs to no process any more.
+   * @param queue undefined for a plain lock
+   * @param request `leaseTime`: the lease from now on, which is renewed
+   * @throws LockLostError when that owner does not hold the lock
+   * @throws LockUnavailableError when the store did not answer in time
+   */
+  async resume(
+    transfers: Transfers,
+    queue: QueueTerms | undefined,
+    request: Pick<TransferRequest, 'name' | 'owner' | 'leaseTime' | 'leastToken'> &
+      Pick<WaitRequest, 'inside'>,
+  ): Promise<{ readonly tenure: Tenure; readonly date: number } | Refused> {
+    const { name, owner, leaseTime, leastToken } = request;
+    if (this.refuses(request)) throw new LockClosedError(name);
+    const terms = { leaseTime, renewed: true };
+    const granted = this.context.initialLease(terms);
+    const next = this.context.nextOwner();
+    const wanted = queue ?? this.plainTerms.queue;
+    const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };
+    const passed = await transfers.pass(asked, now() + Math.min(this.options.waitTime, leaseTime));
+    if (!passed.granted) return passed;
+    if (this.closed) {
+      transfers.giveUp({ name, owner: next, leaseTime: granted, queue: wanted }, now() + granted);
+      throw new LockClosedError(name);
+    }
+    const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
+    const keeper =
+      queue === undefined
+        ? this.queueOf(name)
+        : new LocalQueue({ name, queue, ownWriteHold: undefined }, this.context, this.onCallerGone);
+    const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
+    const tenure = this.context.open(keeper, terms, origin);
+    tenure.doubtful = isDoubtful;
+    if (queue === undefined) keeper.adopt(tenure);
+    return { tenure: this.begin(tenure), date };
   }
 
   /** @param mode only the holders on this side of a read-write lock; default all */

@@ -2,11 +2,13 @@ import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
 import { untilAborted } from '../core/until-aborted.js';
-import { leaseTimeOf, signalOf } from '../core/validation.js';
-import type { AnswerOptions } from '../lock.options.js';
+import { assertKnownOptions, leaseTimeOf, signalOf } from '../core/validation.js';
+import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
 import type { Hold, Share } from './hold.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
+
+const done = (): void => undefined;
 
 export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
@@ -82,6 +84,19 @@ export class HeldLease implements OwnLease, Share {
   assertHeld(): void {
     if (this.held) return;
     throw this.hold.loss ?? releasedError(this);
+  }
+
+  async handOver(options: HandOverOptions = {}): Promise<string> {
+    assertKnownOptions(options, ['within'], 'handOver');
+    const within = options.within === undefined ? undefined : leaseTimeOf(options.within, 'within');
+    this.assertHeld();
+    this.hold.assertTravels();
+    this.endedAt = now();
+    const ticket = this.hold.handOver(this, within);
+    // A release waits for the same answer, and does nothing more.
+    this.releasing = ticket.then(done, done);
+    this.forget?.();
+    return await ticket;
   }
 
   release(options?: AnswerOptions): Promise<void> {

@@ -4,9 +4,12 @@ import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
 import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
-import { LockAbortedError, LockConfigError, type LockLostError } from '../lock.errors.js';
+import { LockAbortedError, LockConfigError, LockLostError, type LossReason } from '../lock.errors.js';
 import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
+import { inQuotes } from '../lock.text.js';
 import type { Lease } from './lock.js';
+import { ticketText, travellingKind } from './ticket.js';
+import { transfersOf } from './transfers-of.js';
 
 /** One of the leases that share a hold. */
 export interface Share extends Lease {
@@ -181,6 +184,67 @@ export class Hold implements TenureUser, ScopedHold {
       this.end();
       this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
     }
+  }
+
+  /** @throws LockConfigError when the lease is not the only one of the hold, or the store does not pass holds on */
+  assertTravels(): void {
+    const { name } = this.tenure;
+    transfersOf(this.client, name);
+    if (this.count === 1) return;
+    const rule =
+      `the lease on "${inQuotes(name)}" shares its hold with ${String(this.count - 1)} more, as a nested acquisition does. ` +
+      'Release the inner leases before, or hand over the lease of a lock that is held once';
+    throw new LockConfigError('handOver', rule, { key: name });
+  }
+
+  /**
+   * Gives the hold to another process.
+   * @param within ms for which the ticket is good; undefined for the lease time
+   * @returns the ticket
+   */
+  async handOver({ label }: Share, within: number | undefined): Promise<string> {
+    const { tenure, client, keepFor = 0 } = this;
+    const { name, terms, queue } = tenure;
+    const { leaseTime } = terms;
+    this.endedAt = now();
+    this.count = 0;
+    this.shares = undefined;
+    try {
+      const span = Math.max(within ?? leaseTime, keepFor);
+      const passed = await client.handOver(transfersOf(client, name), tenure, span);
+      if (!passed.granted) throw this.lostBefore(passed.state);
+      const { owner, fencingToken: token, date } = passed;
+      const keepUntil = keepFor > 0 ? date + keepFor : 0;
+      const { keyPrefix } = client.options;
+      return ticketText({
+        ...{
+          keyPrefix,
+          name,
+          ...travellingKind(queue),
+          owner,
+          token,
+          leaseTime,
+          end: date + span,
+          keepUntil,
+        },
+        label,
+      });
+    } finally {
+      if (this.loss === undefined) {
+        this.end();
+        const { owner } = tenure;
+        client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
+      }
+    }
+  }
+
+  /** The store had forgotten it, and that is known only now. */
+  private lostBefore(reason: LossReason): LockLostError {
+    const { name, owner, label } = this.tenure;
+    const loss = new LockLostError(name, { reason, owner });
+    this.client.events.next({ type: 'lost', name, label, owner, reason });
+    this.onLost(loss);
+    return loss;
   }
 
   /** Released or lost. */

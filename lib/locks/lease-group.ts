@@ -1,5 +1,5 @@
 import type { Duration } from '../lock.duration.js';
-import { LockUnavailableError } from '../lock.errors.js';
+import { LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import { onAbort } from '../core/on-abort.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { signalOf } from '../core/validation.js';
@@ -78,6 +78,12 @@ export class LeaseGroup implements OwnLease {
 
   set minHoldTime(time: number) {
     for (const lease of this.leases) lease.minHoldTime = time;
+  }
+
+  handOver(): Promise<never> {
+    const rule =
+      'a multi-lock does not travel: hand over leases of single locks, each with a ticket of its own';
+    return Promise.reject(new LockConfigError('handOver', rule, { key: this.name }));
   }
 
   async release(options?: AnswerOptions): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Duration } from '../lock.duration.js';
-import type { AcquireOptions, AnswerOptions, UsingOptions } from '../lock.options.js';
+import type { AcquireOptions, AnswerOptions, HandOverOptions, UsingOptions } from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
 export interface Lock {
@@ -112,6 +112,20 @@ export interface Lease extends AsyncDisposable {
 
   /** @throws LockLostError when it is not held any more */
   assertHeld(): void;
+
+  /**
+   * Gives the lease to another process, which goes on with it by {@link LockService.resume}: the lock is not free between. The
+   * ticket is a text for a message, a job or a header. It is worth the lease, so it has to be kept as secret as the work. It
+   * is good for `within`, and for one process.
+   *
+   * This process holds nothing afterwards, whatever the answer of the store is: the lease has ended as by a release, and its
+   * signal does not abort. A `minHoldTime` that is not over goes with the ticket.
+   * @throws LockConfigError when the lease shares its hold with another one, as a nested acquisition does; for a multi-lock;
+   * on `nodes`. The lease is as it was
+   * @throws LockLostError when it is gone
+   * @throws LockUnavailableError when the store did not answer in time; the lock is given up then
+   */
+  handOver(options?: HandOverOptions): Promise<string>;
 
   /**
    * Gives it up. May be called again, and after a loss; never throws because the lease had already ended. A signal, also one

@@ -9,6 +9,8 @@ import { StoreLock } from './store-lock.js';
 /** For a store of the application that gives no reason of its own. */
 const NO_QUEUES = 'has no fair lock, read-write lock or semaphore: its store has no queues';
 
+export const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
+
 /** A lock of one of the kinds with a queue: first come, first served, across all processes. */
 export class QueueLock extends StoreLock {
   constructor(
@@ -20,6 +22,10 @@ export class QueueLock extends StoreLock {
     const { queues, noQueues } = client.store;
     if (queues !== undefined) return;
     throw new LockConfigError(client.options.location, noQueues ?? NO_QUEUES, { key: name });
+  }
+
+  get travelsAs(): NonNullable<LockTerms['queue']> {
+    return this.queue;
   }
 
   get kind(): 'fair' | 'read' | 'write' | 'semaphore' {

@@ -20,7 +20,7 @@ export class ReadWriteLock {
   }
 }
 
-const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
+export const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
 
 /** One side. The holders on the other side do not count as its own. */
 abstract class Side extends QueueLock {

@@ -1,4 +1,5 @@
 import { leaseWithin, now } from '../core/deadline.js';
+import type { LockTerms } from '../core/acquisition.js';
 import type { Labels } from '../core/labels.js';
 import type { LockClient, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
@@ -21,6 +22,9 @@ export abstract class StoreLock extends ScopedLock {
     super(client);
     assertName(name);
   }
+
+  /** The terms under which a lease of it goes to another process; undefined for a plain lock. */
+  abstract readonly travelsAs: LockTerms['queue'];
 
   labelsFor(): Labels {
     return this.client.labels;

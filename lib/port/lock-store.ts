@@ -60,6 +60,13 @@ export interface LockStore {
   release(request: ReleaseRequest): Promise<ReleaseReply>;
 
   /**
+   * Passes the hold of an owner on to another owner in one step, under a greater token: the lock is not free between. No
+   * waiter gets a message, except where the hold now ends sooner than the waiters have been told. A request for the owner
+   * that got the hold before is granted again, and does not shorten it. A store without this has no leases that travel.
+   */
+  readonly transfer?: ((request: TransferRequest) => Promise<TransferReply>) | undefined;
+
+  /**
    * Calls `onWake` when the lock may have become free, and when wake-ups may have been missed (a connection was
    * lost or came back). Resolves once the subscription is certain.
    */
@@ -255,6 +262,35 @@ export interface ReleaseRequest {
   /** Gives up an entry in the store queue, too. */
   readonly queue?: QueueTerms | undefined;
 }
+
+/** A request to pass the hold of one owner on to another one. */
+export interface TransferRequest {
+  readonly name: string;
+  /** The owner that holds the lock. */
+  readonly owner: string;
+  /** The owner that holds it afterwards. */
+  readonly next: string;
+  /** ms from now until the hold of the next owner ends, which may be sooner than that of the present one. */
+  readonly leaseTime: number;
+  /** The lowest token that may be given. */
+  readonly leastToken: number;
+  /** The terms under which the owner holds the lock, where the store has queues. */
+  readonly queue?: QueueTerms | undefined;
+}
+
+/** The next owner holds the lock, under a token of its own; or none of the two holds it, and nothing has changed. */
+export type TransferReply =
+  | {
+      readonly granted: true;
+      readonly fencingToken: number;
+      /** The time of day by the clock of the store, ms. */
+      readonly date: number;
+    }
+  | {
+      readonly granted: false;
+      readonly state: Exclude<HoldState, 'held'>;
+      readonly date: number;
+    };
 
 /** The messages of the store arrive until it is closed. */
 export interface Subscription {

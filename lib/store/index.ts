@@ -17,6 +17,8 @@ export type {
   StoreLabels,
   StoreQueues,
   Subscription,
+  TransferReply,
+  TransferRequest,
 } from '../port/lock-store.js';
 export type { LossMessage, QueueMessage, Rivals } from '../port/queue-messages.js';
 export type {

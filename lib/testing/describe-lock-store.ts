@@ -9,6 +9,7 @@ import { describePlain } from './store-suite/plain.js';
 import { describePlainQueue } from './store-suite/plain-queue.js';
 import { describeQueues } from './store-suite/queues.js';
 import { describeServices } from './store-suite/services.js';
+import { describeTransfers } from './store-suite/transfers.js';
 import { Stage, type StorePlace } from './store-suite/stage.js';
 import { words } from './test-framework.js';
 
@@ -52,6 +53,9 @@ export function describeLockStore(
         describeClaims(stage);
       });
     }
+    describe('transfer', () => {
+      describeTransfers(stage, queues);
+    });
     describe('client', () => {
       describeClients(stage, queues);
     });

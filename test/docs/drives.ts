@@ -162,6 +162,35 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       'mail:7',
     ),
   ],
+  // The worker of another application may get the job.
+  Exports: [
+    [
+      (_, url) =>
+        withQueue('exports', async (queue, events) => {
+          const post = async (path: string) => {
+            const response = await fetch(`${url}/exports/${path}`, { method: 'POST' });
+            return { status: response.status, body: (await response.json()) as Record<string, string> };
+          };
+          const { body } = await post('7');
+          expect((await post('7')).status).toBe(409);
+          const job = (await queue.getJob(body.id!))!;
+          await job.waitUntilFinished(events);
+          expect((await post('7')).status).toBe(409);
+          expect((await post(`jobs/${body.id!}/confirmation`)).body).toEqual({ published: 'export:7' });
+          expect((await post(`jobs/${body.id!}/confirmation`)).status).toBe(500);
+          expect((await post('8')).status).toBe(201);
+        }),
+      'any',
+    ],
+  ],
+  ExportWorker: [
+    drive(() =>
+      withQueue('exports', async (queue, events) => {
+        const job = await queue.add('export', { ticket: 'none' });
+        await expect(job.waitUntilFinished(events)).rejects.toThrow('lease.handOver() has given');
+      }),
+    ),
+  ],
   Letters: [
     drive(
       () =>

@@ -10,6 +10,8 @@ import type {
   StoreQueues,
   StoreHealth,
   Subscription,
+  TransferReply,
+  TransferRequest,
 } from '../../lib/store/index.js';
 
 /** What a store with a bug does otherwise than the one that it is made of. */
@@ -1167,6 +1169,143 @@ plant(
   'is not told',
   SHARE,
   told(() => ({ listen: false })),
+);
+
+const transferring =
+  (
+    change: (request: TransferRequest) => Partial<TransferRequest>,
+    answer: (reply: TransferReply) => object = () => ({}),
+  ): Bug =>
+  (store) => ({
+    transfer: async (request) => {
+      const reply = await store.transfer!({ ...request, ...change(request) });
+      return { ...reply, ...answer(reply) };
+    },
+  });
+/** Of all clients: the suite passes on with one, and looks with another. */
+const former = new Set<string>();
+const PASSED_ON = 'passes the hold of a plain lock on, under a greater token';
+const ENDED = 'ends the hold of a plain lock that nothing renews';
+const SENT_TWICE = 'a transfer of a plain lock that is sent twice';
+const NOT_THERE = 'passes on no hold of a plain lock that is not there';
+const ONE_OF_SEVERAL = 'passes the hold of a plain lock on to one of several owners';
+plant(
+  'LockStore.transfer',
+  'gives the lock up, and takes it again',
+  'wakes nothing that waits for a plain lock',
+  (store) => ({
+    transfer: async (request) => {
+      const reply = await store.transfer!(request);
+      if (!reply.granted) return reply;
+      await store.release({ ...request, owner: request.next });
+      const next = await store.acquire({ ...request, owner: request.next, queue: undefined });
+      return { ...reply, ...next } as TransferReply;
+    },
+  }),
+);
+plant('LockStore.transfer', 'leaves the former owner its hold', PASSED_ON, (store) => {
+  return {
+    transfer: (request) => {
+      former.add(`${request.name} ${request.owner}`);
+      return store.transfer!(request);
+    },
+    renew: (holds) =>
+      store
+        .renew(holds)
+        .map(async (state, n) =>
+          former.has(`${holds[n]?.name ?? ''} ${holds[n]?.owner ?? ''}`) ? ('held' as const) : await state,
+        ),
+  };
+});
+plant('LockStore.transfer', 'is granted to all that ask', ONE_OF_SEVERAL, (store) => ({
+  transfer: async (request) => {
+    const reply = await store.transfer!(request);
+    return reply.granted ? reply : { granted: true, fencingToken: 1, date: reply.date };
+  },
+}));
+plant('LockStore.transfer', 'shortens the hold when it is sent again', SENT_TWICE, (store) => ({
+  transfer: async (request) => {
+    const [held] = store.renew([{ name: request.name, owner: request.next, leaseTime: 0 }]);
+    const isRepeated = (await held) === 'held';
+    const reply = await store.transfer!(request);
+    if (!isRepeated) return reply;
+    const owner = `${request.next}0`;
+    await store.transfer!({ ...request, owner: request.next, next: owner });
+    await store.transfer!({ ...request, owner });
+    return reply;
+  },
+}));
+plant(
+  'TransferRequest.name',
+  'is that of another lock',
+  PASSED_ON,
+  transferring(({ name }) => ({ name: `${name}:other` })),
+);
+plant('TransferRequest.owner', 'is any owner', NOT_THERE, (store) => ({
+  transfer: async (request) => {
+    const owner = (await store.inspect(request.name))?.holders[0]?.owner ?? request.owner;
+    return await store.transfer!({ ...request, owner });
+  },
+}));
+plant(
+  'TransferRequest.next',
+  'is another owner',
+  PASSED_ON,
+  transferring(({ next }) => ({ next: `${next}0` })),
+);
+plant(
+  'TransferRequest.leaseTime',
+  'does not end the hold sooner',
+  ENDED,
+  transferring(() => ({ leaseTime: 6_000 })),
+);
+plant(
+  'TransferRequest.leastToken',
+  'is not heeded',
+  PASSED_ON,
+  transferring(() => ({ leastToken: 1 })),
+);
+plant(
+  'TransferRequest.queue',
+  'is taken for that of a plain lock',
+  'passes the hold of a fair lock on, under',
+  transferring(() => ({ queue: undefined })),
+);
+plant(
+  'TransferReply.granted',
+  'is always so',
+  NOT_THERE,
+  transferring(
+    () => ({}),
+    () => ({ granted: true, fencingToken: 1 }),
+  ),
+);
+plant(
+  'TransferReply.fencingToken',
+  'is another',
+  SENT_TWICE,
+  transferring(
+    () => ({}),
+    () => ({ fencingToken: Math.random() }),
+  ),
+);
+plant(
+  'TransferReply.state',
+  'is always taken',
+  NOT_THERE,
+  transferring(
+    () => ({}),
+    () => ({ state: 'taken' }),
+  ),
+);
+plant(
+  'TransferReply.date',
+  'is in seconds',
+  PASSED_ON,
+  transferring(
+    () => ({}),
+    ({ date }) => ({ date: date / 1_000 }),
+  ),
 );
 
 /** Each is a small change of the memory store. */

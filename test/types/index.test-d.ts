@@ -501,6 +501,15 @@ expectType<Promise<Lease | null>>(locks.tryAcquire('a'));
 expectType<Promise<number>>(locks.using('a', () => 1));
 expectType<Promise<string>>(locks.using('a', { leaseTime: 5 }, async (lease) => Promise.resolve(lease.name)));
 expectType<Promise<number>>(locks.getLock('a').using((lease) => lease.fencingToken));
+expectType<Promise<string>>(
+  locks
+    .getLock('a')
+    .acquire()
+    .then((lease) => lease.handOver({ within: '5m' })),
+);
+expectType<Promise<Lease>>(locks.resume('ticket'));
+expectError(locks.resume(7));
+expectError(locks.getLock('a').using((lease) => lease.handOver({ within: 'soon' })));
 expectType<readonly Lease[]>(locks.leases());
 expectType<Observable<LockEvent>>(locks.events$);
 expectType<Promise<LockHealth>>(locks.health());

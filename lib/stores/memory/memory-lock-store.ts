@@ -16,6 +16,8 @@ import type {
   StoreLabels,
   StoreQueues,
   Subscription,
+  TransferReply,
+  TransferRequest,
 } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 import type { StoreHealth } from '../../port/store-health.js';
@@ -107,6 +109,16 @@ export class MemoryLockStore implements LockStore {
 
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     return Promise.resolve(this.leave(request)?.released ?? this.notHeld(request.name));
+  }
+
+  transfer(request: TransferRequest): Promise<TransferReply> {
+    const { kind, mode } = { mode: 'exclusive', ...(request.queue ?? PLAIN) } as const;
+    const lock = this.find(request.name);
+    const fencingToken = lock?.kind === kind ? lock.transfer(request) : undefined;
+    const date = Math.floor(microseconds() / 1_000);
+    if (fencingToken !== undefined) return Promise.resolve({ granted: true, fencingToken, date });
+    const isTaken = lock !== undefined && (lock.kind !== kind || !lock.admits(mode));
+    return Promise.resolve({ granted: false, state: isTaken ? 'taken' : 'deleted', date });
   }
 
   forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {

@@ -6,6 +6,7 @@ import type {
   NextOwner,
   QueueTerms,
   ReleaseRequest,
+  TransferRequest,
 } from '../../port/lock-store.js';
 import { CLAIM, type QueueMessage, type Rivals } from '../../port/queue-messages.js';
 import { now } from '../../lock.clock.js';
@@ -134,6 +135,28 @@ export class MemoryLock {
     const leftFor = this.handOver(next?.owner);
     const released = hold === undefined ? gone : 'released';
     return { released, next: this.answerTo(next, mode, arrival, leftFor) };
+  }
+
+  /** @returns the token of the next owner; undefined where none of the two owners holds the lock */
+  transfer({ owner, next, leaseTime, leastToken, queue }: TransferRequest): number | undefined {
+    const { mode } = queue ?? PLAIN_REQUEST;
+    this.dropExpired();
+    const given = this.holders.get(next);
+    const before = given ?? this.holders.get(owner);
+    if (before?.mode !== mode) return undefined;
+    const expiresAt = Math.max(given?.expiresAt ?? 0, now() + leaseTime);
+    if (given !== undefined && given.fencingToken >= leastToken) {
+      given.expiresAt = expiresAt;
+      return given.fencingToken;
+    }
+    this.holders.delete(owner);
+    const token = this.hold(next, mode, expiresAt, leastToken);
+    if (expiresAt < before.expiresAt) {
+      // The waiters have been told of a later end.
+      this.advance();
+      this.around.tellOutsiders();
+    }
+    return token;
   }
 
   clear(mode: Mode | undefined): boolean {
@@ -279,7 +302,7 @@ export class MemoryLock {
     }
   }
 
-  private admits(mode: Mode, ownWriteHold?: string, capacity = this.capacity): boolean {
+  admits(mode: Mode, ownWriteHold?: string, capacity = this.capacity): boolean {
     if (mode === 'exclusive') return this.holders.size === 0;
     if (this.holders.size >= capacity) return false;
     return [...this.holders].every(([owner, hold]) => hold.mode === 'shared' || owner === ownWriteHold);

@@ -44,7 +44,7 @@ export class AcquireCommands {
     else if (this.connection.isCluster) args.push('', this.calls.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = this.calls.readingClock(plainReply);
-    return this.enter(owner, name, (acquisition) =>
+    return this.guarded(owner, name, (acquisition) =>
       this.retiring(scripts.acquire, command, [name], read, acquisition),
     );
   }
@@ -58,7 +58,7 @@ export class AcquireCommands {
     const args = [owner, leaseTime, leastToken, FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmations.confirmed(names[0] ?? '', async () => {
-      const reply = await this.enter(owner, names.join(','), (acquisition) =>
+      const reply = await this.guarded(owner, names.join(','), (acquisition) =>
         this.retiring(scripts.acquireAll, { keys, args }, names, read, acquisition),
       );
       if ('notALock' in reply) throw notALock(names[reply.notALock] ?? '');
@@ -85,7 +85,7 @@ export class AcquireCommands {
       entry?.arrival ?? 0,
       ownWriteHold ?? '',
     ];
-    const answer = await this.enter(owner, name, async (acquisition) =>
+    const answer = await this.guarded(owner, name, async (acquisition) =>
       queueReply(
         await this.connection.run(
           scripts.queueAcquire,
@@ -106,7 +106,7 @@ export class AcquireCommands {
   }
 
   /** Runs an acquisition. A release of the same owner takes it back while it is still under way. */
-  private async enter<R>(
+  async guarded<R>(
     owner: string,
     name: string,
     ask: (acquisition: AcquisitionGuard) => Promise<R>,

@@ -15,6 +15,8 @@ import type {
   StoreLabels,
   StoreQueues,
   Subscription,
+  TransferReply,
+  TransferRequest,
 } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 import type {
@@ -41,6 +43,7 @@ import { codeOf, countOf, handOverReply, inspectReply, labelReply, releaseReply 
 import type { Replication } from './replication.js';
 import { ScriptCalls } from './script-calls.js';
 import * as scripts from './script.js';
+import { Transfers } from './transfers.js';
 import { Trial } from './trial.js';
 
 export interface RedisLockStoreOptions {
@@ -60,6 +63,7 @@ export class RedisLockStore implements LockStore {
   private readonly calls: ScriptCalls;
   private readonly acquiring: AcquireCommands;
   private readonly renewals: Renewals;
+  private readonly transfers: Transfers;
   private readonly trial: Trial;
   readonly queues: StoreQueues;
   readonly labels: StoreLabels;
@@ -71,6 +75,7 @@ export class RedisLockStore implements LockStore {
     this.calls = new ScriptCalls(connection, options.keyPrefix);
     const confirmations = new Confirmations(connection, this.calls, replication);
     this.acquiring = new AcquireCommands(connection, this.calls, confirmations);
+    this.transfers = new Transfers(connection, this.calls, this.acquiring, confirmations);
     this.queues = {
       subscribe: (client, onMessage) => this.subscribeToQueue(client, onMessage),
       // Only the owner of a grant can wait for the replicas that have to confirm it.
@@ -142,6 +147,10 @@ export class RedisLockStore implements LockStore {
     ];
     const { queued } = this.calls.keys(name);
     return this.calls.run(scripts.queueRelease, queued, args, name, read);
+  }
+
+  transfer(request: TransferRequest): Promise<TransferReply> {
+    return this.transfers.transfer(request);
   }
 
   private async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {

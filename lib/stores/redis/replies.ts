@@ -4,6 +4,7 @@ import type {
   HoldState,
   ReleaseReply,
   StoredLock,
+  TransferReply,
 } from '../../port/lock-store.js';
 import { rivalsOf, storedLock } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
@@ -195,6 +196,15 @@ export function retireReply(reply: unknown): OtherKind & { readonly inUse: boole
 export function releaseReply(reply: unknown): ReleaseReply {
   const code = codeOf(reply, -1, 1);
   return code === 1 ? 'released' : code === 0 ? 'deleted' : 'taken';
+}
+
+/** What transfer.lua and queue-transfer.lua return. */
+export function transferReply(reply: unknown): TransferReply {
+  const [outcome, token, told] = list(reply, reply, 3);
+  const code = integer(outcome, reply, -1, 1);
+  const date = integer(told, reply, 1);
+  if (code === 1) return { granted: true, fencingToken: integer(token, reply, 1), date };
+  return { granted: false, state: code === 0 ? 'deleted' : 'taken', date };
 }
 
 /** @param holds the number of holds that were asked for */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AcquireReply, LockStore } from '../../port/lock-store.js';
+import type { LockStore } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 
 /** A location where locks live. Any number of stores reach it, like as many processes. */
@@ -80,7 +80,9 @@ export function assertMessage(message: QueueMessage, client: string): void {
   if (type === 'next') assert.ok(message.within >= 0 && message.within < Infinity, String(message.within));
 }
 
-export function tokenOf(reply: AcquireReply): number {
-  assert.ok(reply.granted, 'expected the lock to be granted');
+export function tokenOf(
+  reply: { readonly granted: boolean; readonly fencingToken?: number } | undefined,
+): number {
+  assert.ok(reply?.granted === true && reply.fencingToken !== undefined, 'expected the lock to be granted');
   return reply.fencingToken;
 }

@@ -1,0 +1,75 @@
+import { isLockUnavailableError, LockClosedError, type LockError } from '../lock.errors.js';
+import type { LockStore, ReleaseRequest, TransferReply, TransferRequest } from '../port/lock-store.js';
+import type { Releaser } from '../port/releaser.js';
+import { deadlineOf, now, type timerAt } from './deadline.js';
+import { backoff, isRefusal, tooLate } from './waiting.js';
+
+interface TransfersContext {
+  readonly transfer: NonNullable<LockStore['transfer']>;
+  readonly releaser: Pick<Releaser, 'release'>;
+  readonly setTimer: typeof timerAt;
+  isClosed(): boolean;
+}
+
+/** What has become of a transfer. */
+export type Transferred = TransferReply & {
+  /** When the request that got the answer was sent, on the monotonic clock. */
+  readonly askedAt: number;
+  /** A request before it got no answer, and may arrive later. */
+  readonly isDoubtful: boolean;
+};
+
+/**
+ * Passes holds of this client on to an owner that is on its way to another process, and back. A request without an answer is
+ * sent again for the same two owners, so that a transfer that was carried out the first time is found out. A transfer that
+ * stays without an answer is taken back: its next owner is released, also if the transfer arrives after that.
+ */
+export class Transfers {
+  constructor(private readonly context: TransfersContext) {}
+
+  /**
+   * @param until when it gives up, on the monotonic clock
+   * @throws LockUnavailableError when the store did not answer by then; what has been asked for is taken back
+   */
+  async pass(request: TransferRequest, until: number): Promise<Transferred> {
+    let isDoubtful = false;
+    for (let failures = 0; ; failures++) {
+      const askedAt = now();
+      const answer = await this.ask(request, askedAt);
+      if (!(answer instanceof Error)) {
+        if (!answer.granted && isDoubtful) this.takeBack(request);
+        return { ...answer, askedAt, isDoubtful };
+      }
+      isDoubtful ||= !isRefusal(answer);
+      const pause = backoff(failures);
+      if (!isLockUnavailableError(answer) || answer.permanent || now() + pause >= until) {
+        if (isDoubtful) this.takeBack(request);
+        throw answer;
+      }
+      await new Promise<void>((resolve) => this.context.setTimer(now() + pause, resolve));
+      if (this.context.isClosed()) {
+        this.takeBack(request);
+        throw new LockClosedError(request.name);
+      }
+    }
+  }
+
+  /** Releases one of the two owners of a transfer. The transfer may arrive after that, so the release is repeated. */
+  giveUp(release: ReleaseRequest, until: number): void {
+    void this.context.releaser.release(release, until, { insist: true });
+  }
+
+  private takeBack({ name, next, leaseTime, queue }: TransferRequest): void {
+    this.giveUp({ name, owner: next, leaseTime, queue }, now() + leaseTime);
+  }
+
+  private async ask(request: TransferRequest, askedAt: number): Promise<TransferReply | LockError> {
+    try {
+      const reply = await this.context.transfer(request);
+      const isLate = reply.granted && now() >= deadlineOf(askedAt, request.leaseTime);
+      return isLate ? tooLate(request.name) : reply;
+    } catch (error) {
+      return error as LockError;
+    }
+  }
+}
