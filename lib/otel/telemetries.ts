@@ -32,6 +32,9 @@ const shared: Shared = (globals[TELEMETRIES] ??= {
 /** How many values the attribute `lock.label` has at most in metrics, `other` included. */
 const MOST_LABELS = 100;
 
+/** Services may come and go, each with an id of its own. What is forgotten is found again. */
+const MOST_CLIENTS = 1_000;
+
 export const remember = (telemetry: Telemetry): unknown => shared.made.add(telemetry);
 
 /** Does nothing to the value, which may be a proxy that throws wherever it is touched. */
@@ -56,6 +59,7 @@ export function measures(telemetry: Telemetry, client: string): boolean {
   if (chosen === undefined) {
     chosen = providerOf(client) ?? [...shared.started][0];
     if (chosen === undefined) return false;
+    if (shared.byClient.size >= MOST_CLIENTS) shared.byClient.clear();
     shared.byClient.set(client, chosen);
   }
   return chosen === telemetry;

@@ -220,6 +220,7 @@ describe('the spans of a lock', () => {
     await locks.acquire('order:1', { waitTime: 5 }).catch(() => undefined);
     await held.release();
     expect(sdk.spans().map(({ attributes }) => attributes['lock.name'])).toEqual(Array(3).fill('order:1'));
+    expect([...(await sdk.metric('lock.acquisitions')).keys()].join()).not.toContain('order:1');
     expect(sdk.spans('lock.acquire')[1]?.status.message).toMatch(/^The lock "order:1" is busy/);
   });
 
