@@ -211,7 +211,7 @@ function presetsOf(
   { presets = {} }: LockModuleOptions,
   maxHoldTime: number,
 ): ReadonlyMap<string, PresetOptions> {
-  if (!isObject(presets) || Array.isArray(presets)) {
+  if (!isObject(presets) || Symbol.iterator in presets) {
     throw new LockConfigError('presets', 'must be an object of options by name', { value: presets });
   }
   const entries = Object.entries(presets);

@@ -312,6 +312,12 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return this.close();
   }
 
+  /** For a log line: what this instance is called. */
+  toJSON(): object {
+    const { instance: name, label } = this.state.settings;
+    return { name, label };
+  }
+
   private async closeAll(): Promise<void> {
     const isIdle = this.elections.isIdle;
     if (!isIdle) this.client.drain();

@@ -63,6 +63,11 @@ export class Candidate implements Election {
     return this.running === undefined ? 'idle' : 'follower';
   }
 
+  toJSON(): object {
+    const { name, state } = this;
+    return { name, state };
+  }
+
   /** Another object of the same name would behave in the same way. */
   get isUnused(): boolean {
     return this.running === undefined && !this.changes.observed;

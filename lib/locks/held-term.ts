@@ -37,6 +37,10 @@ export class HeldTerm implements Term {
     return this.controller.signal;
   }
 
+  toJSON(): object {
+    return { number: this.number };
+  }
+
   /** The clock decides: a deadline that has passed is announced by this look, even where the timer is late. */
   get isPromised(): boolean {
     return this.lease.held && !this.controller.signal.aborted;

@@ -39,6 +39,19 @@ afterEach(async () => {
   await Promise.all(services.map((made) => made.close()));
 });
 
+it('An election, its term and its service go into a log line', async () => {
+  const told = new Promise<string>((resolve) => {
+    void a.run((term) => {
+      resolve(JSON.stringify({ service: services[0], election: a, term }));
+    });
+  });
+  expect(JSON.parse(await told)).toEqual({
+    service: { label: 'a' },
+    election: { name: 'indexer', state: 'leading' },
+    term: { number: expect.any(Number) },
+  });
+});
+
 const untilOver = (term: Term) =>
   new Promise<void>((resolve) => {
     term.signal.addEventListener('abort', () => {

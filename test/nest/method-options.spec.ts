@@ -121,6 +121,15 @@ describe('a preset', () => {
     await expect(module.compile()).rejects.toThrow(/preset: "job" is not among/);
   });
 
+  it.each([
+    ['a list', []],
+    ['a Map', new Map([['job', {}]])],
+  ])('is no entry of %s', (_, presets) => {
+    expect(() => LockModule.forRoot({ store: 'memory', presets: presets as never })).toThrow(
+      /presets: must be an object of options by name/,
+    );
+  });
+
   it('asks for its kind at boot', async () => {
     const store = new ScriptedStore();
     Object.defineProperty(store, 'queues', { value: undefined });
