@@ -169,6 +169,16 @@ const CASES: Record<string, readonly [run: () => Promise<unknown>, calls: string
     [],
     ['released'],
   ],
+  'a lease that goes on elsewhere by a ticket: two holds, and one call': [
+    async () => {
+      const lease = await locks.acquire('a');
+      const ticket = await lease.handOver();
+      expect([...(await sdk.metric('lock.held')).values()]).toEqual([0]);
+      await (await other.resume(ticket)).release();
+    },
+    ['granted'],
+    ['released', 'released'],
+  ],
   'a shutdown while one caller holds and others wait': [
     async () => {
       await locks.acquire('a');
