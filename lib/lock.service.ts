@@ -4,7 +4,7 @@ import { idleTimerAt } from './core/deadline.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
 import { untilAborted } from './core/until-aborted.js';
-import { assertName, KINDS, signalOf } from './core/validation.js';
+import { ACQUIRE_OPTIONS, assertName, assertOwnOptions, KINDS, signalOf } from './core/validation.js';
 import { LockAbortedError, LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
@@ -334,6 +334,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     // An option object that is none is refused by the lock.
     if ((options as unknown) === null || typeof options !== 'object' || !('kind' in options))
       return [this.lockOf(name), options];
+    assertOwnOptions(options, ['kind', ...ACQUIRE_OPTIONS]);
     const { kind = 'lock', ...others } = options;
     if (!KINDS.includes(kind)) {
       throw new LockConfigError('kind', `must be ${KINDS.join(' or ')}`, { value: kind });

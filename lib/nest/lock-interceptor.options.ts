@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { assertOwnOptions } from '../core/validation.js';
 import { LockConfigError, type LockKeyError } from '../lock.errors.js';
 import { CALL_OPTIONS } from '../lock.method.validation.js';
 import type { DistributedLockOptions } from '../lock.options.js';
@@ -27,10 +28,12 @@ export function compileInterceptorOptions(
   if (typeof given !== 'object' || (given as unknown) === null || Array.isArray(given)) {
     return { options: compileOptions(given, OWNER, { label }), onKeyError: undefined };
   }
+  const known = [...CALL_OPTIONS, 'instance'];
+  assertOwnOptions(given, [...known, 'onKeyError']);
   const { onKeyError, ...others }: LockInterceptorOptions = given;
   if (onKeyError !== undefined && typeof onKeyError !== 'function') {
     throw new LockConfigError('onKeyError', 'must be a function', { value: onKeyError });
   }
-  const options = compileOptions(others, OWNER, { known: [...CALL_OPTIONS, 'instance'], label });
+  const options = compileOptions(others, OWNER, { known, label });
   return { options, onKeyError };
 }

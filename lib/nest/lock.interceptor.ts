@@ -18,6 +18,7 @@ import type { CallOptions } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
 import { isSentLater } from '../core/late-result.js';
 import { stateOf } from '../lock.service.state.js';
+import { logUnhandledEvent } from './event-handlers.js';
 import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
@@ -56,7 +57,7 @@ export function LockInterceptor(
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
       const [className, method] = [context.getClass().name, context.getHandler().name];
       const { service } = this;
-      return lockObservable(
+      const answer = lockObservable(
         () => {
           if (stateOf(service)?.settings.enabled === false) return undefined;
           const args: unknown[] = context.getArgs();
@@ -88,6 +89,7 @@ export function LockInterceptor(
               : undefined,
         },
       );
+      return context.getType() === 'rpc' ? answer.pipe(logUnhandledEvent(context)) : answer;
     }
   }
   // Nest names the class where it cannot make one: the module that provides the service is missing.

@@ -365,9 +365,12 @@ it.each([
   const orders = await make({}, Orders);
   await expect(orders.pay()).rejects.toThrow(message);
   await expect(app!.get(LockService).acquire('order', given as AcquireOptions)).rejects.toThrow(message);
+  const withKind = Object.assign(given, { kind: 'lock' });
+  await expect(app!.get(LockService).acquire('order', withKind as AcquireOptions)).rejects.toThrow(message);
   expect(() => LockModule.forRoot({ store: 'memory', presets: { job: given as CallOptions } })).toThrow(
     message,
   );
+  expect(() => LockInterceptor('order', given as CallOptions)).toThrow(message);
 });
 
 it('Options may be an object of a class with fields', async () => {

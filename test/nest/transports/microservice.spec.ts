@@ -68,6 +68,26 @@ class Orders extends Events {
   }
 }
 
+@Controller()
+@UseInterceptors(LockInterceptor('order:4711', { waitTime: 0 }))
+class Intercepted {
+  @EventPattern('intercepted')
+  event(@Payload() name: string) {
+    return name;
+  }
+
+  @UseInterceptors(LockInterceptor('order:4711', { waitTime: 0 }))
+  @EventPattern('twice')
+  twice(@Payload() name: string) {
+    return name;
+  }
+
+  @MessagePattern('asked')
+  asked() {
+    return 'not refused';
+  }
+}
+
 const clientOptions = (url: string) => {
   const { hostname: host, port, username, password } = new URL(url);
   return { host, port: Number(port), username, password };
@@ -82,7 +102,7 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
   beforeAll(async () => {
     const module = await Test.createTestingModule({
       imports: lockModules(),
-      controllers: [Orders],
+      controllers: [Orders, Intercepted],
       providers: [Shop],
     }).compile();
     log = new ErrorLog();
@@ -130,6 +150,18 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
       expect.stringContaining(`Orders.event has not handled its event: ${message}`),
     ]);
     expect(log.errors).toEqual([]);
+  });
+
+  it('logs an event that an interceptor of the class has refused, and no message, which has an answer', async () => {
+    expect(await refusal('asked', '')).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    for (const pattern of ['intercepted', 'twice'])
+      await lastValueFrom(client.emit(pattern, ''), { defaultValue: undefined });
+    await until(() => log.warnings.length > 1);
+    expect(log.warnings).toEqual(
+      ['event', 'twice'].map((name) =>
+        expect.stringContaining(`Intercepted.${name} has not handled its event: `),
+      ),
+    );
   });
 
   it('logs an event that has failed once', async () => {
