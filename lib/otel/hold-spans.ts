@@ -27,7 +27,8 @@ export class HoldSpans {
   begun(hold: LockHoldContext, span: Span, begunAt: number): void {
     const { owner, acquisition } = hold;
     this.spans.set(hold, { span, begunAt });
-    const before = (this.open.get(owner) ?? this.over.get(owner))?.context;
+    // A hold ends before the next one of its owner begins.
+    const before = this.over.get(owner)?.context;
     this.open.set(owner, { acquisition, context: span.spanContext(), before });
   }
 
@@ -37,8 +38,7 @@ export class HoldSpans {
     this.spans.delete(hold);
     const { owner } = hold;
     const last = this.open.get(owner);
-    // The next holder may have begun already.
-    if (last?.context.spanId !== ended.span.spanContext().spanId) return ended;
+    if (last === undefined) return ended;
     this.open.delete(owner);
     this.over.delete(owner);
     this.over.set(owner, last);

@@ -1,11 +1,13 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger, Module } from '@nestjs/common';
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Meter, MeterProvider } from '@opentelemetry/api';
 import { hasSubscribers } from 'node:diagnostics_channel';
 import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
+import { deferred } from '../../doubles/deferred.js';
+import { until } from '../../scenarios/until.js';
 import { Sdk } from './sdk.js';
 
 let sdk: Sdk;
@@ -17,9 +19,13 @@ const telemetry = (options: LockTelemetryOptions = {}) => {
   return LockTelemetryModule.forRoot({ tracerProvider, meterProvider, ...options });
 };
 
-const boot = async (options: LockTelemetryOptions = {}, providers: object[] = []) => {
+const boot = async (
+  options: LockTelemetryOptions = {},
+  providers: object[] = [],
+  imports: DynamicModule[] = [telemetry(options)],
+) => {
   const module = await Test.createTestingModule({
-    imports: [telemetry(options), LockModule.forRoot({ store })],
+    imports: [...imports, LockModule.forRoot({ store })],
     providers: providers.map((provider, index) => ({ provide: `a${String(index)}`, useValue: provider })),
   }).compile();
   // Losses are what some of these tests are about.
@@ -54,6 +60,17 @@ describe('two applications in one process', () => {
     expect(await granted()).toBe(2);
     expect(sdk.spans('lock.hold')).toHaveLength(2);
     expect([...(await sdk.metric('lock.renewal.headroom'))]).toEqual([['', 1]]);
+  });
+
+  it('tell the least headroom of both, whichever of them is asked last', async () => {
+    const [one, two] = [await boot(), await boot()];
+    const least = async () => Number((await sdk.metric('lock.renewal.headroom')).get(''));
+    for (const app of [one, two]) {
+      const lease = await app.get(LockService).acquire('a', { leaseTime: 300, renew: true });
+      await until(async () => (await least()) < 0.9);
+      await lease.release();
+      expect(await least()).toBe(1);
+    }
   });
 
   it('measure each its own services where they do not, and the first one those of no application', async () => {
@@ -113,6 +130,40 @@ describe('the telemetry', () => {
     expect(isSubscribed()).toBe(false);
     expect(lease.held).toBe(false);
     expect([...(await sdk.metric('lock.held')).values()]).toEqual([0]);
+  });
+
+  it('measures to the last what work in flight does while the application shuts down', async () => {
+    const begun = deferred();
+    const shutDown = deferred();
+    const done = deferred();
+    let hooks = 0;
+    /** Of the two around the telemetry, one shuts down after it, and before the locks. */
+    const neighbour = () => {
+      const onApplicationShutdown = () => {
+        if (++hooks < 2) return Promise.resolve();
+        shutDown.resolve();
+        return done.promise;
+      };
+      class Neighbour {}
+      return { module: Neighbour, providers: [{ provide: 'late', useValue: { onApplicationShutdown } }] };
+    };
+    const app = await boot({}, [], [neighbour(), telemetry(), neighbour()]);
+    const locks = app.get(LockService);
+    const work = locks.using('a', async () => {
+      begun.resolve();
+      await shutDown.promise;
+      await locks.using('b', () => 1);
+    });
+    await begun.promise;
+    const closed = app.close();
+    await work;
+    done.resolve();
+    await closed;
+    expect(await granted()).toBe(2);
+    expect(sdk.spans('lock.hold').map(({ attributes }) => attributes['lock.outcome'])).toEqual([
+      'released',
+      'released',
+    ]);
   });
 
   it.each<[string, LockTelemetryOptions]>([
