@@ -1,8 +1,8 @@
 import 'reflect-metadata';
-import { type CallHandler, type ExecutionContext, Logger, type NestInterceptor } from '@nestjs/common';
-import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
-import { type MonoTypeOperatorFunction, type Observable, tap } from 'rxjs';
+import { type ExecutionContext, Logger } from '@nestjs/common';
+import { isObservable, type MonoTypeOperatorFunction, tap } from 'rxjs';
 import { isLockAbortedError, isLockClosedError, isLockTimeoutError } from '../lock.errors.js';
+import { copyMetadata } from './copy-metadata.js';
 
 /** Nest's marks of a handler of events. @nestjs/microservices is no dependency of this package. */
 const HANDLER_TYPE_METADATA = 'microservices:handler_type';
@@ -12,42 +12,61 @@ const isEventHandler = (method: object): boolean =>
   Reflect.getMetadata(HANDLER_TYPE_METADATA, method) === EVENT;
 
 const logger = new Logger('LockModule');
-/** The error of an interceptor at the handler passes the one below, too. */
+/** An error passes the handler and the interceptor around it. */
 const logged = new WeakSet<object>();
 
 /**
  * Logs an event that was not handled because of a lock. No client waits for an answer, and neither Nest nor
  * LockExceptionFilter logs a busy lock: the event would be lost without a trace. All other errors of locks are logged.
  */
+function logUnhandled(error: unknown, title: string): void {
+  if (!isLockTimeoutError(error) && !isLockClosedError(error) && !isLockAbortedError(error)) return;
+  if (logged.has(error)) return;
+  logged.add(error);
+  logger.warn(`${title} has not handled its event: ${error.message}`);
+}
+
+/** For the stream of an interceptor, which is outside of the handler. */
 export const logUnhandledEvent = <T>(context: ExecutionContext): MonoTypeOperatorFunction<T> =>
   tap<T>({
     error: (error: unknown) => {
-      if (!isLockTimeoutError(error) && !isLockClosedError(error) && !isLockAbortedError(error)) return;
-      const [type, handler] = [context.getClass(), context.getHandler()];
-      if (!isEventHandler(handler) || logged.has(error)) return;
-      logged.add(error);
-      logger.warn(`${type.name}.${handler.name} has not handled its event: ${error.message}`);
+      const handler = context.getHandler();
+      if (isEventHandler(handler)) logUnhandled(error, `${context.getClass().name}.${handler.name}`);
     },
   });
 
-/** Sees the errors of the handler. An interceptor of the class or of the application is outside of it. */
-const unhandledEvents: NestInterceptor = {
-  intercept: (context: ExecutionContext, next: CallHandler): Observable<unknown> =>
-    next.handle().pipe(logUnhandledEvent(context)),
-};
+const watched = new WeakSet<object>();
 
-/** A controller inherits handlers of the classes above it. */
+/** Watches the handlers of a controller, and those of the classes above it. */
 export function watchEventHandlers(metatype: unknown): void {
   let prototype: unknown = typeof metatype === 'function' ? metatype.prototype : undefined;
   while (typeof prototype === 'object' && prototype !== null) {
-    for (const { value } of Object.values(Object.getOwnPropertyDescriptors(prototype))) watchHandler(value);
+    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      const method: unknown = descriptor.value;
+      if (typeof method !== 'function' || !isEventHandler(method) || watched.has(method)) continue;
+      const value = watchedHandler(method as Handler);
+      watched.add(value);
+      Object.defineProperty(prototype, name, { ...descriptor, value });
+    }
     prototype = Object.getPrototypeOf(prototype);
   }
 }
 
-function watchHandler(method: unknown): void {
-  if (typeof method !== 'function' || !isEventHandler(method)) return;
-  const interceptors = (Reflect.getMetadata(INTERCEPTORS_METADATA, method) ?? []) as unknown[];
-  if (interceptors.includes(unhandledEvents)) return;
-  Reflect.defineMetadata(INTERCEPTORS_METADATA, [unhandledEvents, ...interceptors], method);
+type Handler = (...args: unknown[]) => unknown;
+
+/**
+ * No interceptor: under one Nest would give a transport an Observable, in place of the Promise by which it sees when the
+ * event has been handled.
+ */
+function watchedHandler(handler: Handler): Handler {
+  const watching = function (this: object, ...args: unknown[]): unknown {
+    const log = (error: unknown) => {
+      logUnhandled(error, `${this.constructor.name}.${handler.name}`);
+    };
+    const result = handler.apply(this, args);
+    if (result instanceof Promise) void result.then(undefined, log);
+    return isObservable(result) ? result.pipe(tap({ error: log })) : result;
+  };
+  copyMetadata(handler, watching);
+  return watching;
 }
