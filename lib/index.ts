@@ -10,6 +10,12 @@ export {
 export { OnLeader, type OnLeaderDecorator } from './nest/election/on-leader.decorator.js';
 export { OnlyLeader, type OnlyLeaderDecorator } from './nest/election/only-leader.decorator.js';
 export type { LeaderOptions } from './nest/election/leader-method.js';
+export {
+  OncePer,
+  type OnceKey,
+  type OncePerDecorator,
+  type OncePerOptions,
+} from './nest/once-per.decorator.js';
 export type { LockInterceptorOptions } from './nest/lock-interceptor.options.js';
 export type { LockKey } from './nest/lock-key.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';
@@ -32,6 +38,7 @@ export type {
 } from './lock.options.js';
 export type { Duration } from './lock.duration.js';
 export type { Lease, Lock } from './locks/lock.js';
+export type { OnceOptions, OnceResult } from './locks/once.js';
 export type { Election, ElectionOptions, Term } from './locks/election.js';
 export type { LockEvent } from './lock.events.js';
 export {

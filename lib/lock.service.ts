@@ -22,6 +22,7 @@ import { PlainLock } from './locks/plain-lock.js';
 import { FAIR, QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
+import { once, type OnceOptions, type OnceResult } from './locks/once.js';
 import { resume } from './locks/travel.js';
 import { rememberState, type ServiceState } from './lock.service.state.js';
 import { connect, createStore, isInProcess } from './stores/create-store.js';
@@ -174,6 +175,25 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   async resume(ticket: string): Promise<Lease> {
     return await resume(this.client, ticket);
+  }
+
+  /**
+   * Runs the callback at most once in a period, over all processes: under the plain lock of that name, in its scope, as
+   * `using` does. A success is noted beside the lock before the lock is released, and counts from then on for `period`. A
+   * call that comes while another one runs waits for it. A failure lets the next call try, after `retryAfterFailure`; a crash
+   * does so after the lease.
+   * @returns what the callback has given, or how long ago another call has succeeded, ms by the clock of the store
+   * @throws what the callback throws, and what {@link acquire} throws
+   * @throws LockLostError with the callback's `result`, when the lease was lost before the success was noted: it does not count
+   * @throws LockUnavailableError when the store refused the note for good: another call may run
+   * @throws LockConfigError on `nodes`, and when an option is wrong
+   */
+  async once<T>(
+    name: string,
+    options: OnceOptions,
+    callback: (lease: Lease) => T | Promise<T>,
+  ): Promise<OnceResult<T>> {
+    return await once(this.client, name, options, callback);
   }
 
   /**

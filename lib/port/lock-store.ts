@@ -23,6 +23,9 @@ export interface LockStore {
   /** For a store that several processes share: what its clients are called. */
   readonly labels?: StoreLabels | undefined;
 
+  /** Notes beside locks that their work is done. A store without them runs nothing once per period. */
+  readonly periods?: StorePeriods | undefined;
+
   /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
@@ -126,6 +129,23 @@ export interface StoreLabels {
 
   /** The label of a client; undefined where none is kept. */
   find(client: string): Promise<string | undefined>;
+}
+
+/** Notes beside plain locks when their work was last done. */
+export interface StorePeriods {
+  /** Makes the note if the owner holds the lock. Otherwise it changes nothing, and says whether another owner holds it. */
+  remember(request: RememberRequest): Promise<HoldState>;
+
+  /** ms since the last note, by the clock of the store; undefined where there is none, or its period is over. */
+  recall(name: string): Promise<number | undefined>;
+}
+
+/** A request to note that the work of a plain lock is done. */
+export interface RememberRequest {
+  readonly name: string;
+  readonly owner: string;
+  /** ms for which the note stays. */
+  readonly period: number;
 }
 
 /**

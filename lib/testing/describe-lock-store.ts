@@ -5,6 +5,7 @@ import { describeGroups } from './store-suite/groups.js';
 import { describeHandOver } from './store-suite/hand-over.js';
 import { describeKinds } from './store-suite/kinds.js';
 import { describeMessages } from './store-suite/messages.js';
+import { describePeriods } from './store-suite/periods.js';
 import { describePlain } from './store-suite/plain.js';
 import { describePlainQueue } from './store-suite/plain-queue.js';
 import { describeQueues } from './store-suite/queues.js';
@@ -55,6 +56,9 @@ export function describeLockStore(
     }
     describe('transfer', () => {
       describeTransfers(stage, queues);
+    });
+    describe('periods', () => {
+      describePeriods(stage);
     });
     describe('client', () => {
       describeClients(stage, queues);

@@ -78,6 +78,16 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
     drive((accounts: Methods) => accounts.pay!('7', true), 'account:7'),
     drive((accounts: Methods) => accounts.check!('7', new AbortController().signal), 'account:7'),
   ],
+  Digests: [
+    drive(async (digests: Methods) => {
+      expect(await digests.send!()).toBe('sent');
+      expect(await digests.send!()).toBeUndefined();
+    }, 'digest'),
+    drive(async (digests: Methods) => {
+      await digests.welcome!({ id: 7 });
+      await digests.welcome!({ id: 7 });
+    }, 'welcome:7'),
+  ],
   Nightly: [
     drive((nightly: Methods) => nightly.cleanup!(), 'nightly:cleanup'),
     drive((nightly: Methods) => nightly.mails!(), 'nightly:mails'),

@@ -13,8 +13,9 @@ export const roleOf = (key: string): string | undefined => /~ndl:([a-z]+)/.exec(
 
 export const isFence = (key: string): boolean => roleOf(key) === 'fence';
 
-/** May stay for a while when every lock is free, and ends by itself: a fence, or the label of a process. */
-export const mayStay = (key: string): boolean => isFence(key) || roleOf(key) === 'label';
+/** May stay for a while when every lock is free, and ends by itself: a fence, the label of a process, or a note of work that is done. */
+export const mayStay = (key: string): boolean =>
+  isFence(key) || roleOf(key) === 'label' || roleOf(key) === 'done';
 
 /** The keys of the locks that a server has, without what lies beside them. */
 export async function lockKeys(redis: Redis, pattern = 'lock:*'): Promise<string[]> {

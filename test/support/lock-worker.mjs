@@ -64,6 +64,22 @@ const methods = {
   tryAcquire: async (name, options) => keep(await tryAcquire(name, options)),
   release: (id) => leases.get(id).release(),
   handOver: (id, options) => leases.get(id).handOver(options),
+  /** Counts in the server how often the work has begun; `work` ms, then an error, or a crash. */
+  once: async (name, options, { work = 0, fail = false, crash = false } = {}) => {
+    const redis = new Redis(url);
+    try {
+      return await service.once(name, options, async ({ fencingToken }) => {
+        await redis.rpush(`${name}:begun`, fencingToken);
+        await sleep(work);
+        if (crash) process.kill(process.pid, 'SIGKILL');
+        if (fail) throw new Error('the work has failed');
+        await redis.rpush(`${name}:done`, fencingToken);
+        return fencingToken;
+      });
+    } finally {
+      redis.disconnect();
+    }
+  },
   resume: async (ticket) => keep(await service.resume(ticket)),
   extend: (id, ms) => leases.get(id).extend(ms),
   state: (id) => {

@@ -1,4 +1,4 @@
-import { type LockStore, LockUnavailableError } from '../../lib/index.js';
+import { type LockStore, LockUnavailableError, MemoryLockStore } from '../../lib/index.js';
 import type {
   AcquireAllReply,
   AcquireReply,
@@ -7,6 +7,7 @@ import type {
   QueueMessage,
   StoredLock,
   StoreLabels,
+  StorePeriods,
   StoreQueues,
   StoreHealth,
   Subscription,
@@ -1306,6 +1307,55 @@ plant(
     () => ({}),
     ({ date }) => ({ date: date / 1_000 }),
   ),
+);
+
+const noting =
+  (change: (periods: StorePeriods) => Partial<StorePeriods>): Bug =>
+  (store) => ({ periods: { ...store.periods!, ...change(store.periods!) } });
+const NOTED = 'notes for the holder that its work is done';
+const NOT_NOTED = 'notes nothing for an owner that does not hold the lock';
+plant('LockStore.periods', 'are those of each client', NOTED, () => ({
+  periods: new MemoryLockStore().periods,
+}));
+plant('StorePeriods.remember', 'notes for any owner', NOT_NOTED, (store) => ({
+  periods: {
+    ...store.periods!,
+    remember: async (request) => {
+      const owner = (await store.inspect(request.name))?.holders[0]?.owner ?? request.owner;
+      const state = await store.periods!.remember(request);
+      await store.periods!.remember({ ...request, owner });
+      return state;
+    },
+  },
+}));
+plant(
+  'StorePeriods.recall',
+  'is in seconds',
+  NOTED,
+  noting((periods) => ({
+    recall: async (name) => {
+      const since = await periods.recall(name);
+      return since === undefined ? undefined : since / 1_000;
+    },
+  })),
+);
+plant(
+  'RememberRequest.name',
+  'is any',
+  NOTED,
+  noting((periods) => ({ recall: () => periods.recall('conformance:any') })),
+);
+plant(
+  'RememberRequest.owner',
+  'is not asked for',
+  NOT_NOTED,
+  noting(() => ({ remember: () => Promise.resolve('held') })),
+);
+plant(
+  'RememberRequest.period',
+  'is longer',
+  NOTED,
+  noting((periods) => ({ remember: (request) => periods.remember({ ...request, period: 6_000 }) })),
 );
 
 /** Each is a small change of the memory store. */

@@ -9,6 +9,8 @@ import {
   isLockLostError,
   isLockTimeoutError,
   type Lease,
+  OncePer,
+  type OnceResult,
   type LockEvent,
   type LockHealth,
   LockInterceptor,
@@ -509,6 +511,39 @@ expectType<Promise<string>>(
 );
 expectType<Promise<Lease>>(locks.resume('ticket'));
 expectError(locks.resume(7));
+const onceResult = await locks.once('a', { period: '1h', retryAfterFailure: 5 }, async () =>
+  Promise.resolve('x'),
+);
+expectType<OnceResult<string>>(onceResult);
+if (onceResult.ran) expectType<string>(onceResult.value);
+else expectType<number>(onceResult.since);
+expectError(locks.once('a', {}, () => 1));
+class OncePerPeriod {
+  @OncePer('a', { period: '1h' })
+  async fine(): Promise<string | undefined> {
+    return Promise.resolve('x');
+  }
+
+  @OncePer((id: string) => id, { period: 5 })
+  async nothing(id: string): Promise<void> {
+    return Promise.resolve(void id);
+  }
+}
+void OncePerPeriod;
+class NotOncePerPeriod {
+  // @ts-expect-error -- a skipped call gives undefined
+  @OncePer('a', { period: '1h' })
+  async wrong(): Promise<string> {
+    return Promise.resolve('x');
+  }
+
+  // @ts-expect-error -- no Promise
+  @OncePer('a', { period: '1h' })
+  sync(): void {
+    return undefined;
+  }
+}
+void NotOncePerPeriod;
 expectError(locks.getLock('a').using((lease) => lease.handOver({ within: 'soon' })));
 expectType<readonly Lease[]>(locks.leases());
 expectType<Observable<LockEvent>>(locks.events$);

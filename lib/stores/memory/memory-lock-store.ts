@@ -14,6 +14,7 @@ import type {
   RenewRequest,
   StoredLock,
   StoreLabels,
+  StorePeriods,
   StoreQueues,
   Subscription,
   TransferReply,
@@ -51,6 +52,8 @@ export class MemoryLockStore implements LockStore {
   private readonly clientLabels = new SweptMap<{ label: string; until: number }>(
     ({ until }) => until <= now(),
   );
+  /** When the work of a lock was last done. */
+  private readonly done = new SweptMap<{ at: number; until: number }>(({ until }) => until <= now());
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
   /** One counter for all names is enough to make every token greater than the last, and leaves nothing behind. */
   private lastToken = 0;
@@ -67,6 +70,19 @@ export class MemoryLockStore implements LockStore {
     find: (client) => {
       const { label, until = 0 } = this.clientLabels.get(client) ?? {};
       return Promise.resolve(until > now() ? label : undefined);
+    },
+  };
+
+  readonly periods: StorePeriods = {
+    remember: async ({ name, owner, period }) => {
+      const lock = this.find(name);
+      const state = lock?.kind === 'lock' ? lock.renew(owner, 0) : this.notHeld(name);
+      if (state === 'held') this.done.set(name, { at: now(), until: now() + period });
+      return await Promise.resolve(state === 'released' ? 'deleted' : state);
+    },
+    recall: (name) => {
+      const { at = 0, until = 0 } = this.done.get(name) ?? {};
+      return Promise.resolve(until > now() ? Math.floor(now() - at) : undefined);
     },
   };
 

@@ -49,6 +49,11 @@ export class LockKeys {
     return this.derived('queue');
   }
 
+  /** When the work of the lock was last done. */
+  get done(): string {
+    return this.derived('done');
+  }
+
   /** The keys of the scripts with a queue. */
   get queued(): string[] {
     return [this.lock, this.fence, this.queue];
@@ -67,7 +72,7 @@ export class LockKeys {
     return keyInSlot(CHANNEL + stored, slotOf(stored));
   }
 
-  private derived(role: 'fence' | 'queue'): string {
+  private derived(role: 'fence' | 'queue' | 'done'): string {
     const key = keyInSlot(this.stored + RESERVED + role, (this.slot ??= slotOf(this.stored)));
     return key.slice(this.clientPrefix.length);
   }

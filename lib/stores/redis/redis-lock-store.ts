@@ -13,6 +13,7 @@ import type {
   RenewRequest,
   StoredLock,
   StoreLabels,
+  StorePeriods,
   StoreQueues,
   Subscription,
   TransferReply,
@@ -37,6 +38,7 @@ import type { Deployment, Listener, Server, Subscriptions } from './deployment.j
 import { FENCE_TTL, labelKeyOf } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
+import { Periods } from './periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
 import { Renewals } from './renewals.js';
 import { codeOf, countOf, handOverReply, inspectReply, labelReply, releaseReply } from './replies.js';
@@ -67,6 +69,7 @@ export class RedisLockStore implements LockStore {
   private readonly trial: Trial;
   readonly queues: StoreQueues;
   readonly labels: StoreLabels;
+  readonly periods: StorePeriods;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -76,6 +79,7 @@ export class RedisLockStore implements LockStore {
     const confirmations = new Confirmations(connection, this.calls, replication);
     this.acquiring = new AcquireCommands(connection, this.calls, confirmations);
     this.transfers = new Transfers(connection, this.calls, this.acquiring, confirmations);
+    this.periods = new Periods(this.calls, confirmations);
     this.queues = {
       subscribe: (client, onMessage) => this.subscribeToQueue(client, onMessage),
       // Only the owner of a grant can wait for the replicas that have to confirm it.

@@ -207,6 +207,16 @@ export function transferReply(reply: unknown): TransferReply {
   return { granted: false, state: code === 0 ? 'deleted' : 'taken', date };
 }
 
+/** What remember.lua returns. */
+export function heldReply(reply: unknown): HoldState {
+  const state = releaseReply(reply);
+  return state === 'released' ? 'held' : state;
+}
+
+/** The ms that recall.lua returns; undefined where nothing is noted. */
+export const sinceReply = (reply: unknown): number | undefined =>
+  reply === null ? undefined : codeOf(reply, 0, Infinity);
+
 /** @param holds the number of holds that were asked for */
 export function renewReply(reply: unknown, holds: number): readonly (HoldState | 'no lock')[] {
   return list(reply, reply, holds).map((state) => {

@@ -71,8 +71,8 @@ const stored = fc
 
 /** As the server has them. */
 const keysOf = ({ client, own, name }: Stored) => {
-  const { lock, fence, queue } = new LockKeys(name, own, client);
-  return { lock: client + lock, derived: [fence, queue].map((key) => client + key) };
+  const { lock, fence, queue, done } = new LockKeys(name, own, client);
+  return { lock: client + lock, derived: [fence, queue, done].map((key) => client + key) };
 };
 
 describe('the keys of one lock', () => {
@@ -120,7 +120,7 @@ describe('the keys of one lock', () => {
 
         const [a, b] = [keysOf(one), keysOf(other)];
         const notes = [one, other].map(({ client, own }) => client + noteKeyOf(own));
-        expect(new Set([a.lock, ...a.derived]).size).toBe(3);
+        expect(new Set([a.lock, ...a.derived]).size).toBe(4);
         expect(
           [...a.derived, ...notes].filter((derived) => derived === a.lock || derived === b.lock),
         ).toEqual([]);

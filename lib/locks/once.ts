@@ -1,0 +1,125 @@
+import { assertNotHandedOut } from '../core/late-result.js';
+import { idleTimerAt, now } from '../core/deadline.js';
+import type { LockClient } from '../core/lock-client.js';
+import { assertKnownOptions, assertSignal } from '../core/validation.js';
+import { backoff } from '../core/waiting.js';
+import { timeOf, type Duration } from '../lock.duration.js';
+import { isLockLostError, isLockUnavailableError, LockConfigError, LockLostError } from '../lock.errors.js';
+import type { Lease } from './lock.js';
+import { PlainLock } from './plain-lock.js';
+import type { OwnLease } from './scoped-lock.js';
+
+/** How often work is to run over all processes. */
+export interface OnceOptions {
+  /**
+   * How long a success counts, from its end on: as long no other call runs. All processes have to agree on it. For a job on
+   * a schedule it is shorter than the time between two runs.
+   */
+  period: Duration;
+  /** How long no process tries after a failure. @default 0 */
+  retryAfterFailure?: Duration | undefined;
+  /** How long a call waits for another one that runs. @default Infinity */
+  waitTime?: Duration | undefined;
+  /** Ends the wait, with LockAbortedError. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Whether this call has run, and what it has given; or how long ago the success was that counts, ms. */
+export type OnceResult<T> =
+  { readonly ran: true; readonly value: T } | { readonly ran: false; readonly since: number };
+
+/** The group of such locks in telemetry. */
+const GROUP = 'once';
+
+const KNOWN = ['period', 'retryAfterFailure', 'waitTime', 'signal'];
+
+/** @throws LockConfigError */
+export function checkedOnce(options: OnceOptions, owner = 'once', more: readonly string[] = []) {
+  assertKnownOptions(options, [...KNOWN, ...more], owner);
+  const { signal, retryAfterFailure = 0, waitTime = Infinity } = options;
+  const period = timeOf('period', options.period, { least: 1 });
+  const pause = timeOf('retryAfterFailure', retryAfterFailure);
+  assertSignal(signal);
+  return { period, pause, waitTime: timeOf('waitTime', waitTime, { unbounded: true }), signal };
+}
+
+/** Runs work at most once in a period, over all processes, by the plain lock of that name and a note beside it. */
+export async function once<T>(
+  client: LockClient,
+  name: string,
+  options: OnceOptions,
+  callback: (lease: Lease) => T | Promise<T>,
+): Promise<OnceResult<T>> {
+  const { period, pause, waitTime, signal } = checkedOnce(options);
+  if (typeof callback !== 'function') {
+    throw new LockConfigError('once', 'needs a callback', { value: callback, key: name });
+  }
+  const lock = new PlainLock(name, client);
+  const { periods } = client.store;
+  if (periods === undefined) throw cannotRemember(client, name);
+  const done = async (): Promise<OnceResult<T> | undefined> => {
+    const since = await periods.recall(name);
+    return since !== undefined && since < period ? { ran: false, since } : undefined;
+  };
+  // Mostly it is known already, and then no lock is needed.
+  const known = await done();
+  if (known !== undefined) return known;
+  return await lock.using({ waitTime, signal, label: GROUP }, async (lease) => {
+    const found = await done();
+    if (found !== undefined) return found;
+    lease.assertHeld();
+    const value = await run(lease as OwnLease, callback, pause);
+    // Before the release: the next owner finds the note.
+    const note = () => periods.remember({ name, owner: lease.owner, period });
+    await untilNoted(note, lease, value);
+    return { ran: true, value };
+  });
+}
+
+async function run<T>(
+  lease: OwnLease,
+  callback: (lease: Lease) => T | Promise<T>,
+  pause: number,
+): Promise<Awaited<T>> {
+  try {
+    const value = await callback(lease);
+    assertNotHandedOut(value);
+    return value;
+  } catch (error) {
+    if (pause > 0) lease.minHoldTime = Math.ceil(lease.heldFor()) + pause;
+    throw error;
+  }
+}
+
+/** Asks again for as long as the lease lasts: only its holder may make the note. */
+async function untilNoted(
+  note: () => Promise<'held' | 'taken' | 'deleted'>,
+  lease: Lease,
+  result: unknown,
+): Promise<void> {
+  const { name, owner } = lease;
+  for (let failures = 0; ; failures++) {
+    if (!lease.held) {
+      const cause: unknown = lease.signal.reason;
+      const reason = isLockLostError(cause) ? cause.reason : 'released';
+      throw new LockLostError(name, { reason, owner, result });
+    }
+    try {
+      const state = await note();
+      if (state === 'held') return;
+      throw new LockLostError(name, { reason: state, owner, result });
+    } catch (error) {
+      if (!isLockUnavailableError(error) || error.permanent) throw error;
+    }
+    await new Promise<void>((resolve) => idleTimerAt(now() + backoff(failures), resolve));
+  }
+}
+
+function cannotRemember({ options }: LockClient, name: string): LockConfigError {
+  const rule =
+    options.location === 'nodes'
+      ? 'runs nothing once per period: a note that a majority has could not be told from one that a minority has. Use ' +
+        'connection for this'
+      : 'runs nothing once per period: its store keeps no notes beside locks';
+  return new LockConfigError(options.location, rule, { key: name });
+}

@@ -1,0 +1,234 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { of } from 'rxjs';
+import {
+  isLockAbortedError,
+  isLockClosedError,
+  isLockConfigError,
+  isLockLostError,
+  isLockTimeoutError,
+  isLockUnavailableError,
+  type LockLostError,
+  LockService,
+  type LockStore,
+  LockUnavailableError,
+  MemoryLockStore,
+} from '../../lib/index.js';
+import type { StorePeriods } from '../../lib/store/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { until } from '../scenarios/until.js';
+
+let store: MemoryLockStore;
+let a: LockService;
+let b: LockService;
+let services: LockService[];
+
+const service = (given: LockStore = store) => {
+  const made = new LockService({ store: given, leaseTime: 300 });
+  services.push(made);
+  return made;
+};
+
+const failure = async (promise: Promise<unknown>): Promise<unknown> =>
+  await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+beforeEach(() => {
+  services = [];
+  store = new MemoryLockStore();
+  [a, b] = [service(), service()];
+});
+
+afterEach(async () => {
+  for (const made of services) await made.close();
+});
+
+/** A store whose notes do something else. */
+const storeWith = (change: (periods: StorePeriods) => Partial<StorePeriods> | undefined): LockStore =>
+  new Proxy(store, {
+    get: (target, member) => {
+      const value: unknown = Reflect.get(target, member);
+      if (member === 'periods') {
+        const changed = change(target.periods);
+        return changed && { ...target.periods, ...changed };
+      }
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+
+describe('once', () => {
+  it('runs in one of all calls that come in a period, and tells the others how long ago', async () => {
+    let runs = 0;
+    const call = (locks: LockService) =>
+      locks.once('report', { period: '1h' }, async (lease) => {
+        await sleep(30);
+        expect(locks.getLock('report').isHeld()).toBe(true);
+        lease.assertHeld();
+        return ++runs;
+      });
+    const answers = await Promise.all([a, b, a, b].map(call));
+    expect(answers.filter(({ ran }) => ran)).toEqual([{ ran: true, value: 1 }]);
+    for (const answer of answers) if (!answer.ran) expect(answer.since).toBeLessThan(1_000);
+    await sleep(30);
+    const later = await call(b);
+    expect(later).toEqual({ ran: false, since: expect.any(Number) });
+    expect((later as { since: number }).since).toBeGreaterThanOrEqual(29);
+    expect(runs).toBe(1);
+    expect(await a.inspect('report')).toBeNull();
+  });
+
+  it('runs again when the period is over, which each call may measure by its own', async () => {
+    const runs: string[] = [];
+    const call = (period: number, name: string) => a.once('report', { period }, () => runs.push(name));
+    await call(100, 'first');
+    await call(100, 'too soon');
+    await sleep(40);
+    await call(30, 'shorter');
+    await sleep(40);
+    await call(30, 'last');
+    expect(runs).toEqual(['first', 'shorter', 'last']);
+  });
+
+  it('lets the next try after a failure: a call that waits, or one that comes', async () => {
+    const order: string[] = [];
+    const fails = a.once('report', { period: '1h' }, async () => {
+      await sleep(30);
+      order.push('failed');
+      throw new TypeError('no paper');
+    });
+    const waits = b.once('report', { period: '1h' }, () => order.push('ran'));
+    expect(await failure(fails)).toBeInstanceOf(TypeError);
+    expect((await waits).ran).toBe(true);
+    expect(order).toEqual(['failed', 'ran']);
+  });
+
+  it('lets none try before retryAfterFailure is over', async () => {
+    const options = { period: '1h', retryAfterFailure: 200 } as const;
+    let failed = 0;
+    await failure(
+      a.once('report', options, async () => {
+        await sleep(20);
+        failed = performance.now();
+        throw new Error('no paper');
+      }),
+    );
+    expect(isLockTimeoutError(await failure(b.once('report', { ...options, waitTime: 0 }, () => 0)))).toBe(
+      true,
+    );
+    const answer = await b.once('report', options, () => performance.now());
+    expect(answer.ran && answer.value - failed).toBeGreaterThanOrEqual(195);
+    expect((await a.once('report', options, () => 0)).ran).toBe(false);
+  });
+
+  it('notes no success of a lease that is lost, and gives the result with the loss', async () => {
+    const begun = deferred();
+    const lost = a.once('report', { period: '1h' }, async (lease) => {
+      begun.resolve();
+      await until(() => !lease.held);
+      return 'late';
+    });
+    await begun.promise;
+    await b.forceRelease('report');
+    const error = await failure(lost);
+    expect(isLockLostError(error)).toBe(true);
+    expect((error as LockLostError).result).toBe('late');
+    expect((await b.once('report', { period: '1h' }, () => 'again')).ran).toBe(true);
+  });
+
+  it('notes no success of a lease that the store has given to another, before the holder knows of it', async () => {
+    let other: string | undefined;
+    const lost = a.once('report', { period: '1h' }, async (lease) => {
+      await store.release({ name: 'report', owner: lease.owner });
+      other = (await b.acquire('report')).owner;
+      expect(lease.held).toBe(true);
+    });
+    expect((await failure(lost)) as LockLostError).toMatchObject({ code: 'LOCK_LOST', reason: 'taken' });
+    expect((await b.inspect('report'))?.holders[0]?.owner).toBe(other);
+    await b.leases()[0]!.release();
+    expect((await b.once('report', { period: '1h' }, () => 'again')).ran).toBe(true);
+  });
+
+  it('leaves no gap between the note and the release', async () => {
+    let runs = 0;
+    const call = (locks: LockService) => locks.once('report', { period: '1h' }, () => runs++);
+    for (let turn = 0; turn < 20; turn++) {
+      await Promise.all(Array.from({ length: 10 }, (_, n) => call(n % 2 === 0 ? a : b)));
+    }
+    expect(runs).toBe(1);
+  });
+
+  it('sends the note again while the lease lasts', async () => {
+    let tries = 0;
+    const locks = service(
+      storeWith((periods) => ({
+        remember: async (request) => {
+          if (++tries < 3) throw new LockUnavailableError('report');
+          return await periods.remember(request);
+        },
+      })),
+    );
+    expect((await locks.once('report', { period: '1h' }, () => 0)).ran).toBe(true);
+    expect(tries).toBe(3);
+    expect((await b.once('report', { period: '1h' }, () => 0)).ran).toBe(false);
+  });
+
+  it('fails where the note is refused, and where the store does not answer', async () => {
+    const permanent = true;
+    const refusing = service(
+      storeWith(() => ({
+        remember: () => Promise.reject(new LockUnavailableError('report', { permanent })),
+      })),
+    );
+    expect(isLockUnavailableError(await failure(refusing.once('report', { period: 1_000 }, () => 0)))).toBe(
+      true,
+    );
+    const silent = service(
+      storeWith(() => ({ recall: () => Promise.reject(new LockUnavailableError('report')) })),
+    );
+    let runs = 0;
+    expect(
+      isLockUnavailableError(await failure(silent.once('report', { period: 1_000 }, () => runs++))),
+    ).toBe(true);
+    expect(runs).toBe(0);
+  });
+
+  it('ends its wait with the signal, the wait time, and the service', async () => {
+    const held = await b.acquire('report');
+    const wait = (options: object) => failure(a.once('report', { period: 1_000, ...options }, () => 0));
+    expect(isLockAbortedError(await wait({ signal: AbortSignal.timeout(20) }))).toBe(true);
+    expect(isLockTimeoutError(await wait({ waitTime: 20 }))).toBe(true);
+    const closed = wait({});
+    await sleep(10);
+    await a.close();
+    expect(isLockClosedError(await closed)).toBe(true);
+    await held.release();
+  });
+
+  it.each([
+    [{}, 'period: must be a whole number of milliseconds from 1 on'],
+    [{ period: 0 }, 'period: must be'],
+    [{ period: '1 day' }, 'period: must be'],
+    [{ period: 1, retryAfterFailure: -1 }, 'retryAfterFailure: must be'],
+    [{ period: 1, waitTime: 'x' }, 'waitTime: must be'],
+    [{ period: 1, signal: {} }, 'signal: must be'],
+    [{ period: 1, every: 1 }, 'every: is not an option of once'],
+    [null, 'options: must be an object'],
+  ])('refuses %j', async (options, message) => {
+    const error = await failure(a.once('report', options as never, () => 0));
+    expect(isLockConfigError(error)).toBe(true);
+    expect((error as Error).message).toContain(message);
+  });
+
+  it('refuses a missing callback, a wrong name, a result that is read later, and a store without notes', async () => {
+    const period = 1_000;
+    expect(isLockConfigError(await failure(a.once('report', { period }, undefined as never)))).toBe(true);
+    expect((await failure(a.once('', { period }, () => 0))) as Error).toMatchObject({ code: 'LOCK_KEY' });
+    expect(isLockConfigError(await failure(a.once('report', { period }, () => of(1).pipe)))).toBe(false);
+    expect(isLockConfigError(await failure(a.once('other', { period }, () => [1].values())))).toBe(true);
+    expect((await a.once('other', { period }, () => 0)).ran).toBe(true);
+    const error = await failure(service(storeWith(() => undefined)).once('report', { period }, () => 0));
+    expect((error as Error).message).toContain('store: runs nothing once per period');
+  });
+});
