@@ -144,6 +144,7 @@ describe('the telemetry', () => {
         shutDown.resolve();
         return done.promise;
       };
+      @Module({})
       class Neighbour {}
       return { module: Neighbour, providers: [{ provide: 'late', useValue: { onApplicationShutdown } }] };
     };
