@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpException } from '@nestjs/common';
+import { type DeadlockStep, describeCycle } from './lock.deadlock.js';
 import { inQuotes } from './lock.text.js';
 
 /**
@@ -110,14 +111,19 @@ export class LockTimeoutError extends ExpectedLockError {
   readonly waited: number;
   /** The owner that held the lock at the last try, if the store told. */
   readonly holder: string | undefined;
-  /** `timeout`: the wait time was over. `queue-full`: `maxWaiting` callers of this process waited already. */
-  readonly reason: 'timeout' | 'queue-full';
+  /**
+   * `timeout`: the wait time was over. `queue-full`: `maxWaiting` callers of this process waited already. `deadlock`: the
+   * caller and others waited for each other, and it began last.
+   */
+  readonly reason: 'timeout' | 'queue-full' | 'deadlock';
   /**
    * ms that the lease in the way had left at the last try, if that is known. Its holder may renew it, or release it before.
    */
   readonly remainingTime: number | undefined;
   /** What the holder's instance is called, if that is known: the `label` of its module. It is not sent to clients. */
   readonly holderLabel: string | undefined;
+  /** With `deadlock`: the callers that waited for each other, this one first. It is not sent to clients. */
+  readonly cycle: readonly DeadlockStep[] | undefined;
 
   constructor(
     key: string,
@@ -126,11 +132,17 @@ export class LockTimeoutError extends ExpectedLockError {
     reason: LockTimeoutError['reason'] = 'timeout',
     remainingTime?: number,
     holderLabel?: string,
+    cycle?: readonly DeadlockStep[],
   ) {
     const instance = holderLabel === undefined ? '' : ` of ${inQuotes(holderLabel)}`;
     const owner = holder === undefined ? 'another owner' : `${inQuotes(holder)}${instance}`;
+    const causes = {
+      timeout: `held by ${owner}`,
+      'queue-full': 'maxWaiting callers wait for it already',
+      deadlock: 'deadlock',
+    };
     const after = waited > 0 ? ` after a wait of ${String(waited)} ms` : '';
-    const cause = reason === 'queue-full' ? 'maxWaiting callers wait for it already' : `held by ${owner}`;
+    const cause = cycle === undefined ? causes[reason] : `deadlock, ${describeCycle(cycle)}`;
     super(
       'LOCK_TIMEOUT',
       `The lock "${inQuotes(key)}" is busy${after}: ${cause}`,
@@ -142,6 +154,7 @@ export class LockTimeoutError extends ExpectedLockError {
     this.reason = reason;
     this.remainingTime = remainingTime;
     this.holderLabel = holderLabel;
+    this.cycle = cycle;
   }
 }
 

@@ -1,4 +1,6 @@
+import type { DeadlockStep } from './lock.deadlock.js';
 import type { LockError, LossReason } from './lock.errors.js';
+import type { LockOrderStep } from './lock.order.js';
 
 /**
  * What happens to the locks of one LockService. `name` is the lock's name as the caller gave it. `label` is its group: the
@@ -35,8 +37,8 @@ export type LockEvent =
       readonly label: string;
       /** ms */
       readonly waited: number;
-      /** `queue-full`: as many callers as `maxWaiting` waited already. */
-      readonly reason: 'timeout' | 'queue-full';
+      /** `queue-full`: as many callers as `maxWaiting` waited already. `deadlock`: the event of that name tells more. */
+      readonly reason: 'timeout' | 'queue-full' | 'deadlock';
       /** The owner that has it, as far as it is known, and what its process is called. */
       readonly holder: string | undefined;
       readonly holderLabel: string | undefined;
@@ -60,6 +62,34 @@ export type LockEvent =
       readonly owner: string;
       /** ms */
       readonly heldFor: number;
+    }
+  | {
+      /**
+       * Locks were taken in two orders, so that two callers can wait for each other. Sent once for each pair of labels, before
+       * a caller waits. `name` and `label` are of the lock that is asked for.
+       */
+      readonly type: 'lock-order';
+      readonly name: string;
+      readonly label: string;
+      /** The lock under which it is asked for. */
+      readonly heldName: string;
+      /** What is asked for now, and where. */
+      readonly step: LockOrderStep;
+      /** The ways from it to the lock that is held, as they were first seen. Empty where both locks have one label. */
+      readonly former: readonly LockOrderStep[];
+    }
+  | {
+      /**
+       * A caller of this process and others wait for each other. Each of them is told, once. `name` and `label` are of the lock
+       * that it waits for.
+       */
+      readonly type: 'deadlock';
+      readonly name: string;
+      readonly label: string;
+      /** All callers, this one first. */
+      readonly cycle: readonly DeadlockStep[];
+      /** This caller ends with LockTimeoutError and the reason `deadlock`, so that the others go on. */
+      readonly broken: boolean;
     }
   | {
       readonly type: 'released';

@@ -1,5 +1,7 @@
 import type { Logger } from '@nestjs/common';
+import { describeCycle } from './lock.deadlock.js';
 import type { LockEvent } from './lock.events.js';
+import { describeConflict } from './lock.order.js';
 import { inQuotes, onOneLine } from './lock.text.js';
 
 /**
@@ -39,6 +41,14 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
     case 'held-long':
       logger.warn(
         `Still holds the lock "${inQuotes(event.name)}" (owner ${event.owner}) after ${seconds(event.heldFor)} s`,
+      );
+      break;
+    case 'lock-order':
+      logger.warn(describeConflict(event));
+      break;
+    case 'deadlock':
+      logger.warn(
+        `Deadlock${event.broken ? `, the wait for "${inQuotes(event.name)}" ends` : ''}: ${describeCycle(event.cycle)}`,
       );
       break;
     case 'acquired':

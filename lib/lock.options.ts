@@ -2,7 +2,6 @@ import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } 
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import type { Duration } from './lock.duration.js';
 import type { LockTimeoutError } from './lock.errors.js';
-import type { AcquisitionObserver } from './lock.tracing.js';
 import type { LockStore } from './port/lock-store.js';
 
 /**
@@ -85,6 +84,19 @@ export interface LockModuleOptions {
    * A lock that is held for longer than this is an event `held-long` and a log line. @default off
    */
   longHoldTime?: Duration | undefined;
+  /**
+   * What happens when locks are taken under each other in two orders, so that callers can wait for each other: an event
+   * `lock-order` and a log line, or LockConfigError at the call, before anything is sent. Locks of one label count as one, and
+   * two of them under each other have no order. Calls with `waitTime: 0` cannot wait, and are not looked at. `throw` is for
+   * tests. @default 'warn'
+   */
+  lockOrder?: 'warn' | 'throw' | 'off' | undefined;
+  /**
+   * What happens when callers that hold locks wait for each other: the one that began to wait last gets LockTimeoutError with
+   * the reason `deadlock`, and the others go on; or all of them go on waiting. Either way each of them is an event `deadlock`
+   * and a log line. @default 'break'
+   */
+  deadlock?: 'break' | 'report' | 'off' | undefined;
   /** The codes of warnings that are known and accepted: these are neither logged nor events, nor in `health()`. */
   silencedWarnings?: readonly string[] | undefined;
   /**
@@ -251,6 +263,10 @@ export const DEFAULTS = Object.freeze({
   maxHoldTime: Infinity,
   /** Saves 16 of 17 round trips, and delays another process by 16 short holds at most. */
   localHandoff: 16,
+  /** A line in the log costs nothing, and a call that is refused may have been harmless. */
+  lockOrder: 'warn',
+  /** One caller that fails at once is better than two that fail after their wait times. */
+  deadlock: 'break',
   /** Callers wait for a bounded time already. */
   maxWaiting: Infinity,
   /** An outage that is shorter than the wait time costs no call. */
@@ -268,8 +284,6 @@ export interface ResolvedAcquireOptions extends CheckedAcquireOptions {
   readonly waitTime: number;
   readonly maxWaiting: number;
   readonly failFast: boolean;
-  /** Gets what is published of the call. */
-  readonly trace?: AcquisitionObserver | undefined;
 }
 
 /** Options of one acquisition that have been checked, in ms. */
@@ -301,6 +315,8 @@ export interface ResolvedLockOptions {
   readonly instance: string | undefined;
   readonly longWaitTime: number;
   readonly longHoldTime: number;
+  readonly lockOrder: 'warn' | 'throw' | 'off';
+  readonly deadlock: 'break' | 'report' | 'off';
   readonly label: string;
   readonly presets: ReadonlyMap<string, PresetOptions>;
 }

@@ -31,6 +31,8 @@ const KNOWN: readonly string[] = [
   'localHandoff',
   'maxWaiting',
   'failFast',
+  'lockOrder',
+  'deadlock',
   'longWaitTime',
   'longHoldTime',
   'silencedWarnings',
@@ -80,6 +82,9 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertSwitch('failFast', failFast);
   const longWaitTime = thresholdOf('longWaitTime', options);
   const longHoldTime = thresholdOf('longHoldTime', options);
+  const { lockOrder = DEFAULTS.lockOrder, deadlock = DEFAULTS.deadlock } = options;
+  assertOneOf('lockOrder', lockOrder, ['warn', 'throw', 'off']);
+  assertOneOf('deadlock', deadlock, ['break', 'report', 'off']);
   const { silencedWarnings = [] } = options;
   assertCodes(silencedWarnings);
   const { enabled = DEFAULTS.enabled } = options;
@@ -102,9 +107,16 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     instance: options.name,
     longWaitTime,
     longHoldTime,
+    lockOrder,
+    deadlock,
     label,
     presets,
   });
+}
+
+function assertOneOf(option: string, value: unknown, values: readonly string[]): void {
+  if (values.includes(value as string)) return;
+  throw new LockConfigError(option, `must be ${values.join(', ')}`, { value });
 }
 
 const thresholdOf = (option: 'longWaitTime' | 'longHoldTime', options: LockModuleOptions): number =>

@@ -60,8 +60,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         connect(store);
       },
       warn: (warning) => {
-        if (settings.silencedWarnings.includes(warning.code)) return;
-        this.client.events.next({ type: 'warning', node: '', ...warning });
+        this.client.warn(warning);
       },
       isEnding: () => this.state.draining || this.closing !== undefined,
       endTerms: () => this.elections.close(),

@@ -40,8 +40,8 @@ export type AcquireOutcome =
 /** The context of the channel `nestjs-distributed-lock:acquire`. What is optional is there from `asyncStart` on. */
 export interface LockAcquireContext extends LockTraceContext {
   outcome?: AcquireOutcome;
-  /** With `busy`: `timeout` or `queue-full`. With `lost`: why. */
-  reason?: 'timeout' | 'queue-full' | LossReason;
+  /** With `busy`: `timeout`, `queue-full` or `deadlock`. With `lost`: why. */
+  reason?: 'timeout' | 'queue-full' | 'deadlock' | LossReason;
   /** ms from the call to its end */
   waited?: number;
   fencingToken?: number;

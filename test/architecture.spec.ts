@@ -31,7 +31,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 
 const ROOMS: [RegExp, string][] = [
-  [/^lock\.(clock|duration|turn|errors|events|state|text|tracing)\.ts$/, 'words'],
+  [/^lock\.(clock|duration|turn|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
   [/^lock\.(options|health)\.ts$/, 'options'],
   [/^lock\.module\.ts$/, 'module'],
   [/^index\.ts$/, 'index'],

@@ -13,6 +13,7 @@ import type {
 } from '../port/lock-store.js';
 import type { QueueMessage } from '../port/queue-messages.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
+import { DeadlockDetector } from './deadlock/deadlock-detector.js';
 import { EventStream } from './event-stream.js';
 import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
@@ -22,7 +23,9 @@ import { Preflight } from './preflight.js';
 import { Releaser } from '../port/releaser.js';
 import { subscribeToMessages } from '../port/subscribe-to-messages.js';
 import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
+import type { StoreWarning } from '../port/store-health.js';
 import type { LockTerms } from './acquisition.js';
+import { lockOrder } from './lock-order.js';
 import { Acquisitions } from './acquisitions.js';
 import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTerms } from './tenure.js';
 import { type Transferred, Transfers } from './transfers.js';
@@ -37,6 +40,7 @@ type Refused = Extract<Transferred, { granted: false }>;
 export class LockClient {
   readonly id = randomUUID();
   readonly labels: Labels;
+  readonly deadlocks: DeadlockDetector;
   readonly events = new EventStream();
   /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
   readonly ranOut = new WeakSet<LockEvent>();
@@ -101,6 +105,7 @@ export class LockClient {
     const { releaser } = this;
     this.transfers = transfer && new Transfers({ transfer, releaser, setTimer, isClosed: () => this.closed });
     this.labels = new Labels(store, this.id, options.label);
+    this.deadlocks = new DeadlockDetector(store, { clientId: this.id, label: options.label });
     this.queueMessages = new MessageSubscription(
       (onMessage) => subscribeToMessages(store, this.id, onMessage),
       (message) => {
@@ -220,6 +225,16 @@ export class LockClient {
   /** Why the store has not answered the callers that wait for a plain lock. Undefined while it answers. */
   failureOf(name: string): Error | undefined {
     return this.queues.get(name)?.failure;
+  }
+
+  isOfThisProcess(owner: string): boolean {
+    return this.labels.isOwn(owner) || this.labels.isSibling(owner);
+  }
+
+  /** Tells of what is allowed and probably not meant, unless its code is silenced. */
+  warn(warning: Pick<StoreWarning, 'code' | 'message'>): void {
+    if (this.options.silencedWarnings.includes(warning.code)) return;
+    this.events.next({ type: 'warning', node: '', ...warning });
   }
 
   /** Whether callers of this process wait in the local queue of a plain lock. */
@@ -389,6 +404,8 @@ export class LockClient {
     });
     await Promise.all(left);
     this.labels.close();
+    this.deadlocks.close();
+    lockOrder.forget(this.id);
     this.queueMessages.close();
     await this.releaser.close();
     await this.store.close();

@@ -5,7 +5,21 @@ export interface ScopedHold {
   /** The name of the lock as the caller gave it. */
   readonly name: string;
   readonly held: boolean;
+  /** The client whose lock it is. */
+  readonly clientId: string;
+  readonly owner: string;
+  /** When it ends by itself, on the monotonic clock: a fixed lease. Infinity where it is renewed. */
+  readonly endsAt: number;
+  /** Its label; its name where it has no label of its own. */
+  readonly group: string;
 }
+
+/**
+ * How many scopes outwards are looked at for the locks around an acquisition. Work that starts its successor under a lock,
+ * again and again, makes an endless chain of scopes.
+ */
+const NEAR = 32;
+const NOTHING: readonly ScopedHold[] = [];
 
 /**
  * An async context: what a thread is to Redisson. Work inside re-enters the locks that are held here or further out. Scopes
@@ -92,6 +106,18 @@ export class Scope {
   isUnderLock(): boolean {
     for (const hold of this.above()) if (hold.held) return true;
     return false;
+  }
+
+  /** What is held around an acquisition here, including locks that are not re-entered here. Most have nothing around them. */
+  near(): readonly ScopedHold[] {
+    let found: ScopedHold[] | undefined;
+    let scope = this.alive();
+    for (let steps = 0; scope !== undefined && steps < NEAR; steps++, scope = scope.outer()) {
+      for (const holds of scope.held.values())
+        for (const hold of holds.keys()) if (hold.held) (found ??= []).push(hold);
+      for (const hold of scope.around) if (hold.held) (found ??= []).push(hold);
+    }
+    return found ?? NOTHING;
   }
 
   /** The lease that this scope, or the nearest one further out, was opened for: of the lock of that name, or of any. */

@@ -1,5 +1,6 @@
 import { LockAbortedError } from '../lock.errors.js';
 import { now } from './deadline.js';
+import type { LockTerms } from './acquisition.js';
 import { onAbort } from './on-abort.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
@@ -7,6 +8,7 @@ import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 /** The queue of a waiter. */
 export interface WaiterQueue {
   readonly name: string;
+  readonly terms: Pick<LockTerms, 'queue'>;
   /** How many times the store has been asked for the lock, and in all, since the queue was made. */
   readonly attempts: number;
   readonly commands: number;
@@ -23,6 +25,7 @@ export class Waiter {
   /** The next answer is the last: the waiter does not wait, or its wait time is over. */
   impatient: boolean;
   private readonly ignoreSignal: (() => void) | undefined;
+  private readonly nested: { over(): void } | undefined;
   /** What had been asked before this waiter came; undefined where that is of no interest. */
   private readonly before: Pick<WaiterQueue, 'attempts' | 'commands'> | undefined;
 
@@ -32,9 +35,19 @@ export class Waiter {
     private readonly resolve: (answer: Tenure | Busy) => void,
     private readonly reject: (error: Error) => void,
   ) {
-    const { signal, waitTime, trace } = request;
+    const { signal, waitTime, trace, nested } = request;
     this.impatient = waitTime === 0;
     this.before = trace && { attempts: queue.attempts, commands: queue.commands };
+    this.nested = nested?.waits({
+      name: queue.name,
+      queue: queue.terms.queue,
+      begunAt: this.arrivedAt,
+      until: this.arrivedAt + waitTime,
+      end: (cycle) => {
+        queue.leave(this);
+        this.refuse({ busy: true, holder: undefined, name: queue.name, cycle });
+      },
+    });
     if (signal === undefined) return;
     this.ignoreSignal = onAbort(signal, () => {
       queue.leave(this);
@@ -76,6 +89,7 @@ export class Waiter {
   private settle(): void {
     this.timer?.clear();
     this.ignoreSignal?.();
+    this.nested?.over();
     const { before, queue } = this;
     if (before !== undefined)
       this.request.trace?.asked(queue.attempts - before.attempts, queue.commands - before.commands);

@@ -1,6 +1,8 @@
 import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
+import type { DeadlockStep } from '../lock.deadlock.js';
 import type { AcquisitionObserver } from '../lock.tracing.js';
 import { now, timerAt } from './deadline.js';
+import type { NestedCall } from './deadlock/nested-call.js';
 import type { Scope } from './scope.js';
 import type { ReleaseReply } from '../port/lock-store.js';
 import type { Releaser } from '../port/releaser.js';
@@ -22,6 +24,8 @@ export interface WaitRequest {
   readonly inside?: Scope | undefined;
   /** Gets how often the store was asked meanwhile. */
   readonly trace?: AcquisitionObserver | undefined;
+  /** Of a caller that holds other locks while it waits. */
+  readonly nested?: NestedCall | undefined;
 }
 
 /** Takes a tenure back when its holder is done with it, or when it is over. */
@@ -44,6 +48,8 @@ export interface Busy {
   readonly name?: string | undefined;
   /** Too many callers wait already. */
   readonly isFull?: true;
+  /** The caller was a member of this deadlock, and ends so that the others go on. */
+  readonly cycle?: readonly DeadlockStep[];
 }
 
 /** @param remainingTime ms until the hold in the way ends by itself; not positive or not finite where that is not known */

@@ -1,13 +1,13 @@
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
-import type { ResolvedAcquireOptions } from '../lock.options.js';
+import type { AcquireCall } from './acquire-call.js';
 import { endedMeanwhile } from './lease-group.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
 import type { WaitLimits } from './wait-limits.js';
 
-type Options = ResolvedAcquireOptions;
+type Options = AcquireCall;
 
 /**
  * Takes the locks of a group in one step if they are free. A lock that is busy is waited for in its own queue, and the rest

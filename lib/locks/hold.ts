@@ -43,7 +43,7 @@ export class Hold implements TenureUser, ScopedHold {
   constructor(
     readonly tenure: Tenure,
     private readonly client: LockClient,
-    kind: LockHoldContext['kind'],
+    private readonly kind: LockHoldContext['kind'],
     label: string,
     /** The call that it is the answer to, where that is traced. */
     acquisition: LockAcquireContext | undefined,
@@ -90,6 +90,23 @@ export class Hold implements TenureUser, ScopedHold {
 
   get name(): string {
     return this.tenure.name;
+  }
+
+  get owner(): string {
+    return this.tenure.owner;
+  }
+
+  get endsAt(): number {
+    return this.tenure.isFixed ? this.tenure.deadline : Infinity;
+  }
+
+  get clientId(): string {
+    return this.client.id;
+  }
+
+  get group(): string {
+    const { label, name } = this.tenure;
+    return label === this.kind ? name : label;
   }
 
   get held(): boolean {

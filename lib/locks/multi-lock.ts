@@ -5,7 +5,7 @@ import type { LockClient } from '../core/lock-client.js';
 import { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
-import type { ResolvedAcquireOptions } from '../lock.options.js';
+import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
@@ -66,7 +66,7 @@ export class MultiLock extends ScopedLock {
   async acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease | Busy> {
     this.assertAcquirable(inside, options);
     const askedAt = now();
@@ -92,20 +92,21 @@ export class MultiLock extends ScopedLock {
   }
 
   /** For how long some members may be held before the last one is granted, ms. */
-  private mostHold({ leaseTime, renew }: ResolvedAcquireOptions): number {
+  private mostHold({ leaseTime, renew }: AcquireCall): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
     return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
   }
 
+  notHeldIn(inside: Scope | undefined): readonly ScopedLock[] {
+    return this.members.flatMap((member) => member.notHeldIn(inside));
+  }
+
   /** Checks all members before the first one is asked for. */
-  assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void {
+  assertAcquirable(inside: Scope | undefined, options: AcquireCall): void {
     for (const member of this.members) member.assertAcquirable(inside, options);
   }
 
-  refusal(
-    inside: Scope | undefined,
-    options: ResolvedAcquireOptions,
-  ): Busy | LockUnavailableError | undefined {
+  refusal(inside: Scope | undefined, options: AcquireCall): Busy | LockUnavailableError | undefined {
     for (const member of this.members) {
       const refusal = member.refusal(inside, options);
       if (refusal !== undefined) return refusal;
@@ -146,9 +147,9 @@ function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void
 
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
 
-/** An error that a second try cannot change. */
+/** An answer that a second try cannot change, or that is to end the call. */
 const isFinal = (answer: Busy | Error): boolean =>
-  answer instanceof Error && (!isLockUnavailableError(answer) || answer.permanent);
+  answer instanceof Error ? !isLockUnavailableError(answer) || answer.permanent : answer.cycle !== undefined;
 
 /**
  * Whether all members are held for as long as was asked for. In a round in order, the first members have been held for a
@@ -157,7 +158,7 @@ const isFinal = (answer: Busy | Error): boolean =>
 async function isWhole(
   group: LeaseGroup,
   { hold }: Round,
-  { leaseTime, renew }: ResolvedAcquireOptions,
+  { leaseTime, renew }: AcquireCall,
 ): Promise<boolean> {
   if (!group.held) return false;
   if (hold === 0 || leaseTime === undefined || renew === true) return true;
@@ -173,7 +174,7 @@ async function isWhole(
 async function enterInOrder(
   { units, hold, first }: Round,
   scope: Scope,
-  options: ResolvedAcquireOptions,
+  options: AcquireCall,
   askedAt: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
   const leases: OwnLease[] = [];

@@ -1,12 +1,12 @@
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
-import type { ResolvedAcquireOptions } from '../lock.options.js';
+import type { AcquireCall } from './acquire-call.js';
 import { GroupAttempt } from './group-attempt.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
 import type { WaitLimits } from './wait-limits.js';
 
-type Options = ResolvedAcquireOptions;
+type Options = AcquireCall;
 
 /** Plain locks that one command can take, because they have one location. */
 export class PlainGroup {

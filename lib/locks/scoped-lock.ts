@@ -4,6 +4,7 @@ import { assertNotHandedOut } from '../core/late-result.js';
 import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
+import { NestedCall } from '../core/deadlock/nested-call.js';
 import { AcquisitionTrace, areAcquisitionsTraced } from '../core/tracing.js';
 import {
   ACQUIRE_OPTIONS,
@@ -13,8 +14,10 @@ import {
 } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
-import type { AcquireOptions, ResolvedAcquireOptions, UsingOptions } from '../lock.options.js';
+import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import type { AcquireCall } from './acquire-call.js';
 import type { Lease, Lock } from './lock.js';
+import { checkOrder } from './order-check.js';
 import { type Holder, watchLongWait } from './long-wait.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
@@ -68,23 +71,23 @@ export abstract class ScopedLock implements Lock {
   abstract acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease | Busy>;
 
   /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the options want */
-  abstract assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void;
+  abstract assertAcquirable(inside: Scope | undefined, options: AcquireCall): void;
 
   /** Why a caller is refused before anything is sent. Undefined where it is not, or re-enters. */
-  abstract refusal(
-    inside: Scope | undefined,
-    options: ResolvedAcquireOptions,
-  ): Busy | LockUnavailableError | undefined;
+  abstract refusal(inside: Scope | undefined, options: AcquireCall): Busy | LockUnavailableError | undefined;
 
   /** What knows the labels of owners of a lock of this name. */
   abstract labelsFor(name: string): Labels | undefined;
 
   /** The owner that callers of this process wait for, as far as it is known. */
   abstract inTheWay(): Holder | undefined;
+
+  /** Itself, or its members, without what the scope holds already. */
+  abstract notHeldIn(inside: Scope | undefined): readonly ScopedLock[];
 
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -100,7 +103,9 @@ export abstract class ScopedLock implements Lock {
 
   async tryAcquire(options?: AcquireOptions): Promise<Lease | null> {
     const checked = this.checked(options, 'tryAcquire');
-    return await this.observed(checked, (options) => this.enterOrNot(currentScope(), owningScope(), options));
+    const inside = currentScope();
+    const nested = this.nestedIn(inside, checked);
+    return await this.observed(nested, (options) => this.enterOrNot(inside, owningScope(), options));
   }
 
   using<T>(callback: Callback<T>): Promise<T>;
@@ -143,16 +148,37 @@ export abstract class ScopedLock implements Lock {
   private acquireChecked(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease> {
-    return this.observed(options, (observed) => this.enterOrThrow(inside, into, observed));
+    return this.observed(this.nestedIn(inside, options), (observed) =>
+      this.enterOrThrow(inside, into, observed),
+    );
+  }
+
+  /**
+   * Looks at the locks around a call that may wait for others.
+   * @throws LockConfigError where the order of the locks is refused
+   */
+  private nestedIn(inside: Scope | undefined, options: AcquireCall): AcquireCall {
+    const { client } = this;
+    const { lockOrder, deadlock } = client.options;
+    if (inside === undefined || options.waitTime === 0) return options;
+    const around = inside.near();
+    if (around.length === 0) return options;
+    if (lockOrder !== 'off') {
+      const { label } = options;
+      const asked = this.notHeldIn(inside);
+      checkOrder(
+        around,
+        asked.map(({ name, client }) => ({ name, group: label ?? name, client })),
+      );
+    }
+    if (deadlock === 'off') return options;
+    return { ...options, nested: new NestedCall(client, inside, this.groupOf(options)) };
   }
 
   /** Publishes a call, and tells of a long wait, where that is wanted. */
-  private observed<T>(
-    options: ResolvedAcquireOptions,
-    run: (options: ResolvedAcquireOptions) => Promise<T>,
-  ): Promise<T> {
+  private observed<T>(options: AcquireCall, run: (options: AcquireCall) => Promise<T>): Promise<T> {
     const { longWaitTime, instance } = this.client.options;
     let observed = run;
     if (options.waitTime > longWaitTime) {
@@ -166,14 +192,14 @@ export abstract class ScopedLock implements Lock {
   }
 
   /** The label of what is acquired. */
-  protected groupOf({ label }: Pick<ResolvedAcquireOptions, 'label'>): string {
+  protected groupOf({ label }: Pick<AcquireCall, 'label'>): string {
     return label ?? this.kind;
   }
 
   private async enterOrNot(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease | null> {
     const askedAt = now();
     const lease = await this.enter(inside, into, options);
@@ -186,13 +212,13 @@ export abstract class ScopedLock implements Lock {
   }
 
   private timedOut(
-    { name = this.name, holder, isFull }: Busy,
-    options: ResolvedAcquireOptions,
+    { name = this.name, holder, ...busy }: Busy,
+    options: AcquireCall,
     waited: number,
     holderLabel: string | undefined,
   ): void {
     const label = this.groupOf(options);
-    const reason = isFull === true ? 'queue-full' : 'timeout';
+    const reason = reasonOf(busy);
     this.client.events.next({ type: 'timed-out', name, label, waited, reason, holder, holderLabel });
   }
 
@@ -200,17 +226,17 @@ export abstract class ScopedLock implements Lock {
   private enterOrThrow(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease> {
     const askedAt = now();
     return this.enter(inside, into, options).then((lease) => {
       if (!('busy' in lease)) return kept(lease, options);
-      const { name = this.name, holder, isFull, remainingTime } = lease;
+      const { name = this.name, holder, remainingTime, cycle } = lease;
       const waited = Math.round(now() - askedAt);
-      const reason = isFull === true ? 'queue-full' : 'timeout';
+      const reason = reasonOf(lease);
       const refuse = (label: string | undefined, shown = label): never => {
         this.timedOut(lease, options, waited, label);
-        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, shown);
+        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, shown, cycle);
       };
       const labels = this.labelsFor(name);
       if (holder === undefined || labels === undefined) return refuse(undefined);
@@ -225,7 +251,7 @@ export abstract class ScopedLock implements Lock {
   private enter(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease | Busy> {
     if (options.failFast || options.maxWaiting < Infinity) {
       const refusal = this.refusal(inside, options);
@@ -242,7 +268,7 @@ export abstract class ScopedLock implements Lock {
   private checked(
     options: UsingOptions | undefined,
     method: 'acquire' | 'tryAcquire' | 'using',
-  ): ResolvedAcquireOptions {
+  ): AcquireCall {
     const { maxHoldTime, maxWaiting, failFast } = this.client.options;
     const waitTime = method === 'tryAcquire' ? 0 : this.client.options.waitTime;
     if (options === undefined) return { waitTime, maxWaiting, failFast };
@@ -258,7 +284,12 @@ export abstract class ScopedLock implements Lock {
   }
 }
 
-function kept(lease: OwnLease, { minHoldTime }: ResolvedAcquireOptions): OwnLease {
+const reasonOf = ({ isFull, cycle }: Pick<Busy, 'isFull' | 'cycle'>): LockTimeoutError['reason'] => {
+  if (cycle !== undefined) return 'deadlock';
+  return isFull === true ? 'queue-full' : 'timeout';
+};
+
+function kept(lease: OwnLease, { minHoldTime }: AcquireCall): OwnLease {
   if (minHoldTime !== undefined) lease.minHoldTime = minHoldTime;
   return lease;
 }

@@ -7,7 +7,7 @@ import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
 import { assertName } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError, type LockUnavailableError } from '../lock.errors.js';
-import type { ResolvedAcquireOptions } from '../lock.options.js';
+import type { AcquireCall } from './acquire-call.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { Holder } from './long-wait.js';
@@ -47,7 +47,7 @@ export abstract class StoreLock extends ScopedLock {
 
   refusal(
     inside: Scope | undefined,
-    { waitTime, maxWaiting, failFast }: ResolvedAcquireOptions,
+    { waitTime, maxWaiting, failFast }: AcquireCall,
   ): Busy | LockUnavailableError | undefined {
     const { name, client } = this;
     if (this.findHold(inside)?.held === true) return undefined;
@@ -76,7 +76,7 @@ export abstract class StoreLock extends ScopedLock {
   acquireLease(
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
   ): Promise<OwnLease | Busy> {
     const request = this.request(options, inside);
     const outer = this.findHold(inside);
@@ -89,7 +89,7 @@ export abstract class StoreLock extends ScopedLock {
     request: WaitRequest,
     inside: Scope | undefined,
     into: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
     askedAt: number,
   ): Promise<OwnLease | Busy> {
     return this.acquireTenure(request, inside).then((tenure) => {
@@ -102,7 +102,7 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** A tenure becomes a lease, which the scope shares from now on. */
-  begin(tenure: Tenure, into: Scope | undefined, options: ResolvedAcquireOptions, askedAt: number): OwnLease {
+  begin(tenure: Tenure, into: Scope | undefined, options: AcquireCall, askedAt: number): OwnLease {
     const label = this.groupOf(options);
     const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context);
     const lease = new HeldLease(hold, label, into?.add(this.identity, hold));
@@ -121,16 +121,16 @@ export abstract class StoreLock extends ScopedLock {
     return lease;
   }
 
-  assertAcquirable(inside: Scope | undefined, options: ResolvedAcquireOptions): void {
+  notHeldIn(inside: Scope | undefined): readonly StoreLock[] {
+    return this.findHold(inside)?.held === true ? [] : [this];
+  }
+
+  assertAcquirable(inside: Scope | undefined, options: AcquireCall): void {
     const hold = this.findHold(inside);
     if (hold?.held === true) assertLasting(hold, options);
   }
 
-  private async reenter(
-    hold: Hold,
-    into: Scope | undefined,
-    options: ResolvedAcquireOptions,
-  ): Promise<OwnLease> {
+  private async reenter(hold: Hold, into: Scope | undefined, options: AcquireCall): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const lease = new HeldLease(hold, this.groupOf(options), into?.add(this.identity, hold));
@@ -165,7 +165,7 @@ export abstract class StoreLock extends ScopedLock {
 
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
   request(
-    { waitTime, leaseTime, renew, signal, trace }: ResolvedAcquireOptions,
+    { waitTime, leaseTime, renew, signal, trace, nested }: AcquireCall,
     inside: Scope | undefined,
   ): WaitRequest {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
@@ -173,7 +173,7 @@ export abstract class StoreLock extends ScopedLock {
       leaseTime: leaseTime ?? this.client.options.leaseTime,
       renewed: renew ?? leaseTime === undefined,
     };
-    return { terms, waitTime, signal, inside, trace };
+    return { terms, waitTime, signal, inside, trace, nested };
   }
 }
 
@@ -181,6 +181,6 @@ const isLostToAnother = ({ held, loss }: Tenure): boolean =>
   !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
 
 /** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever length was asked for. */
-function assertLasting(hold: Hold, { leaseTime, renew }: ResolvedAcquireOptions): void {
+function assertLasting(hold: Hold, { leaseTime, renew }: AcquireCall): void {
   if (leaseTime !== undefined && renew !== true) hold.assertLasting(leaseTime);
 }

@@ -1,6 +1,6 @@
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
-import type { ResolvedAcquireOptions } from '../lock.options.js';
+import type { AcquireCall } from './acquire-call.js';
 import type { WaitLimits } from './wait-limits.js';
 import { PlainGroup } from './plain-group.js';
 import { PlainLock } from './plain-lock.js';
@@ -12,7 +12,7 @@ export interface Unit {
   readonly location: string;
   acquire(
     scope: Scope | undefined,
-    options: ResolvedAcquireOptions,
+    options: AcquireCall,
     limits: WaitLimits,
   ): Promise<readonly OwnLease[] | Busy>;
 }

@@ -26,6 +26,9 @@ export interface LockStore {
   /** Notes beside locks that their work is done. A store without them runs nothing once per period. */
   readonly periods?: StorePeriods | undefined;
 
+  /** For a store that several processes share: what they wait for, so that deadlocks over processes are found. */
+  readonly waits?: StoreWaits | undefined;
+
   /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
@@ -146,6 +149,21 @@ export interface RememberRequest {
   readonly owner: string;
   /** ms for which the note stays. */
   readonly period: number;
+}
+
+/**
+ * Tells processes what the others wait for while they hold something. A deadlock over processes that is not found ends with
+ * a wait time. No rule of a lock depends on it.
+ */
+export interface StoreWaits {
+  /** Keeps the note of a client for `time` ms, in place of its last one. */
+  keep(client: string, note: string, time: number): Promise<void>;
+
+  /** The note of a client; undefined where none is kept. */
+  find(client: string): Promise<string | undefined>;
+
+  /** Removes the note of a client. */
+  forget(client: string): Promise<void>;
 }
 
 /**

@@ -18,6 +18,7 @@ export type {
   StoreLabels,
   StorePeriods,
   StoreQueues,
+  StoreWaits,
   Subscription,
   TransferReply,
   TransferRequest,

@@ -13,9 +13,9 @@ export const roleOf = (key: string): string | undefined => /~ndl:([a-z]+)/.exec(
 
 export const isFence = (key: string): boolean => roleOf(key) === 'fence';
 
-/** May stay for a while when every lock is free, and ends by itself: a fence, the label of a process, or a note of work that is done. */
+/** May stay for a while when every lock is free, and ends by itself: a fence, or what a process tells others, or a note of work that is done. */
 export const mayStay = (key: string): boolean =>
-  isFence(key) || roleOf(key) === 'label' || roleOf(key) === 'done';
+  isFence(key) || ['label', 'waits', 'done'].includes(roleOf(key) ?? '');
 
 /** The keys of the locks that a server has, without what lies beside them. */
 export async function lockKeys(redis: Redis, pattern = 'lock:*'): Promise<string[]> {

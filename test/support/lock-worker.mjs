@@ -19,6 +19,8 @@ const leases = new Map();
 const losses = new Map();
 /** The elections in which this process takes part. */
 const elections = new Map();
+const deadlocks = [];
+service.events$.subscribe((event) => event.type === 'deadlock' && deadlocks.push(event));
 /** Of the loop that runs. */
 let holdsSoFar = 0;
 let stopped = false;
@@ -106,6 +108,25 @@ const methods = {
     }
     return records;
   },
+  /** Holds the first lock, and asks for the second under it after `gapMs`: what became of that. */
+  nest: async (first, second, gapMs, holdMs = 0) => {
+    const lock = ({ name, kind, permits }) => {
+      if (Array.isArray(name)) return service.getMultiLock(name.map((one) => service.getLock(one)));
+      return kind === undefined ? service.getLock(name) : lockOf(name, kind, permits);
+    };
+    return await lock(first).using({ label: first.label }, async () => {
+      await sleep(gapMs);
+      const asked = now();
+      try {
+        await lock(second).using({ label: second.label, waitTime: second.waitTime }, () => sleep(holdMs));
+        return { asked, ended: now() };
+      } catch ({ message, reason, cycle }) {
+        return { asked, ended: now(), message, reason, cycle };
+      }
+    });
+  },
+  /** The events of deadlocks so far. */
+  deadlocks: () => deadlocks,
   holdsSoFar: () => holdsSoFar,
   stop: () => void (stopped = true),
   /** Callers that come back at once, for `time` ms. Each counts up by reading and writing: two at a time lose a count. */

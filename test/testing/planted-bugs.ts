@@ -8,6 +8,7 @@ import type {
   StoredLock,
   StoreLabels,
   StorePeriods,
+  StoreWaits,
   StoreQueues,
   StoreHealth,
   Subscription,
@@ -195,6 +196,48 @@ plant(
   'finds none',
   CALLED,
   labelled(() => ({ find: () => Promise.resolve(undefined) })),
+);
+const WAITS =
+  'keeps what each of its clients waits for, for the time that was asked for or until the client forgets it';
+const awaited =
+  (change: (waits: StoreWaits) => Partial<StoreWaits>): Bug =>
+  ({ waits }) => ({
+    waits: waits && {
+      keep: waits.keep.bind(waits),
+      find: waits.find.bind(waits),
+      forget: waits.forget.bind(waits),
+      ...change(waits),
+    },
+  });
+plant('LockStore.waits', 'are the labels', WAITS, ({ labels, waits }) => ({
+  waits: labels &&
+    waits && {
+      keep: labels.keep.bind(labels),
+      find: labels.find.bind(labels),
+      forget: (client) => labels.keep(client, '', 1),
+    },
+}));
+plant(
+  'StoreWaits.keep',
+  'keeps the first note',
+  WAITS,
+  awaited((waits) => ({
+    keep: async (client, note, time) => {
+      if ((await waits.find(client)) === undefined) await waits.keep(client, note, time);
+    },
+  })),
+);
+plant(
+  'StoreWaits.find',
+  'finds none',
+  WAITS,
+  awaited(() => ({ find: () => Promise.resolve(undefined) })),
+);
+plant(
+  'StoreWaits.forget',
+  'forgets nothing',
+  WAITS,
+  awaited(() => ({ forget: () => Promise.resolve() })),
 );
 let nodes = 0;
 plant(

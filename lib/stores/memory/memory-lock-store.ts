@@ -15,6 +15,7 @@ import type {
   StoredLock,
   StoreLabels,
   StorePeriods,
+  StoreWaits,
   StoreQueues,
   Subscription,
   TransferReply,
@@ -23,6 +24,7 @@ import type {
 import type { QueueMessage } from '../../port/queue-messages.js';
 import type { StoreHealth } from '../../port/store-health.js';
 import { MemoryLock } from './memory-lock.js';
+import { memoryNotes } from './memory-notes.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';
 
@@ -49,9 +51,6 @@ const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
 export class MemoryLockStore implements LockStore {
   private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
   private readonly listeners = new Map<string, Set<() => void>>();
-  private readonly clientLabels = new SweptMap<{ label: string; until: number }>(
-    ({ until }) => until <= now(),
-  );
   /** When the work of a lock was last done. */
   private readonly done = new SweptMap<{ at: number; until: number }>(({ until }) => until <= now());
   private readonly clients = new Map<string, Set<(message: QueueMessage) => void>>();
@@ -62,16 +61,8 @@ export class MemoryLockStore implements LockStore {
     handOver: (request, next) => this.passOn(request, next),
   };
 
-  readonly labels: StoreLabels = {
-    keep: (client, label, time) => {
-      this.clientLabels.set(client, { label, until: now() + time });
-      return Promise.resolve();
-    },
-    find: (client) => {
-      const { label, until = 0 } = this.clientLabels.get(client) ?? {};
-      return Promise.resolve(until > now() ? label : undefined);
-    },
-  };
+  readonly labels: StoreLabels = memoryNotes();
+  readonly waits: StoreWaits = memoryNotes();
 
   readonly periods: StorePeriods = {
     remember: async ({ name, owner, period }) => {

@@ -15,7 +15,7 @@ export type Cast<A> = readonly (NodeAnswer<A> | undefined)[];
  */
 export async function askMembers<A>(
   { members, presence }: { readonly members: readonly Member[]; readonly presence: Presence },
-  name: string,
+  name: string | undefined,
   ask: (store: LockStore) => Promise<A>,
   isAsked: (index: number) => boolean = () => true,
 ): Promise<Cast<A>> {

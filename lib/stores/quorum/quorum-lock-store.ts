@@ -12,6 +12,7 @@ import type {
   RenewRequest,
   StoredLock,
   StoreLabels,
+  StoreWaits,
   Subscription,
 } from '../../port/lock-store.js';
 import type { LossMessage } from '../../port/queue-messages.js';
@@ -30,6 +31,7 @@ import { majorityState } from './majority-state.js';
 import { type Member, type MemberStore, quorumOf } from './member.js';
 import { whyNotHeld } from './not-held.js';
 import { Presence } from './presence.js';
+import { quorumLabels, quorumWaits } from './quorum-notes.js';
 import { quorumHealth } from './quorum-health.js';
 import { subscribeAll } from './subscribe-all.js';
 import { WakeUp } from './wake-up.js';
@@ -45,6 +47,8 @@ const NO_QUEUES =
  */
 export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
+  readonly labels: StoreLabels;
+  readonly waits: StoreWaits;
   private readonly needed: number;
   private readonly restartQuarantine: RestartQuarantine;
   private readonly presence: Presence;
@@ -65,6 +69,8 @@ export class QuorumLockStore implements LockStore {
     this.presence = new Presence(members);
     const { restartQuarantine, presence, contention } = this;
     this.context = { members, leaseTime, restartQuarantine, presence, contention };
+    this.labels = quorumLabels(this.context);
+    this.waits = quorumWaits(this.context);
     this.releasers = members.map(({ store }) => new Releaser(store));
     const { releasers, holdings } = this;
     this.renewals = new MajorityRenewals({ members, releasers, holdings, restartQuarantine, presence });
@@ -91,21 +97,6 @@ export class QuorumLockStore implements LockStore {
   async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
     return await this.take(request, (store, leastToken) => store.acquireAll({ ...request, leastToken }));
   }
-
-  /** One member that answers is enough: no lock depends on a label. */
-  readonly labels: StoreLabels = {
-    keep: async (client, label, time) => {
-      await Promise.any(this.members.map(async ({ store }) => store.labels?.keep(client, label, time)));
-    },
-    find: async (client) => {
-      const found = this.members.map(async ({ store }) => {
-        const label = await store.labels?.find(client);
-        if (label === undefined) throw new Error('none');
-        return label;
-      });
-      return await Promise.any(found).catch(() => undefined);
-    },
-  };
 
   locationOf(name: string): string {
     return this.members.map(({ store }) => store.locationOf(name)).join(' ');

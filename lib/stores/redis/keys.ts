@@ -80,9 +80,9 @@ export class LockKeys {
 
 const CHANNEL = 'redisson_lock__channel:';
 
-/** The key of a client's label. The store as a whole has it, and no lock. */
-export const labelKeyOf = (keyPrefix: string, client: string): string =>
-  `${keyPrefix}${RESERVED}label:${client}`;
+/** The key of what a client tells other processes. The store as a whole has it, and no lock. */
+export const clientKeyOf = (keyPrefix: string, role: 'label' | 'waits', client: string): string =>
+  `${keyPrefix}${RESERVED}${role}:${client}`;
 
 /** The key of the note about a node of a quorum: by the same rule, for a purpose that no key of a lock has. */
 export const noteKeyOf = (keyPrefix: string): string => `${keyPrefix}${RESERVED}quorum`;

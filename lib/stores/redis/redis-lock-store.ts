@@ -14,6 +14,7 @@ import type {
   StoredLock,
   StoreLabels,
   StorePeriods,
+  StoreWaits,
   StoreQueues,
   Subscription,
   TransferReply,
@@ -35,13 +36,13 @@ import { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
 import type { Deployment, Listener, Server, Subscriptions } from './deployment.js';
-import { FENCE_TTL, labelKeyOf } from './keys.js';
+import { FENCE_TTL, clientKeyOf } from './keys.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
 import { Periods } from './periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
 import { Renewals } from './renewals.js';
-import { codeOf, countOf, handOverReply, inspectReply, labelReply, releaseReply } from './replies.js';
+import { codeOf, countOf, handOverReply, inspectReply, clientNoteReply, releaseReply } from './replies.js';
 import type { Replication } from './replication.js';
 import { ScriptCalls } from './script-calls.js';
 import * as scripts from './script.js';
@@ -70,6 +71,7 @@ export class RedisLockStore implements LockStore {
   readonly queues: StoreQueues;
   readonly labels: StoreLabels;
   readonly periods: StorePeriods;
+  readonly waits: StoreWaits;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -90,12 +92,8 @@ export class RedisLockStore implements LockStore {
       keys: (name) => this.calls.keys(name),
       confirmation: (name) => confirmations.confirmation(name),
     });
-    this.labels = {
-      keep: async (client, text, time) => {
-        await this.callLabel(client, [Math.ceil(time), text]);
-      },
-      find: (client) => this.callLabel(client, ['']),
-    };
+    this.labels = this.notes('label');
+    this.waits = this.notes('waits');
     this.trial = new Trial({
       connection,
       keys: (name) => this.calls.keys(name),
@@ -226,9 +224,21 @@ export class RedisLockStore implements LockStore {
     return { ...stored, listeners: await this.listenersEverywhere(channel) };
   }
 
-  private callLabel(client: string, args: readonly Argument[]): Promise<string | undefined> {
-    const key = labelKeyOf(this.options.keyPrefix, client);
-    return this.calls.run(scripts.label, [key], args, undefined, labelReply);
+  /** What clients tell each other: for each client a key of its own, which ends by itself. */
+  private notes(role: 'label' | 'waits'): StoreWaits {
+    const call = (client: string, args: readonly Argument[]): Promise<string | undefined> => {
+      const key = clientKeyOf(this.options.keyPrefix, role, client);
+      return this.calls.run(scripts.note, [key], args, undefined, clientNoteReply);
+    };
+    return {
+      keep: async (client, note, time) => {
+        await call(client, [Math.ceil(time), note]);
+      },
+      find: (client) => call(client, ['']),
+      forget: async (client) => {
+        await call(client, [0]);
+      },
+    };
   }
 
   private async subscribeToQueue(

@@ -238,8 +238,8 @@ export function inspectReply(reply: unknown): StoredLock | null {
   });
 }
 
-/** The label of a client. */
-export const labelReply = (reply: unknown): string | undefined => textOrNull(reply, reply) ?? undefined;
+/** What a client tells other processes. */
+export const clientNoteReply = (reply: unknown): string | undefined => textOrNull(reply, reply) ?? undefined;
 
 /** Texts, each followed by a number. */
 function pairs(value: unknown, reply: unknown): [string, number][] {

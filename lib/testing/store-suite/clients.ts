@@ -43,6 +43,24 @@ export function describeClients(stage: Stage, queues: boolean): void {
     assert.equal(await other.labels?.find(one), 'renamed');
   });
 
+  it('keeps what each of its clients waits for, for the time that was asked for or until the client forgets it', async () => {
+    const { store, other } = stage;
+    if (store.waits === undefined) return;
+    const [one, two] = [stage.freshName(), stage.freshName()];
+    assert.equal(await other.waits?.find(one), undefined);
+    await store.waits.forget(one);
+    await store.waits.keep(one, '{"note":1}', LEASE);
+    await store.waits.keep(two, 'ö "two"', 300);
+    assert.equal(await other.waits?.find(one), '{"note":1}');
+    assert.equal(await other.waits?.find(two), 'ö "two"');
+    assert.equal(await other.labels?.find(one), undefined);
+    await store.waits.keep(one, '{"note":2}', LEASE);
+    assert.equal(await other.waits?.find(one), '{"note":2}');
+    await store.waits.forget(one);
+    assert.equal(await other.waits?.find(one), undefined);
+    await until(async () => (await other.waits?.find(two)) === undefined);
+  });
+
   it('reports the health of its nodes, at each depth', async () => {
     for (const depth of [undefined, 'look', 'try'] as const) {
       const { status, nodes, warnings } = await stage.store.health(depth);

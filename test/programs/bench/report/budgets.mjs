@@ -136,6 +136,11 @@ const budgets = (r, machine) => {
       r.median('telemetry', 'ours', 'percent'),
       atMost(1),
     ),
+    timed(
+      'lockOrder, a known step: % of a nested acquisition',
+      r.median('nested', 'ours', 'orderedPercent'),
+      atMost(1),
+    ),
   ];
 };
 

@@ -33,6 +33,12 @@ export const FIGURES = {
   heard: ['spans and metrics µs', 2],
   onRedis: ['on Redis µs', 2],
   percent: ['no listener, % of it', 2],
+  nestedWithout: ['both off µs', 2],
+  ordered: ['with lockOrder µs', 2],
+  watched: ['with deadlock µs', 2],
+  nestedOnRedis: ['on Redis µs', 2],
+  orderedPercent: ['lockOrder, % of one lock', 2],
+  watchedPercent: ['deadlock, % of one lock', 2],
 };
 
 export const number = (value, digits) =>

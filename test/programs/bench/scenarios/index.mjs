@@ -3,7 +3,7 @@ import { control, crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
 import { growths } from './growth.mjs';
 import { handOver } from './hand-over.mjs';
 import { held } from './held.mjs';
-import { decorator, reEntry, telemetry } from './local.mjs';
+import { decorator, nested, reEntry, telemetry } from './local.mjs';
 import { loopScenarios } from './loops.mjs';
 import { leaseMemory, waiterMemory } from './memory.mjs';
 import { parallelScenario, uncontendedScenario } from './sequences.mjs';
@@ -28,5 +28,6 @@ export const scenarios = [
   waiterMemory,
   decorator,
   telemetry,
+  nested,
   ...growths,
 ];

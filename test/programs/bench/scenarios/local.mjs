@@ -45,3 +45,27 @@ export const telemetry = {
     return { without: own, unheard: other, heard: listened, onRedis: whole, percent: (above / whole) * 100 };
   },
 };
+
+export const nested = {
+  id: 'nested',
+  title: 'A lock under another one: its order, and deadlocks',
+  contenders: ['ours'],
+  figures: ['nestedWithout', 'ordered', 'watched', 'nestedOnRedis', 'orderedPercent', 'watchedPercent'],
+  quick: ['ours'],
+  async measure(cast, { quick }) {
+    const [{ without, ordered, watched, onRedis }] = await cast.play('nested', {
+      times: quick ? 40_000 : 150_000,
+    });
+    const above = (times) => median(times.map((time, n) => time - without[n]));
+    // Of one acquisition: both of the pair have about the same.
+    const one = median(onRedis) / 2;
+    return {
+      nestedWithout: median(without),
+      ordered: median(ordered),
+      watched: median(watched),
+      nestedOnRedis: median(onRedis),
+      orderedPercent: (above(ordered) / one) * 100,
+      watchedPercent: (above(watched) / one) * 100,
+    };
+  },
+};

@@ -1,0 +1,235 @@
+import type { DeadlockStep } from '../../lock.deadlock.js';
+import type { LockStore, StoredLock } from '../../port/lock-store.js';
+import { idleTimerAt, now } from '../deadline.js';
+import { Confirmation } from './confirmation.js';
+import { isUnchanged, lookFrom, type SeenWait, type WaitSources } from './look.js';
+import { type NestedWait, nestedWaits } from './nested-wait.js';
+import { type Deadlock, latestOf } from './wait-graph.js';
+import { decodeNote, encodeNote, type WaitNote } from './wait-notes.js';
+
+/** After so many ms, a wait is looked at among those of this process: most waits are shorter, and cost nothing. */
+const SOON = 20;
+/** How often the waits are looked through, ms. */
+const TICK = 10;
+/** After so many ms, a wait is told to the other processes and looked at among theirs. */
+const LONG = 500;
+/** How often it is told and looked at from then on, ms. */
+const ROUND = 200;
+/** How long a note stays when its process does not write it again, ms. */
+const NOTE_LIFE = 2_000;
+
+/** A wait that is told to other processes. */
+interface ToldWait {
+  readonly wait: NestedWait;
+  readonly confirmation: Confirmation;
+}
+
+export interface DeadlockSettings {
+  readonly clientId: string;
+  readonly label: string;
+}
+
+/**
+ * Finds the deadlocks of the nested waits of one client. A wait that closes a circle in this process is found when it has
+ * lasted for SOON. For circles over processes, each process tells what its long waits want and hold, and follows the holders
+ * of what they want through what the other processes tell. It writes one key, and only while a caller waits for LONG.
+ */
+export class DeadlockDetector {
+  /** The waits that are not told yet, each with whether it has been looked at. */
+  private readonly young = new Map<NestedWait, boolean>();
+  private ticking: NodeJS.Timeout | undefined;
+  private readonly told = new Map<NestedWait, ToldWait>();
+  private stamp = 0;
+  private isNoted = false;
+  private running: Promise<void> | undefined;
+  private pausedUntil = -Infinity;
+  private closed = false;
+  /** A wait of the last note has ended. A note must not tell of it until the next round. */
+  private isOutdated = false;
+  /** Ends the pause between two rounds. */
+  private wake: (() => void) | undefined;
+
+  constructor(
+    private readonly store: Pick<LockStore, 'inspect' | 'waits'>,
+    private readonly settings: DeadlockSettings,
+  ) {}
+
+  /** A nested wait begins. One timer serves all of them, because most of them are over at once. */
+  watch(wait: NestedWait): void {
+    this.young.set(wait, false);
+    this.ticking ??= idleTimerAt(wait.begunAt + TICK, this.tick);
+  }
+
+  /** A nested wait has ended. */
+  over(wait: NestedWait): void {
+    this.young.delete(wait);
+    nestedWaits.delete(wait);
+    if (!this.told.delete(wait)) return;
+    this.isOutdated = true;
+    this.wake?.();
+    this.goOn();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.wake?.();
+  }
+
+  private readonly tick = (): void => {
+    const moment = now();
+    this.ticking = this.young.size > 0 && !this.closed ? idleTimerAt(moment + TICK, this.tick) : undefined;
+    const due = [...this.young].filter(([{ begunAt }]) => begunAt <= moment - SOON);
+    // All before the first look: a wait that began later looks at those that began before it.
+    for (const [wait] of due) nestedWaits.add(wait);
+    for (const [wait, isLooked] of due) {
+      this.young.set(wait, true);
+      if (!isLooked && wait.mayBeLocal) void this.lookHere(wait);
+      if (wait.begunAt <= moment - LONG) this.tell(wait);
+    }
+  };
+
+  private tell(wait: NestedWait): void {
+    this.young.delete(wait);
+    this.told.set(wait, { wait, confirmation: new Confirmation() });
+    this.goOn();
+  }
+
+  /** Nothing of it may throw into a timer: a look that fails is repeated in the next round. */
+  private async lookHere(wait: NestedWait): Promise<void> {
+    const deadlock = await lookFrom(wait, undefined).catch(() => undefined);
+    if (deadlock !== undefined) conclude(deadlock);
+  }
+
+  /** One round after the other, as long as a wait is told or a note is left. */
+  private goOn(): void {
+    this.running ??= this.rounds().finally(() => {
+      this.running = undefined;
+      if (this.isNeeded) this.goOn();
+    });
+  }
+
+  private get isNeeded(): boolean {
+    return !this.closed && (this.told.size > 0 || this.isNoted);
+  }
+
+  private async rounds(): Promise<void> {
+    while (this.isNeeded) {
+      const begunAt = now();
+      await this.note();
+      if (this.told.size === 0) continue;
+      await this.look();
+      if (!this.isOutdated) await this.pause(begunAt + ROUND);
+    }
+  }
+
+  private async pause(until: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = idleTimerAt(until, resolve);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.wake = undefined;
+  }
+
+  /** Writes what the others read. Not before the last note has arrived: see {@link Confirmation}. */
+  private async note(): Promise<void> {
+    const { waits } = this.store;
+    const { clientId, label } = this.settings;
+    if (waits === undefined || now() < this.pausedUntil) {
+      this.isNoted = false;
+      return;
+    }
+    const told = [...this.told.keys()];
+    this.isOutdated = false;
+    this.isNoted = told.length > 0;
+    try {
+      if (told.length === 0) await waits.forget(clientId);
+      else
+        await waits.keep(
+          clientId,
+          encodeNote({ process: label, stamp: ++this.stamp, waits: told.map(noted) }),
+          NOTE_LIFE,
+        );
+    } catch {
+      // Without a note the others find nothing. What may still arrive has to be over before the next one is sent.
+      this.isNoted = false;
+      this.pausedUntil = now() + NOTE_LIFE;
+    }
+  }
+
+  private async look(): Promise<void> {
+    const sources = new Round(this.store);
+    for (const told of [...this.told.values()]) {
+      const deadlock = await lookFrom(told.wait, sources).catch(() => undefined);
+      if (!this.told.has(told.wait)) continue;
+      told.confirmation.count(deadlock);
+      if (deadlock !== undefined) this.judge(told, deadlock);
+    }
+  }
+
+  private judge({ wait, confirmation }: ToldWait, deadlock: Deadlock<SeenWait>): void {
+    if (deadlock.evidence.every(({ local }) => local !== undefined)) {
+      conclude(deadlock);
+      return;
+    }
+    const isLast = latestOf(breaking(deadlock.cycle))?.local === wait;
+    // The one that ends waits for one more look, so that the others have seen what ends.
+    const needed = Confirmation.LOOKS + Number(isLast);
+    if (confirmation.looks === needed) wait.found(deadlock.cycle.map(stepOf), isLast);
+  }
+}
+
+/** All members of a deadlock of this process are told, and the one that began to wait last ends. */
+function conclude({ cycle, evidence }: Deadlock<SeenWait>): void {
+  // Several looks find it at the same time, and the first of them ends it.
+  if (!evidence.every(isUnchanged)) return;
+  const last = latestOf(breaking(cycle));
+  const steps = cycle.map(stepOf);
+  // The one that ends is told last: what it holds is granted to the others then.
+  const members = cycle.map((member, index) => ({ member, index }));
+  members.sort((a, b) => Number(a.member === last) - Number(b.member === last));
+  for (const { member, index } of members) {
+    member.local?.found([...steps.slice(index), ...steps.slice(0, index)], member === last);
+  }
+}
+
+const breaking = (cycle: readonly SeenWait[]): readonly SeenWait[] => cycle.filter(({ breaks }) => breaks);
+
+const stepOf = ({ name, label, process }: SeenWait): DeadlockStep => ({ name, label, process });
+
+const noted = ({ id, since, name, label, mode, permits, holds, breaks }: NestedWait) => ({
+  id,
+  since,
+  name,
+  label,
+  mode,
+  permits,
+  holds,
+  breaks,
+});
+
+/** One round reads each lock and each note once. */
+class Round implements WaitSources {
+  private readonly locks = new Map<string, Promise<StoredLock | null>>();
+  private readonly notes = new Map<string, Promise<WaitNote | undefined>>();
+
+  constructor(private readonly store: Pick<LockStore, 'inspect' | 'waits'>) {}
+
+  inspect(name: string): Promise<StoredLock | null> {
+    const known = this.locks.get(name);
+    if (known !== undefined) return known;
+    const asked = this.store.inspect(name);
+    this.locks.set(name, asked);
+    return asked;
+  }
+
+  noteOf(client: string): Promise<WaitNote | undefined> {
+    const known = this.notes.get(client);
+    if (known !== undefined) return known;
+    const asked = Promise.resolve(this.store.waits?.find(client)).then(decodeNote);
+    this.notes.set(client, asked);
+    return asked;
+  }
+}

@@ -1,0 +1,14 @@
+import { inQuotes } from './lock.text.js';
+
+/** One caller of a deadlock. It holds what the caller before it waits for. */
+export interface DeadlockStep {
+  /** The lock that it waits for, and the label of this lock. */
+  readonly name: string;
+  readonly label: string;
+  /** What its process is called: the `label` of its module. */
+  readonly process: string;
+}
+
+/** The callers in their order, the one that is told of first. */
+export const describeCycle = (cycle: readonly DeadlockStep[]): string =>
+  cycle.map(({ name, process }) => `${inQuotes(process)} waits for "${inQuotes(name)}"`).join(', ');

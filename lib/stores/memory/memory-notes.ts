@@ -1,0 +1,24 @@
+import { now } from '../../lock.clock.js';
+import type { StoreWaits } from '../../port/lock-store.js';
+import { SweptMap } from './swept-map.js';
+
+/** What the clients of one store tell each other, for a time. */
+export function memoryNotes(): StoreWaits {
+  const notes = new SweptMap<{ readonly note: string; readonly until: number }>(
+    ({ until }) => until <= now(),
+  );
+  return {
+    keep: (client, note, time) => {
+      notes.set(client, { note, until: now() + time });
+      return Promise.resolve();
+    },
+    find: (client) => {
+      const { note, until = 0 } = notes.get(client) ?? {};
+      return Promise.resolve(until > now() ? note : undefined);
+    },
+    forget: (client) => {
+      notes.delete(client);
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { StoreLabels, StoreWaits } from '../../port/lock-store.js';
+import { askMembers, type Cast } from './ask-members.js';
+import { type Member, quorumOf } from './member.js';
+import type { Presence } from './presence.js';
+
+interface Context {
+  readonly members: readonly Member[];
+  readonly presence: Presence;
+}
+
+/** One member that answers is enough: no lock depends on a label. */
+export const quorumLabels = ({ members }: Context): StoreLabels => ({
+  keep: async (client, label, time) => {
+    await Promise.any(members.map(async ({ store }) => store.labels?.keep(client, label, time)));
+  },
+  find: async (client) => {
+    const found = members.map(async ({ store }) => {
+      const label = await store.labels?.find(client);
+      if (label === undefined) throw new Error('none');
+      return label;
+    });
+    return await Promise.any(found).catch(() => undefined);
+  },
+});
+
+/** A note counts where a majority has it: a member that has missed some tells of waits that have ended. */
+export const quorumWaits = (context: Context): StoreWaits => ({
+  keep: async (client, note, time) => {
+    await askMembers(context, undefined, async ({ waits }) => waits?.keep(client, note, time));
+  },
+  find: async (client) => {
+    const cast = await askMembers(context, undefined, async ({ waits }) => waits?.find(client));
+    return commonNote(cast, quorumOf(context.members.length));
+  },
+  forget: async (client) => {
+    await askMembers(context, undefined, async ({ waits }) => waits?.forget(client));
+  },
+});
+
+function commonNote(cast: Cast<string | undefined>, needed: number): string | undefined {
+  const times = new Map<string, number>();
+  for (const answer of cast) {
+    if (answer === undefined || !('value' in answer) || answer.value === undefined) continue;
+    const count = (times.get(answer.value) ?? 0) + 1;
+    if (count >= needed) return answer.value;
+    times.set(answer.value, count);
+  }
+  return undefined;
+}
