@@ -31,7 +31,8 @@ export const logUnhandledEvent = <T>(context: ExecutionContext): MonoTypeOperato
   tap<T>({
     error: (error: unknown) => {
       const handler = context.getHandler();
-      if (isEventHandler(handler)) logUnhandled(error, `${context.getClass().name}.${handler.name}`);
+      if (!isEventHandler(handler) || context.getType() !== 'rpc') return;
+      logUnhandled(error, `${context.getClass().name}.${handler.name}`);
     },
   });
 

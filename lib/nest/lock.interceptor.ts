@@ -89,7 +89,7 @@ export function LockInterceptor(
               : undefined,
         },
       );
-      return context.getType() === 'rpc' ? answer.pipe(logUnhandledEvent(context)) : answer;
+      return answer.pipe(logUnhandledEvent(context));
     }
   }
   // Nest names the class where it cannot make one: the module that provides the service is missing.
