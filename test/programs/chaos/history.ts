@@ -42,6 +42,20 @@ export interface Attempt {
   extensions: { from: number; to?: number; outcome?: 'ok' | 'lost' | 'unknown'; leaseTime: number }[];
 }
 
+/** What a process notes of elections, travelling leases and work once per period; see promises.mjs. */
+export type PromiseNote = { readonly process: string; readonly at: number } & (
+  | {
+      readonly type: 'told';
+      readonly promise: 'election' | 'lease';
+      /** The term, or the token. */
+      readonly number: number;
+      /** Just before the question. */
+      readonly before: number;
+    }
+  | { readonly type: 'resumed'; readonly ticket: string; readonly token: number }
+  | { readonly type: 'success'; readonly begun: number; readonly worked: number; readonly period: number }
+);
+
 export interface Process {
   readonly name: string;
   /** When it did not run although it should have. */
@@ -93,6 +107,8 @@ export interface History {
   readonly queues: boolean;
   /** Whether replicas have to confirm each grant. */
   readonly confirmed: boolean;
+  /** Undefined in a run without elections, travelling leases and work once per period. */
+  readonly notes?: readonly PromiseNote[] | undefined;
   /** Lock commands that the server has run; undefined where it has forgotten them. */
   readonly commands: number | undefined;
 }
@@ -139,21 +155,31 @@ export const lagWithin = (process: Pick<Process, 'lags'> | undefined, from: numb
     0,
   );
 
+interface Journal {
+  readonly process: Process;
+  readonly attempts: Attempt[];
+  readonly notes: PromiseNote[];
+}
+
+const NOTES = ['told', 'resumed', 'success'];
+
 /** Puts one worker's lines together. A last line that was cut off by a kill is left out. */
-export function readJournal(name: string, text: string): { process: Process; attempts: Attempt[] } {
+export function readJournal(name: string, text: string): Journal {
   const process: Process = { name, lags: [], lastSeen: -Infinity, ended: false, errors: [] };
   const attempts = new Map<number, Attempt>();
+  const notes: PromiseNote[] = [];
   const lines = text.split('\n').slice(0, -1);
   for (const line of lines.map((json) => JSON.parse(json) as Line)) {
     process.lastSeen = line.at;
     const attempt = attempts.get(line.op ?? -1);
     if (line.type === 'invoke') attempts.set(line.op!, begin(name, line));
     else if (line.type === 'lag') process.lags.push({ from: line.from as number, to: line.at });
+    else if (NOTES.includes(line.type)) notes.push({ ...line, process: name } as unknown as PromiseNote);
     else if (line.type === 'end') process.ended = true;
     else if (line.type === 'fault') process.errors.push(line.error as string);
     else if (attempt !== undefined) goOn(attempt, line);
   }
-  return { process, attempts: [...attempts.values()] };
+  return { process, attempts: [...attempts.values()], notes };
 }
 
 /** A worker that was killed before it wrote anything has no file. */

@@ -13,6 +13,7 @@ import {
   holdsOf,
   type Kind,
   type Process,
+  type PromiseNote,
   readJournalFile,
   type Violation,
 } from './history.js';
@@ -42,6 +43,8 @@ export interface RoundOptions {
   readonly habits?: Readonly<Record<string, number>>;
   /** @default one of each kind that the topology can have, and another plain one */
   readonly locks?: readonly LockSpec[];
+  /** Elections, travelling leases and work once per period, in place of the loops. */
+  readonly promises?: boolean;
   /** ms that the locks are taken with. */
   readonly leaseTime?: number;
 }
@@ -76,7 +79,16 @@ const LOCKS: readonly LockSpec[] = [
 
 /** One life of a deployment and its clients: they work, faults strike and heal, all finish, the checkers judge. */
 export async function round(options: RoundOptions): Promise<RoundResult> {
-  const { topology, random, duration, workers = 4, loops = 6, habits = {}, leaseTime = LEASE } = options;
+  const {
+    topology,
+    random,
+    duration,
+    workers = 4,
+    habits = {},
+    leaseTime = LEASE,
+    promises = false,
+  } = options;
+  const loops = promises ? 0 : (options.loops ?? 6);
   const directory = await mkdtemp(join(tmpdir(), 'lock-chaos-'));
   const resource = await Resource.start();
   const stage = await topology.start(workers);
@@ -89,6 +101,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     seed: random.between(0, 2 ** 31),
     locks,
     loops,
+    promises,
     lease: leaseTime,
     habits,
   }));
@@ -115,10 +128,12 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     const left = await settled(stage, leaseTime + CLAIM + 1_000);
 
     const attempts: Attempt[] = [];
+    const notes: PromiseNote[] = [];
     const processes = new Map<string, Process>([['canary', canary.process]]);
     for (const [name, journal] of crew.journals) {
       const read = readJournalFile(name, journal);
       attempts.push(...read.attempts);
+      notes.push(...read.notes);
       processes.set(name, read.process);
     }
     const updates = (await Promise.all(names.map((name) => resource.updates(name)))).flat();
@@ -137,6 +152,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
       residue: { ...left, hanging },
       queues: stage.queues,
       confirmed: stage.confirmed === true,
+      notes: promises ? notes : undefined,
       commands,
     };
     const violations = await judge(history, { recovery, prompt: 300, perDead: stage.perDead });

@@ -6,6 +6,7 @@ import { openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
+import { keepPromises } from './promises.mjs';
 
 const TICK = 10;
 const now = () => Number(process.hrtime.bigint()) / 1e6;
@@ -246,7 +247,10 @@ note('start', undefined, { pid: process.pid });
 for (const end = now() + 2_000; now() < end && (await service.health()).status === 'down';) await sleep(20);
 process.send({ ready: true });
 
-await Promise.all(Array.from({ length: plan.loops }, loop));
+const promises = plan.promises
+  ? keepPromises({ service, resource, note, now, between, chance, isOver: () => draining })
+  : undefined;
+await Promise.all([promises, ...Array.from({ length: plan.loops }, loop)]);
 note('drained');
 process.send({ drained: true });
 clearInterval(ticker);

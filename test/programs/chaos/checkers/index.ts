@@ -6,6 +6,7 @@ import { linearizability } from './linearizability.js';
 import { liveness, type LivenessBounds } from './liveness.js';
 import { loss } from './loss.js';
 import { order } from './order.js';
+import { promises } from './promises.js';
 import { writes } from './writes.js';
 
 /** Every checker over one history. None knows what the locks are made of. */
@@ -18,4 +19,5 @@ export const check = (history: History, bounds: LivenessBounds): Violation[] => 
   ...order(history),
   ...loss(history),
   ...budget(history),
+  ...promises(history),
 ];

@@ -12,6 +12,8 @@ export interface Control {
   /** ms */
   readonly leaseTime?: number;
   readonly locks?: readonly LockSpec[];
+  /** Breaks what is built on the lock. */
+  readonly promises?: true;
   /** @default the single server */
   readonly topology?: string;
 }
@@ -253,6 +255,52 @@ export const broken: readonly Control[] = [
     habits: { long: 0.5, shortest: 1_300, longest: 1_600, fixedShare: 0, patient: 1 },
     loops: 1,
     locks: [{ name: 'plain', kind: 'lock' }],
+  },
+  {
+    name: 'leader is not told at its deadline',
+    patches: [
+      {
+        file: TENURE,
+        find: 'this.announceIfOver();\n        return !this.ended;',
+        replace: 'return !this.ended;',
+      },
+      { file: TENURE, find: LOSS_TIMER, replace: '' },
+    ],
+    faults: ['requests lost', 'worker stopped'],
+    leaseTime: 500,
+    promises: true,
+  },
+  {
+    name: 'terms that shrink',
+    patches: [
+      {
+        file: 'locks/held-term.js',
+        find: 'return this.lease.fencingToken;',
+        replace: 'return Math.round(1e9 - performance.now());',
+      },
+    ],
+    faults: [],
+    promises: true,
+  },
+  {
+    name: 'ticket is good more than once',
+    patches: [
+      {
+        file: SCRIPTS,
+        find: "if not repeated and redis.call('HEXISTS', KEYS[1], owner) == 0 then",
+        replace: 'if false then',
+      },
+    ],
+    faults: [],
+    promises: true,
+  },
+  {
+    name: 'no second look for a success under the lock',
+    patches: [
+      { file: 'locks/once.js', find: 'const found = await done();', replace: 'const found = undefined;' },
+    ],
+    faults: [],
+    promises: true,
   },
   {
     name: 'derived keys collide',
