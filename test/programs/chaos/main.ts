@@ -68,7 +68,7 @@ if (values.controls !== 'only') {
       const result = await round({
         topology,
         random,
-        duration: long ? 10_000 : 5_000,
+        duration: long ? 10_000 : promises ? 3_500 : 5_000,
         package: PACKAGE,
         promises,
         // In a long run the first pass is calm, and in a quarter of the others one fault strikes alone.
