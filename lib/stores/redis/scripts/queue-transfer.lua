@@ -38,7 +38,8 @@ read_fence()
 -- The next owner may have renewed its hold since.
 local ends_at = math.max(repeated or 0, now + lease)
 -- This command needs no room, and lets the following writes pass if the memory is full.
-redis.call('PEXPIREAT', KEYS[1], math.max(ends_at, tonumber(redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])))
+local latest = tonumber(redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+redis.call('PEXPIREAT', KEYS[1], math.max(ends_at, latest))
 hold(next_member, ends_at)
 if repeated and last_owner == ARGV[2] and last >= least then
   keep_fence()

@@ -1,6 +1,7 @@
 -- Reads when the work of a lock was last done; see remember.lua.
 --
 -- KEYS[1]  the note
+-- ARGV     none
 --
 -- Returns the ms since then, or false if there is no note.
 
