@@ -43,6 +43,7 @@ export class DeadlockDetector {
   private isNoted = false;
   private running: Promise<void> | undefined;
   private pausedUntil = -Infinity;
+  private lookAt = -Infinity;
   private closed = false;
   /** A wait of the last note has ended. A note must not tell of it until the next round. */
   private isOutdated = false;
@@ -114,11 +115,13 @@ export class DeadlockDetector {
 
   private async rounds(): Promise<void> {
     while (this.isNeeded) {
-      const begunAt = now();
       await this.note();
       if (this.told.size === 0) continue;
-      await this.look();
-      if (!this.isOutdated) await this.pause(begunAt + ROUND);
+      if (now() >= this.lookAt) {
+        this.lookAt = now() + ROUND;
+        await this.look();
+      }
+      if (!this.isOutdated) await this.pause(this.lookAt);
     }
   }
 
@@ -137,12 +140,12 @@ export class DeadlockDetector {
   private async note(): Promise<void> {
     const { waits } = this.store;
     const { clientId, label } = this.settings;
+    this.isOutdated = false;
     if (waits === undefined || now() < this.pausedUntil) {
       this.isNoted = false;
       return;
     }
     const told = [...this.told.keys()];
-    this.isOutdated = false;
     this.isNoted = told.length > 0;
     try {
       if (told.length === 0) await waits.forget(clientId);

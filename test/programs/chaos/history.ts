@@ -23,6 +23,8 @@ export interface Attempt {
   readonly call: 'acquire' | 'try' | 'nested';
   /** The attempt whose scope this one runs in, if it re-enters. */
   readonly outer?: number | undefined;
+  /** The attempt under which this one asks for another lock. */
+  readonly under?: number | undefined;
   readonly leaseTime: number;
   readonly renewed: boolean;
   readonly invoked: number;
@@ -55,6 +57,14 @@ export type PromiseNote = { readonly process: string; readonly at: number } & (
   | { readonly type: 'resumed'; readonly ticket: string; readonly token: number }
   | { readonly type: 'success'; readonly begun: number; readonly worked: number; readonly period: number }
 );
+
+/** A deadlock that a process was told of. */
+export interface ToldDeadlock {
+  readonly process: string;
+  readonly at: number;
+  readonly cycle: readonly { readonly name: string; readonly process: string }[];
+  readonly broken: boolean;
+}
 
 export interface Process {
   readonly name: string;
@@ -107,6 +117,7 @@ export interface History {
   readonly queues: boolean;
   /** Whether replicas have to confirm each grant. */
   readonly confirmed: boolean;
+  readonly deadlocks?: readonly ToldDeadlock[] | undefined;
   /** Undefined in a run without elections, travelling leases and work once per period. */
   readonly notes?: readonly PromiseNote[] | undefined;
   /** Lock commands that the server has run; undefined where it has forgotten them. */
@@ -159,6 +170,7 @@ interface Journal {
   readonly process: Process;
   readonly attempts: Attempt[];
   readonly notes: PromiseNote[];
+  readonly deadlocks: ToldDeadlock[];
 }
 
 const NOTES = ['told', 'resumed', 'success'];
@@ -168,6 +180,7 @@ export function readJournal(name: string, text: string): Journal {
   const process: Process = { name, lags: [], lastSeen: -Infinity, ended: false, errors: [] };
   const attempts = new Map<number, Attempt>();
   const notes: PromiseNote[] = [];
+  const deadlocks: ToldDeadlock[] = [];
   const lines = text.split('\n').slice(0, -1);
   for (const line of lines.map((json) => JSON.parse(json) as Line)) {
     process.lastSeen = line.at;
@@ -175,11 +188,12 @@ export function readJournal(name: string, text: string): Journal {
     if (line.type === 'invoke') attempts.set(line.op!, begin(name, line));
     else if (line.type === 'lag') process.lags.push({ from: line.from as number, to: line.at });
     else if (NOTES.includes(line.type)) notes.push({ ...line, process: name } as unknown as PromiseNote);
+    else if (line.type === 'deadlock') deadlocks.push({ ...line, process: name } as unknown as ToldDeadlock);
     else if (line.type === 'end') process.ended = true;
     else if (line.type === 'fault') process.errors.push(line.error as string);
     else if (attempt !== undefined) goOn(attempt, line);
   }
-  return { process, attempts: [...attempts.values()], notes };
+  return { process, attempts: [...attempts.values()], notes, deadlocks };
 }
 
 /** A worker that was killed before it wrote anything has no file. */

@@ -15,6 +15,7 @@ import {
   type Process,
   type PromiseNote,
   readJournalFile,
+  type ToldDeadlock,
   type Violation,
 } from './history.js';
 import { judge } from './judge.js';
@@ -52,6 +53,8 @@ export interface RoundOptions {
 export interface RoundResult {
   readonly violations: Violation[];
   readonly acquisitions: number;
+  /** How many callers were told of a deadlock. */
+  readonly deadlocks: number;
   readonly handedOver: number;
   readonly losses: number;
   /** Overlaps that a loss of data explains, and the writes that the resource refused. */
@@ -129,11 +132,13 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
 
     const attempts: Attempt[] = [];
     const notes: PromiseNote[] = [];
+    const deadlocks: ToldDeadlock[] = [];
     const processes = new Map<string, Process>([['canary', canary.process]]);
     for (const [name, journal] of crew.journals) {
       const read = readJournalFile(name, journal);
       attempts.push(...read.attempts);
       notes.push(...read.notes);
+      deadlocks.push(...read.deadlocks);
       processes.set(name, read.process);
     }
     const updates = (await Promise.all(names.map((name) => resource.updates(name)))).flat();
@@ -152,6 +157,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
       residue: { ...left, hanging },
       queues: stage.queues,
       confirmed: stage.confirmed === true,
+      deadlocks,
       notes: promises ? notes : undefined,
       commands,
     };
@@ -161,6 +167,7 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     return {
       violations,
       acquisitions: holds.length,
+      deadlocks: deadlocks.length,
       handedOver: holds.length - new Set(holds.map(({ owner }) => owner)).size,
       losses: holds.filter(({ lost }) => lost !== undefined).length,
       expected: { overlaps: overlaps(history).filter(({ explainedBy }) => explainedBy).length, refused },

@@ -11,6 +11,7 @@ const result = (acquisitions: number, times: number): RoundResult => {
     acquisitions,
     handedOver: 0,
     losses: 0,
+    deadlocks: 0,
     expected: { overlaps: 0, refused: 0 },
     strikes,
     journals: undefined,

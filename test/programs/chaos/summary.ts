@@ -16,6 +16,7 @@ export class Summary {
   acquisitions = 0;
   handedOver = 0;
   losses = 0;
+  deadlocks = 0;
   violations = 0;
   readonly expected = { overlaps: 0, refusedWrites: 0 };
   readonly byTopology: Record<string, { rounds: number; acquisitions: number }> = {};
@@ -37,6 +38,7 @@ export class Summary {
     this.acquisitions += result.acquisitions;
     this.handedOver += result.handedOver;
     this.losses += result.losses;
+    this.deadlocks += result.deadlocks;
     this.violations += result.violations.length;
     this.expected.overlaps += result.expected.overlaps;
     this.expected.refusedWrites += result.expected.refused;
@@ -68,6 +70,7 @@ export class Summary {
         console.log(`${String(times).padStart(14)}  ${fault}`);
     }
     console.log(`${String(losses)} leases lost and told so`);
+    console.log(`${String(this.deadlocks)} callers told of a deadlock`);
     console.log(
       `${String(expected.overlaps)} overlaps after a loss of data, as expected; the resource refused ${String(expected.refusedWrites)} writes and lost none`,
     );

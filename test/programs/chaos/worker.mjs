@@ -3,6 +3,7 @@
 import 'reflect-metadata';
 import { EventEmitter, on } from 'node:events';
 import { openSync, writeSync } from 'node:fs';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
@@ -19,7 +20,14 @@ const note = (type, op, rest) => {
 };
 
 Logger.overrideLogger(false);
-const service = new LockService(plan.options);
+const service = new LockService({
+  ...plan.options,
+  label: basename(plan.journal, '.jsonl'),
+  lockOrder: 'off',
+});
+service.events$.subscribe(({ type, cycle, broken }) => {
+  if (type === 'deadlock') note(type, undefined, { cycle, broken });
+});
 const resource = new Redis(plan.resource, { disconnectTimeout: 0 });
 let ops = 0;
 let draining = false;
@@ -149,6 +157,18 @@ async function nested(outer, spec, side) {
   await release(op, lease);
 }
 
+/** While the caller waits for something else under it, the deadlines of a lease are noted. */
+async function holding(op, lease, work) {
+  const look = setInterval(() => {
+    if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
+  }, TICK * 2);
+  try {
+    return await work();
+  } finally {
+    clearInterval(look);
+  }
+}
+
 async function attempt(op, ask) {
   try {
     const lease = await ask();
@@ -176,7 +196,43 @@ async function enter(op, spec, side, options) {
       entered = true;
       granted(op, lease);
       await work(op, spec, side, lease, options.leaseTime !== undefined);
-      if (lease.held && side !== 'read') await nested(op, spec, side);
+      if (lease.held && side !== 'read') await holding(op, lease, () => nested(op, spec, side));
+      if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
+      note('release', op);
+    });
+    note('released', op);
+  } catch (error) {
+    if (entered) note('fault', op, { error: String(error) });
+    else note('refuse', op, { code: error.code === 'LOCK_TIMEOUT' ? 'busy' : (error.code ?? String(error)) });
+  }
+}
+
+/** One lock under another one, in any order: what makes deadlocks. No wait is without an end. */
+async function under() {
+  const outer = pick(plan.locks);
+  const inner = pick(plan.locks.filter(({ name }) => name !== outer.name));
+  if (inner === undefined) return;
+  const sideOf = ({ kind }) => (kind === 'read-write' ? pick(['read', 'write']) : undefined);
+  const [outerSide, innerSide] = [sideOf(outer), sideOf(inner)];
+  const asked = { call: 'acquire', leaseTime: plan.lease, renewed: true };
+  const op = ++ops;
+  const waitTime = between(500, 2_000);
+  note('invoke', op, { ...describe(outer, outerSide), ...asked, waitTime });
+  let entered = false;
+  try {
+    await lockOf(outer, outerSide).using({ waitTime }, async (lease) => {
+      entered = true;
+      granted(op, lease);
+      await hold(op, lease, between(0, 20));
+      const nested = ++ops;
+      const patience = between(600, 4_500);
+      note('invoke', nested, { ...describe(inner, innerSide), ...asked, under: op, waitTime: patience });
+      await holding(op, lease, async () => {
+        const got = await attempt(nested, () => lockOf(inner, innerSide).acquire({ waitTime: patience }));
+        if (got === null) return;
+        await hold(nested, got, between(0, 10));
+        await release(nested, got);
+      });
       if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
       note('release', op);
     });
@@ -188,6 +244,7 @@ async function enter(op, spec, side, options) {
 }
 
 async function once() {
+  if (chance(plan.habits.nests ?? 0.01)) return await under();
   const spec = pick(plan.locks);
   const side = spec.kind === 'read-write' ? pick(['read', 'read', 'write']) : undefined;
   const options = terms();

@@ -1,5 +1,6 @@
 import type { History, Violation } from '../history.js';
 import { budget } from './budget.js';
+import { deadlocks } from './deadlocks.js';
 import { exclusion } from './exclusion.js';
 import { fencing } from './fencing.js';
 import { linearizability } from './linearizability.js';
@@ -20,4 +21,5 @@ export const check = (history: History, bounds: LivenessBounds): Violation[] => 
   ...loss(history),
   ...budget(history),
   ...promises(history),
+  ...deadlocks(history),
 ];

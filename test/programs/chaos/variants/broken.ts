@@ -30,6 +30,8 @@ const LOSS_TIMER = 'if (this.held)\n                this.lossTimer = this.armLos
 const CLIENT = 'core/lock-client.js';
 const SCOPE = 'core/scope.js';
 
+const DEADLOCK = 'core/deadlock/';
+
 const AMNESIA = 'the majority of a fresh hold killed, restarted empty';
 
 /** Anybody may be late with a release whose lease another has got meanwhile. */
@@ -37,6 +39,9 @@ const LATE = ['worker stopped', 'event loop blocked', 'replies lost after the co
 
 /** Only there does a process hand over by itself. */
 const PLAIN_ONLY = ['plain', 'busy'].map((name) => ({ name, kind: 'lock' as const }));
+
+/** Locks under locks, in any order. */
+const NESTING = { nests: 0.8, fixedShare: 0, tries: 0, long: 0.1, shortest: 300, longest: 600 };
 
 export const broken: readonly Control[] = [
   {
@@ -314,5 +319,31 @@ export const broken: readonly Control[] = [
     faults: [],
     habits: { fixedShare: 0, patient: 1 },
     locks: ['{tag} one', '{tag} other'].map((name) => ({ name, kind: 'fair' as const })),
+  },
+  {
+    name: 'deadlock over processes without a second look',
+    patches: [
+      { file: `${DEADLOCK}confirmation.js`, find: 'static LOOKS = 4', replace: 'static LOOKS = 1' },
+      { file: `${DEADLOCK}deadlock-detector.js`, find: 'looks === needed', replace: 'looks >= 1' },
+    ],
+    // Its note stays when it is dead, and so does its lock.
+    faults: ['worker killed', 'worker stopped'],
+    habits: NESTING,
+    loops: 3,
+    locks: PLAIN_ONLY,
+  },
+  {
+    name: 'deadlocks of which no process tells',
+    patches: [
+      {
+        file: `${DEADLOCK}deadlock-detector.js`,
+        find: 'await waits.keep(',
+        replace: 'await Promise.resolve(',
+      },
+    ],
+    faults: [],
+    habits: NESTING,
+    loops: 1,
+    locks: PLAIN_ONLY,
   },
 ];
