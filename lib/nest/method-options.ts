@@ -63,17 +63,16 @@ export function compileOptions(
   }
   const declared: DistributedLockOptions = asOptions(given);
   assertMethodOptions(declared, known, owner);
-  const { instance, returns, ...options } = declared;
+  const { instance, returns, preset, ...options } = declared;
   assertInstanceName(instance, 'instance');
   const constant =
-    options.preset === undefined && typeof options.signal !== 'function'
-      ? split(options, [], label)
-      : undefined;
+    preset === undefined && typeof options.signal !== 'function' ? split(options, [], label) : undefined;
+  const refined = (service: LockService) => withPreset({ ...options, preset }, service);
   return {
     instance,
     returns,
-    kindWith: (service) => withPreset(options, service).kind,
-    resolve: (service, args) => constant ?? split(withPreset(options, service), args, label),
+    kindWith: (service) => refined(service).kind,
+    resolve: (service, args) => constant ?? split(refined(service), args, label),
   };
 }
 

@@ -72,14 +72,9 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
     }
   }
 
-  /** A double of the service has no state. */
   private *provided(): Generator<LockService> {
     for (const { providers } of this.modules.values()) {
-      for (const { instance } of providers.values()) {
-        const given: unknown = instance;
-        if (typeof given === 'object' && given !== null && stateOf(given) !== undefined)
-          yield given as LockService;
-      }
+      for (const { instance } of providers.values()) if (isService(instance)) yield instance;
     }
   }
 
@@ -119,5 +114,15 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
     this.hasFailed = true;
     const reason = error instanceof Error ? error.message || error.name : String(error);
     this.logger.warn(`The telemetry of locks misses measurements: ${onOneLine(reason)}`);
+  }
+}
+
+/** A double of the service has no state. Any other provider may be a proxy that throws where it is touched outside of a request. */
+function isService(provided: unknown): provided is LockService {
+  if (typeof provided !== 'object' || provided === null) return false;
+  try {
+    return stateOf(provided) !== undefined;
+  } catch {
+    return false;
   }
 }

@@ -154,6 +154,26 @@ describe('a preset', () => {
   });
 });
 
+describe('a preset that is undefined', () => {
+  @Injectable()
+  class Jobs {
+    @DistributedLock('a', { preset: undefined, waitTime: 0 })
+    async run(): Promise<string> {
+      return Promise.resolve('done');
+    }
+
+    @DistributedLock('a', () => ({ preset: undefined }))
+    async ofTheCall(): Promise<string> {
+      return Promise.resolve('done');
+    }
+  }
+
+  it('is none', async () => {
+    const jobs = await make({}, Jobs);
+    expect([await jobs.run(), await jobs.ofTheCall()]).toEqual(['done', 'done']);
+  });
+});
+
 describe('options of the call', () => {
   @Injectable()
   class Orders {

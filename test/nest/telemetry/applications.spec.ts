@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Meter, MeterProvider } from '@opentelemetry/api';
+import { ClsModule } from 'nestjs-cls';
 import { hasSubscribers } from 'node:diagnostics_channel';
 import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
@@ -181,10 +182,14 @@ describe('the telemetry', () => {
     warn.mockRestore();
   });
 
-  it('boots among providers that throw where they are asked what they have', async () => {
-    const app = await boot({}, [new Proxy({}, { has: throwing })]);
+  it('measures among providers that throw where they are asked what they have', async () => {
+    // The providers of nestjs-cls throw outside of a request.
+    const app = await boot({}, [new Proxy({}, { has: throwing })], [telemetry(), ClsModule.forRoot()]);
     await app.get(LockService).using('a', () => 1);
     expect(await granted()).toBe(1);
+    expect([...(await sdk.metric('lock.renewal.headroom'))]).toEqual([['', 1]]);
+    await app.close();
+    expect(isSubscribed()).toBe(false);
   });
 
   it('ends a span that an old SDK cannot link', async () => {
