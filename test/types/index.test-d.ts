@@ -11,11 +11,15 @@ import {
   type Lease,
   OncePer,
   type OnceResult,
+  type DeadlockStep,
   type LockEvent,
+  type LockOrderStep,
   type LockHealth,
   LockInterceptor,
+  LockModule,
   type LockModuleOptions,
   type LockService,
+  type LockTimeoutError,
   type LossReason,
   OnLeader,
   OnlyLeader,
@@ -553,6 +557,20 @@ expectType<'up' | 'degraded' | 'down'>(health.status);
 expectType<number | undefined>(health.nodes[0]?.replicas?.[0]?.lag);
 expectType<string | undefined>(health.warnings[0]?.message);
 declare const event: LockEvent;
+if (event.type === 'deadlock') {
+  expectType<readonly DeadlockStep[]>(event.cycle);
+  expectType<boolean>(event.broken);
+}
+if (event.type === 'lock-order') {
+  expectType<LockOrderStep>(event.step);
+  expectType<readonly LockOrderStep[]>(event.former);
+}
+declare const timeout: LockTimeoutError;
+expectType<'timeout' | 'queue-full' | 'deadlock'>(timeout.reason);
+expectType<readonly DeadlockStep[] | undefined>(timeout.cycle);
+LockModule.forRoot({ store: 'memory', lockOrder: 'throw', deadlock: 'report' });
+expectError(LockModule.forRoot({ store: 'memory', lockOrder: 'error' }));
+expectError(LockModule.forRoot({ store: 'memory', deadlock: true }));
 if (event.type === 'warning') expectType<string>(event.code);
 expectError(locks.acquire(5));
 expectError(locks.acquire('a', { waitTme: 5 }));
