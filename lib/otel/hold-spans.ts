@@ -4,7 +4,7 @@ import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 /** How many holds that have ended are remembered: a caller that waited for one gets its answer a moment later. */
 const MOST_ENDED = 1_000;
 
-/** A hold of an owner. Holders that hand a lock off to each other have one owner. */
+/** What an owner holds of one name. Holders that hand a lock off to each other have one owner. */
 interface OwnersHold {
   readonly acquisition: LockAcquireContext | undefined;
   readonly context: SpanContext;
@@ -21,34 +21,39 @@ interface HoldSpan {
 /** The spans of holds, and which of them was in the way of a caller. */
 export class HoldSpans {
   private readonly spans = new Map<LockHoldContext, HoldSpan>();
+  /** By owner and name: the locks of a multi-lock have one owner. */
   private readonly open = new Map<string, OwnersHold>();
   private readonly over = new Map<string, OwnersHold>();
 
   begun(hold: LockHoldContext, span: Span, begunAt: number): void {
-    const { owner, acquisition } = hold;
+    const { owner, name, acquisition } = hold;
     this.spans.set(hold, { span, begunAt });
+    const key = keyOf(owner, name);
     // A hold ends before the next one of its owner begins.
-    const before = this.over.get(owner)?.context;
-    this.open.set(owner, { acquisition, context: span.spanContext(), before });
+    const before = this.over.get(key)?.context;
+    this.open.set(key, { acquisition, context: span.spanContext(), before });
   }
 
   ended(hold: LockHoldContext): HoldSpan | undefined {
     const ended = this.spans.get(hold);
     if (ended === undefined) return undefined;
     this.spans.delete(hold);
-    const { owner } = hold;
-    const last = this.open.get(owner);
+    const key = keyOf(hold.owner, hold.name);
+    const last = this.open.get(key);
     if (last === undefined) return ended;
-    this.open.delete(owner);
-    this.over.delete(owner);
-    this.over.set(owner, last);
+    this.open.delete(key);
+    this.over.delete(key);
+    this.over.set(key, last);
     if (this.over.size > MOST_ENDED) this.forgetOldest();
     return ended;
   }
 
   /** The hold that a caller has waited for, where it was of this process. */
   inTheWayOf(acquisition: LockAcquireContext, holder: string): Link | undefined {
-    const last = this.open.get(holder) ?? this.over.get(holder);
+    const { kind, name } = acquisition;
+    const keys = (kind === 'multi' ? name.split(',') : [name]).map((each) => keyOf(holder, each));
+    const held = keys.find((key) => this.open.has(key)) ?? keys.find((key) => this.over.has(key)) ?? '';
+    const last = this.open.get(held) ?? this.over.get(held);
     const context = last?.acquisition === acquisition ? last.before : last?.context;
     return context !== undefined && isSpanContextValid(context) ? { context } : undefined;
   }
@@ -60,3 +65,5 @@ export class HoldSpans {
     }
   }
 }
+
+const keyOf = (owner: string, name: string): string => `${owner} ${name}`;

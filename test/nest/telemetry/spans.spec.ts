@@ -178,6 +178,26 @@ describe('the spans of a lock', () => {
     expect(linksOf(asked)).toEqual([idOf(holds[0])]);
   });
 
+  it('link a caller to the lock that it waited for, where one owner holds several', async () => {
+    await boot({ includeNames: true });
+    const held = await locks.acquire(['a', 'b', 'c']);
+    await locks.tryAcquire('a', { waitTime: 5 });
+    await locks.tryAcquire(['x', 'b'], { waitTime: 5 });
+    const next = locks.acquire('a');
+    await waiting('a');
+    await held.release();
+    await (await next).release();
+
+    const holdOf = (name: string) =>
+      idOf(sdk.spans('lock.hold').find(({ attributes }) => attributes['lock.name'] === name));
+    const linked = sdk.spans('lock.acquire').map((span) => [span.attributes['lock.name'], linksOf(span)]);
+    expect(linked.slice(1)).toEqual([
+      ['a', [holdOf('a')]],
+      ['b,x', [holdOf('b')]],
+      ['a', [holdOf('a')]],
+    ]);
+  });
+
   it('have the status of an error where the caller gets one, without names', async () => {
     await boot();
     await other.acquire('secret:1');
