@@ -1,4 +1,4 @@
-import { Observable, Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { idleTimerAt, now } from '../core/deadline.js';
 import { assertNotHandedOut } from '../core/late-result.js';
 import type { LockClient } from '../core/lock-client.js';
@@ -19,6 +19,7 @@ import type { LockState } from '../lock.state.js';
 import { inQuotes } from '../lock.text.js';
 import type { Election, Term } from './election.js';
 import { HeldTerm, resigned } from './held-term.js';
+import { LeaderChanges } from './leader-changes.js';
 import { PlainLock } from './plain-lock.js';
 
 /** How often a campaign looks whether the store answers, ms. */
@@ -33,9 +34,8 @@ type Callback = (term: Term) => unknown;
 
 /** This process in the election of a leader: it campaigns, leads and resigns by the plain lock of the election's name. */
 export class Candidate implements Election {
-  readonly leader$: Observable<boolean>;
   private readonly lock: PlainLock;
-  private readonly changes = new Subject<boolean>();
+  private readonly changes = new LeaderChanges(() => this.isLeader());
   private term: HeldTerm | undefined;
   /** Ends the present run: the signal of its caller has aborted, or the service shuts down. */
   private stop: AbortController | undefined;
@@ -50,12 +50,10 @@ export class Candidate implements Election {
     public leaseTime: number | undefined,
   ) {
     this.lock = new PlainLock(name, client);
-    this.leader$ = new Observable((subscriber) => {
-      runOutsideScopes(() => {
-        subscriber.next(this.isLeader());
-      });
-      return this.changes.subscribe(subscriber);
-    });
+  }
+
+  get leader$(): Observable<boolean> {
+    return this.changes.leader$;
   }
 
   get state(): Election['state'] {
@@ -70,7 +68,7 @@ export class Candidate implements Election {
 
   /** Another object of the same name would behave in the same way. */
   get isUnused(): boolean {
-    return this.running === undefined && !this.changes.observed;
+    return this.running === undefined && !this.changes.isObserved;
   }
 
   isLeader(): boolean {
@@ -99,7 +97,9 @@ export class Candidate implements Election {
         throw new LockConfigError('run', rule, { key: name });
       }
       // Not in the scope of the caller: the term has a scope of its own.
-      this.running = runOutsideScopes(() => this.campaigns(callback, signal));
+      this.running = runOutsideScopes(() => this.campaigns(callback, signal)).finally(() => {
+        this.running = undefined;
+      });
       resolve(this.running);
     });
   }
@@ -114,9 +114,7 @@ export class Candidate implements Election {
     const reason = new LockClosedError(this.name);
     this.stop?.abort(reason);
     await this.giveUp(reason);
-    runOutsideScopes(() => {
-      this.changes.complete();
-    });
+    this.changes.complete();
   }
 
   private async giveUp(reason: unknown): Promise<void> {
@@ -130,6 +128,7 @@ export class Candidate implements Election {
 
   private async campaigns(callback: Callback, signal: AbortSignal | undefined): Promise<void> {
     const stop = (this.stop = new AbortController());
+    const isStopped = (): boolean => stop.signal.aborted;
     const ignore =
       signal &&
       onAbort(signal, () => {
@@ -137,17 +136,18 @@ export class Candidate implements Election {
         this.term?.resign(signal.reason);
       });
     try {
-      for (let isOver = false; !isOver && !stop.signal.aborted;) {
+      for (let isOver = false; !isOver && !isStopped();) {
         const term = await this.campaign(stop.signal);
         if (term === undefined) return;
-        isOver = await this.lead(term, callback);
+        // The run was stopped by what heard of the grant.
+        if (isStopped()) await term.end();
+        else isOver = await this.lead(term, callback);
         // Where a queue decides, the others are first. Where waiters compete, they get time to hear of the release.
         if (!isOver && this.client.store.queues === undefined) await pause(POLL, stop.signal);
       }
     } finally {
       ignore?.();
       this.stop = undefined;
-      this.running = undefined;
     }
   }
 
@@ -171,7 +171,7 @@ export class Candidate implements Election {
           const lease = lock.begin(tenure, scope, options, askedAt);
           scope.lease = lease;
           return new HeldTerm(tenure, lease, scope, () => {
-            this.emit(false);
+            this.changes.tell(false);
           });
         } catch (error) {
           if (isLockClosedError(error) || isLockAbortedError(error)) return undefined;
@@ -191,10 +191,11 @@ export class Candidate implements Election {
     this.term = term;
     // So that other processes find the label of a leader at once.
     this.client.labels.keep();
-    this.emit(true);
+    this.changes.tell(true);
     let failure: { readonly error: unknown } | undefined;
     try {
-      assertNotHandedOut(await runInScope(term.scope, async () => await callback(term)));
+      // What has just heard of the term may have ended it.
+      if (term.isPromised) assertNotHandedOut(await runInScope(term.scope, async () => await callback(term)));
     } catch (error) {
       failure = { error };
     }
@@ -212,12 +213,6 @@ export class Candidate implements Election {
       );
     }
     return false;
-  }
-
-  private emit(leads: boolean): void {
-    runOutsideScopes(() => {
-      this.changes.next(leads);
-    });
   }
 
   /** Tells once of a store that does not answer the campaign. */

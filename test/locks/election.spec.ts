@@ -106,7 +106,28 @@ describe('run', () => {
     expect([a.state, b.state, await a.leader()]).toEqual(['idle', 'idle', null]);
     let runs = 0;
     await a.run(() => runs++, { signal: stop.signal });
-    expect(runs).toBe(0);
+    expect([runs, a.state]).toEqual([0, 'idle']);
+    await a.run(() => runs++);
+    expect(runs).toBe(1);
+  });
+
+  it('runs nothing where the signal aborts at the grant, by an event or by leader$', async () => {
+    const stops = [new AbortController(), new AbortController()];
+    const ends = ({ type }: LockEvent) => {
+      if (type === 'acquired') stops[0]!.abort();
+    };
+    services[0]!.events$.subscribe(ends);
+    b.leader$.subscribe((leads) => {
+      if (leads) stops[1]!.abort();
+    });
+    let runs = 0;
+    const work = async (term: Term) => {
+      runs++;
+      await untilOver(term);
+    };
+    await a.run(work, { signal: stops[0]!.signal });
+    await b.run(work, { signal: stops[1]!.signal });
+    expect([runs, a.state, b.state, await a.leader()]).toEqual([0, 'idle', 'idle', null]);
   });
 
   it('campaigns again after a lost term, when the callback has ended, and takes its error for the end', async () => {
@@ -258,6 +279,33 @@ describe('leader$', () => {
     expect(seen).toEqual([true, false]);
     expect(scopes).toEqual(Array(5).fill(undefined));
     expect(await lastValueFrom(a.leader$.pipe(toArray()))).toEqual([false]);
+  });
+});
+
+describe('leader$ where a subscriber ends the term that it hears of', () => {
+  it('tells the others of its beginning first, and of its end', async () => {
+    const stop = new AbortController();
+    a.leader$.subscribe((leads) => {
+      if (leads) stop.abort();
+    });
+    const seen: boolean[] = [];
+    a.leader$.subscribe((leads) => seen.push(leads));
+    await a.run(() => undefined, { signal: stop.signal });
+    expect(seen).toEqual([false, true, false]);
+  });
+
+  it('tells also the one that has just subscribed', async () => {
+    const stop = new AbortController();
+    const seen: boolean[] = [];
+    const work = () => {
+      a.leader$.subscribe((leads) => {
+        seen.push(leads);
+        if (leads) void a.resign();
+      });
+      stop.abort();
+    };
+    await a.run(work, { signal: stop.signal });
+    expect(seen).toEqual([true, false]);
   });
 });
 
