@@ -207,6 +207,20 @@ export class LockClient {
     return last;
   }
 
+  /** Whether a reader of this process is beside its writer, or is about to be: for one of the two holds. */
+  isBesideOtherSide({ name, owner, queue }: Tenure): boolean {
+    if (queue?.kind !== 'read-write') return false;
+    for (const other of this.tenures.keys()) {
+      if (other.name === name && other.queue?.kind === queue.kind && other.queue.mode !== queue.mode)
+        return true;
+    }
+    // Also a read that the store has granted and not answered yet.
+    for (const caller of this.callers) {
+      if (caller instanceof LocalQueue && caller.terms.ownWriteHold === owner) return true;
+    }
+    return false;
+  }
+
   /** How many local callers wait for one lock. Callers that only ask are not among them. */
   waitingFor(name: string): number {
     let waiting = this.queues.get(name)?.waiting ?? 0;

@@ -203,10 +203,19 @@ export class Hold implements TenureUser, ScopedHold {
     }
   }
 
-  /** @throws LockConfigError when the lease is not the only one of the hold, or the store does not pass holds on */
+  /** @throws LockConfigError when the lease is not the only one of its owner, or the store does not pass holds on */
   assertTravels(): void {
-    const { name } = this.tenure;
-    transfersOf(this.client, name);
+    const { tenure, client } = this;
+    const { name } = tenure;
+    transfersOf(client, name);
+    if (client.isBesideOtherSide(tenure)) {
+      throw new LockConfigError(
+        'handOver',
+        `the lease on "${inQuotes(name)}" is one side of a read-write lock that this process holds for reading and writing: ` +
+          'another process would go on beside it. Release the other side before',
+        { key: name },
+      );
+    }
     if (this.count === 1) return;
     const rule =
       `the lease on "${inQuotes(name)}" shares its hold with ${String(this.count - 1)} more, as a nested acquisition does. ` +

@@ -120,8 +120,8 @@ export interface Lease extends AsyncDisposable {
    *
    * This process holds nothing afterwards, whatever the answer of the store is: the lease has ended as by a release, and its
    * signal does not abort. A `minHoldTime` that is not over goes with the ticket.
-   * @throws LockConfigError when the lease shares its hold with another one, as a nested acquisition does; for a multi-lock;
-   * on `nodes`. The lease is as it was
+   * @throws LockConfigError when the lease shares its hold with another one, as a nested acquisition does; for one side of a
+   * read-write lock whose other side this process has, too; for a multi-lock; on `nodes`. The lease is as it was
    * @throws LockLostError when it is gone
    * @throws LockUnavailableError when the store did not answer in time; the lock is given up then
    */
