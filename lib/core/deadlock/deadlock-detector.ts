@@ -1,11 +1,12 @@
 import type { DeadlockStep } from '../../lock.deadlock.js';
-import type { LockStore, StoredLock } from '../../port/lock-store.js';
+import type { LockStore } from '../../port/lock-store.js';
 import { idleTimerAt, now } from '../deadline.js';
 import { Confirmation } from './confirmation.js';
-import { isUnchanged, lookFrom, type SeenWait, type WaitSources } from './look.js';
+import { isUnchanged, lookFrom, type SeenWait } from './look.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
+import { Reading } from './reading.js';
 import { type Deadlock, latestOf } from './wait-graph.js';
-import { decodeNote, encodeNote, type WaitNote } from './wait-notes.js';
+import { encodeNote } from './wait-notes.js';
 
 /** After so many ms, a wait is looked at among those of this process: most waits are shorter, and cost nothing. */
 const SOON = 20;
@@ -17,6 +18,12 @@ const LONG = 500;
 const ROUND = 200;
 /** How long a note stays when its process does not write it again, ms. */
 const NOTE_LIFE = 2_000;
+/** Of a process with thousands of long waits, those that wait the longest are told, so that a note stays small. */
+const MOST_TOLD = 256;
+/** So many of them are looked at in one round, the others in the next ones: each look asks the store. */
+const MOST_LOOKS = 32;
+/** The looks at the waits of this process may take one part in so many of its time. */
+const SHARE = 10;
 
 /** A wait that is told to other processes. */
 interface ToldWait {
@@ -40,13 +47,13 @@ export class DeadlockDetector {
   private ticking: NodeJS.Timeout | undefined;
   private readonly told = new Map<NestedWait, ToldWait>();
   private stamp = 0;
+  /** Which of the waits without a suspicion are looked at in the next round. */
+  private turn = 0;
   private isNoted = false;
   private running: Promise<void> | undefined;
   private pausedUntil = -Infinity;
   private lookAt = -Infinity;
   private closed = false;
-  /** A wait of the last note has ended. A note must not tell of it until the next round. */
-  private isOutdated = false;
   /** Ends the pause between two rounds. */
   private wake: (() => void) | undefined;
 
@@ -65,8 +72,8 @@ export class DeadlockDetector {
   over(wait: NestedWait): void {
     this.young.delete(wait);
     nestedWaits.delete(wait);
-    if (!this.told.delete(wait)) return;
-    this.isOutdated = true;
+    if (!this.told.delete(wait) || this.told.size > 0) return;
+    // The note is removed at once. One that tells of other waits as well is written again in the next round.
     this.wake?.();
     this.goOn();
   }
@@ -78,15 +85,19 @@ export class DeadlockDetector {
 
   private readonly tick = (): void => {
     const moment = now();
-    this.ticking = this.young.size > 0 && !this.closed ? idleTimerAt(moment + TICK, this.tick) : undefined;
+    this.ticking = undefined;
+    if (this.closed) return;
     const due = [...this.young].filter(([{ begunAt }]) => begunAt <= moment - SOON);
     // All before the first look: a wait that began later looks at those that began before it.
     for (const [wait] of due) nestedWaits.add(wait);
+    const reading = new Reading(this.settings.clientId);
     for (const [wait, isLooked] of due) {
       this.young.set(wait, true);
-      if (!isLooked && wait.mayBeLocal) void this.lookHere(wait);
+      if (!isLooked && wait.mayBeLocal && nestedWaits.mayBlock(wait)) void this.lookHere(wait, reading);
       if (wait.begunAt <= moment - LONG) this.tell(wait);
     }
+    const spent = now() - moment;
+    if (this.young.size > 0) this.ticking = idleTimerAt(now() + Math.max(TICK, SHARE * spent), this.tick);
   };
 
   private tell(wait: NestedWait): void {
@@ -96,8 +107,8 @@ export class DeadlockDetector {
   }
 
   /** Nothing of it may throw into a timer: a look that fails is repeated in the next round. */
-  private async lookHere(wait: NestedWait): Promise<void> {
-    const deadlock = await lookFrom(wait, undefined).catch(() => undefined);
+  private async lookHere(wait: NestedWait, reading: Reading): Promise<void> {
+    const deadlock = await lookFrom(wait, reading).catch(() => undefined);
     if (deadlock !== undefined) conclude(deadlock);
   }
 
@@ -121,7 +132,7 @@ export class DeadlockDetector {
         this.lookAt = now() + ROUND;
         await this.look();
       }
-      if (!this.isOutdated) await this.pause(this.lookAt);
+      if (this.told.size > 0) await this.pause(this.lookAt);
     }
   }
 
@@ -140,12 +151,11 @@ export class DeadlockDetector {
   private async note(): Promise<void> {
     const { waits } = this.store;
     const { clientId, label } = this.settings;
-    this.isOutdated = false;
     if (waits === undefined || now() < this.pausedUntil) {
       this.isNoted = false;
       return;
     }
-    const told = [...this.told.keys()];
+    const told = this.oldest().map(({ wait }) => wait);
     this.isNoted = told.length > 0;
     try {
       if (told.length === 0) await waits.forget(clientId);
@@ -162,14 +172,29 @@ export class DeadlockDetector {
     }
   }
 
+  /** In the order in which they began to wait long. */
+  private oldest(): readonly ToldWait[] {
+    return [...this.told.values()].slice(0, MOST_TOLD);
+  }
+
   private async look(): Promise<void> {
-    const sources = new Round(this.store);
-    for (const told of [...this.told.values()]) {
-      const deadlock = await lookFrom(told.wait, sources).catch(() => undefined);
-      if (!this.told.has(told.wait)) continue;
-      told.confirmation.count(deadlock);
-      if (deadlock !== undefined) this.judge(told, deadlock);
-    }
+    const reading = new Reading(this.settings.clientId, this.store);
+    const told = this.oldest();
+    const suspects = told.filter(({ confirmation }) => confirmation.looks > 0);
+    const others = told.filter(({ confirmation }) => confirmation.looks === 0);
+    const room = Math.max(0, MOST_LOOKS - suspects.length);
+    if (this.turn >= others.length) this.turn = 0;
+    const inTurn = others.slice(this.turn, this.turn + room);
+    this.turn += room;
+    // Side by side, so that the round trips of many looks do not add up.
+    await Promise.all([...suspects, ...inTurn].map((each) => this.lookFor(each, reading)));
+  }
+
+  private async lookFor(told: ToldWait, reading: Reading): Promise<void> {
+    const deadlock = await lookFrom(told.wait, reading).catch(() => undefined);
+    if (!this.told.has(told.wait)) return;
+    told.confirmation.count(deadlock);
+    if (deadlock !== undefined) this.judge(told, deadlock);
   }
 
   private judge({ wait, confirmation }: ToldWait, deadlock: Deadlock<SeenWait>): void {
@@ -212,27 +237,3 @@ const noted = ({ id, since, name, label, mode, permits, holds, breaks }: NestedW
   holds,
   breaks,
 });
-
-/** One round reads each lock and each note once. */
-class Round implements WaitSources {
-  private readonly locks = new Map<string, Promise<StoredLock | null>>();
-  private readonly notes = new Map<string, Promise<WaitNote | undefined>>();
-
-  constructor(private readonly store: Pick<LockStore, 'inspect' | 'waits'>) {}
-
-  inspect(name: string): Promise<StoredLock | null> {
-    const known = this.locks.get(name);
-    if (known !== undefined) return known;
-    const asked = this.store.inspect(name);
-    this.locks.set(name, asked);
-    return asked;
-  }
-
-  noteOf(client: string): Promise<WaitNote | undefined> {
-    const known = this.notes.get(client);
-    if (known !== undefined) return known;
-    const asked = Promise.resolve(this.store.waits?.find(client)).then(decodeNote);
-    this.notes.set(client, asked);
-    return asked;
-  }
-}

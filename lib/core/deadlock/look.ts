@@ -1,8 +1,7 @@
-import type { StoredLock } from '../../port/lock-store.js';
 import { blockersOf, type Wanted } from './blockers.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
+import type { Reading } from './reading.js';
 import { type Deadlock, findDeadlock, type GraphWait } from './wait-graph.js';
-import type { WaitNote } from './wait-notes.js';
 
 /** How many waits are followed from one to the next, and how many in all. */
 const MOST_STEPS = 16;
@@ -20,33 +19,19 @@ export interface SeenWait extends GraphWait, Wanted {
   readonly note: { readonly client: string; readonly stamp: number } | undefined;
 }
 
-/** Where a look reads what other processes know. */
-export interface WaitSources {
-  inspect(name: string): Promise<StoredLock | null>;
-  /** What the process of a client has written of its waits. */
-  noteOf(client: string): Promise<WaitNote | undefined>;
-}
-
 type Unblocked = Omit<SeenWait, 'blockers'>;
 
-/**
- * The deadlock that a wait of this process is a member of: follows the holders of its lock to what they wait for.
- * @param sources undefined: only the waits of this process are followed
- */
-export async function lookFrom(
-  start: NestedWait,
-  sources: WaitSources | undefined,
-): Promise<Deadlock<SeenWait> | undefined> {
+/** The deadlock that a wait of this process is a member of: follows the holders of its lock to what they wait for. */
+export async function lookFrom(start: NestedWait, reading: Reading): Promise<Deadlock<SeenWait> | undefined> {
   const seen = new Map<string, SeenWait>();
   let wave: readonly Unblocked[] = [ofThisProcess(start)];
   for (let step = 0; step < MOST_STEPS && wave.length > 0; step++) {
     const found = new Map<string, Unblocked>();
     for (const wait of wave) {
-      const stored = await (wait.local?.inspect() ?? sources?.inspect(wait.name));
-      const blockers = blockersOf(stored ?? null, wait);
+      const blockers = blockersOf(await reading.inspect(wait), wait);
       seen.set(wait.id, { ...wait, blockers });
       for (const owner of blockers.owners)
-        for (const next of await waitsUnder(owner, sources)) found.set(next.id, next);
+        for (const next of await waitsUnder(owner, reading)) found.set(next.id, next);
     }
     wave = [...found.values()].filter(({ id }) => !seen.has(id)).slice(0, MOST_WAITS - seen.size);
   }
@@ -56,16 +41,14 @@ export async function lookFrom(
 }
 
 /** The waits of the work under a hold. */
-async function waitsUnder(owner: string, sources: WaitSources | undefined): Promise<readonly Unblocked[]> {
-  const local = [...nestedWaits].filter(({ holds }) => holds.includes(owner));
-  if (local.length > 0 || sources === undefined) return local.map(ofThisProcess);
+async function waitsUnder(owner: string, reading: Reading): Promise<readonly Unblocked[]> {
+  const local = reading.under(owner);
+  if (local.length > 0) return local.map(ofThisProcess);
   const client = owner.slice(0, owner.lastIndexOf(':'));
-  const note = await sources.noteOf(client);
+  const note = await reading.noteOf(client);
   if (note === undefined) return [];
-  const { process, stamp, waits } = note;
-  return waits
-    .filter(({ holds }) => holds.includes(owner))
-    .map((wait) => ({ ...wait, process, local: undefined, note: { client, stamp } }));
+  const { process, stamp } = note;
+  return note.under(owner).map((wait) => ({ ...wait, process, local: undefined, note: { client, stamp } }));
 }
 
 /** Without what may change: the holds are those of this moment. */

@@ -2,7 +2,7 @@ import type { DeadlockStep } from '../../lock.deadlock.js';
 import type { LockEvent } from '../../lock.events.js';
 import type { LockStore, QueueTerms, StoredLock } from '../../port/lock-store.js';
 import { now } from '../deadline.js';
-import type { Scope } from '../scope.js';
+import type { Scope, ScopedHold } from '../scope.js';
 import type { DeadlockDetector } from './deadlock-detector.js';
 import type { NestedWait } from './nested-wait.js';
 
@@ -98,10 +98,16 @@ export class WaitOfCall implements NestedWait {
     return this.client.options.deadlock === 'break';
   }
 
-  /** Without a fixed lease that ends before the wait: the callers that wait for it need not wait for this one. */
+  get clientId(): string {
+    return this.client.id;
+  }
+
   get holds(): readonly string[] {
-    const lasting = this.inside.near().filter(({ endsAt }) => endsAt >= this.begun.until);
-    return lasting.map(({ owner }) => owner);
+    return this.lasting().map(({ owner }) => owner);
+  }
+
+  get heldNames(): readonly string[] {
+    return this.lasting().map(({ name }) => name);
   }
 
   get mayBeLocal(): boolean {
@@ -124,5 +130,10 @@ export class WaitOfCall implements NestedWait {
       this.client.events.next({ type: 'deadlock', name, label, cycle, broken: isBroken });
     }
     if (isBroken) this.begun.end(cycle);
+  }
+
+  /** Without a fixed lease that ends before the wait: the callers that wait for it need not wait for this one. */
+  private lasting(): readonly ScopedHold[] {
+    return this.inside.near().filter(({ endsAt }) => endsAt >= this.begun.until);
   }
 }

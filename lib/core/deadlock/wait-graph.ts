@@ -65,8 +65,8 @@ function isBlocked({ blockers: { owners, rule }, holds }: GraphWait, held: Reado
 }
 
 function* blockersAmong<W extends GraphWait>(waits: ReadonlySet<W>, { blockers, holds }: W): Generator<W> {
-  const owners = blockers.owners.filter((owner) => !holds.includes(owner));
-  for (const wait of waits) if (wait.holds.some((owner) => owners.includes(owner))) yield wait;
+  const owners = new Set(blockers.owners.filter((owner) => !holds.includes(owner)));
+  for (const wait of waits) if (wait.holds.some((owner) => owners.has(owner))) yield wait;
 }
 
 /** Of several waits, the one that began last. A tie is decided by the ids, so that all processes choose the same one. */

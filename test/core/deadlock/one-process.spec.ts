@@ -170,6 +170,42 @@ describe('more than two', () => {
   });
 });
 
+describe('many callers under locks of their own that wait for one lock', () => {
+  it('cost no question to the store, and a deadlock among them is found', async () => {
+    const inspect = jest.spyOn(store, 'inspect');
+    const hot = await locks.acquire('hot');
+    const all = Array.from({ length: 300 }, (_, n) =>
+      nest(locks.getLock(`own:${String(n)}`), locks.getLock('hot'), { gap: 0, waitTime: 5_000 }),
+    );
+    await sleep(150);
+    expect(inspect).not.toHaveBeenCalled();
+    const outcomes = await Promise.all([
+      nest(locks.getLock('a'), locks.getLock('b'), { gap: 20 }),
+      nest(locks.getLock('b'), locks.getLock('a'), { gap: 40 }),
+    ]);
+    expect(broken(outcomes)).toHaveLength(1);
+    expect(inspect.mock.calls.length).toBeLessThan(10);
+    await hot.release();
+    expect(new Set(await Promise.all(all))).toEqual(new Set(['done']));
+  });
+
+  it('are told to other processes in part, and looked at in turn', async () => {
+    const inspect = jest.spyOn(store, 'inspect');
+    const keep = jest.spyOn(store.waits, 'keep');
+    const hot = await Promise.all(Array.from({ length: 300 }, (_, n) => locks.acquire(`hot:${String(n)}`)));
+    const all = hot.map(({ name }) =>
+      nest(locks.getLock(`own:${name}`), locks.getLock(name), { gap: 0, waitTime: 5_000 }),
+    );
+    while (keep.mock.calls.length < 3) await sleep(20);
+    const told = keep.mock.calls.map(([, note]) => (JSON.parse(note) as { waits: unknown[] }).waits.length);
+    expect(told.at(-1)).toBe(256);
+    expect(inspect.mock.calls.length).toBeGreaterThan(32);
+    expect(inspect.mock.calls.length).toBeLessThanOrEqual(3 * 32);
+    await Promise.all(hot.map((lease) => lease.release()));
+    expect(new Set(await Promise.all(all))).toEqual(new Set(['done']));
+  });
+});
+
 describe('what is no deadlock', () => {
   it('is left alone: a chain, callers that hold nothing, and a wait that has ended', async () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => locks.getLock(name)) as [Lock, Lock, Lock];

@@ -104,6 +104,24 @@ describe('processes that wait for each other', () => {
     expect(reasons.filter((reason) => reason === undefined)).toHaveLength(5);
   });
 
+  it('beside many callers that only wait long', async () => {
+    const [one, two] = await start(2);
+    const stranger = '6b1b2f5c-6f0a-4a0a-9d7e-000000000000';
+    const many = [];
+    for (let n = 0; n < 100; n++) {
+      await redis.hset(`lock:hot:${String(n)}`, `${stranger}:1`, 1);
+      await redis.pexpire(`lock:hot:${String(n)}`, 5_000);
+      const hot = { name: `hot:${String(n)}` };
+      many.push(nest(n % 2 === 0 ? one : two, { name: `own:${String(n)}` }, hot, 0));
+    }
+    const outcomes = await Promise.all([
+      nest(one, { name: 'a' }, { name: 'b' }, 300),
+      nest(two, { name: 'b' }, { name: 'a' }, 350),
+    ]);
+    expect(outcomes.filter(({ reason }) => reason === 'deadlock')).toHaveLength(1);
+    expect((await Promise.all(many)).filter(({ reason }) => reason !== undefined)).toEqual([]);
+  });
+
   it('is told and not ended where a process only reports, and nothing is written of short waits or of waits alone', async () => {
     const [one, two] = await start(2, { deadlock: 'report' });
     const held = nest(one, { name: 'c' }, { name: 'd' }, 0, 900);

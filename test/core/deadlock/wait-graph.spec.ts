@@ -2,7 +2,9 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { lookFrom } from '../../../lib/core/deadlock/look.js';
 import { type NestedWait, nestedWaits } from '../../../lib/core/deadlock/nested-wait.js';
 import { findDeadlock, type GraphWait, latestOf } from '../../../lib/core/deadlock/wait-graph.js';
-import type { StoredLock } from '../../../lib/port/lock-store.js';
+import { Reading } from '../../../lib/core/deadlock/reading.js';
+import { encodeNote } from '../../../lib/core/deadlock/wait-notes.js';
+import type { StoredLock, StoreWaits } from '../../../lib/port/lock-store.js';
 import { Random } from '../../programs/chaos/random.js';
 
 const wait = (id: string, holds: string[], owners: string[], rule: 'one' | 'all' = 'one'): GraphWait => ({
@@ -131,8 +133,12 @@ function tarjan(edges: ReadonlyMap<string, readonly string[]>): Set<string> {
 
 describe('a look over processes', () => {
   afterEach(() => {
-    nestedWaits.clear();
+    forget();
   });
+
+  const forget = () => {
+    for (const wait of [...nestedWaits]) nestedWaits.delete(wait);
+  };
 
   const storedLock = ({
     owners,
@@ -163,19 +169,22 @@ describe('a look over processes', () => {
           .filter((each) => each.client === client)
           .map((each): NestedWait => ({
             ...describe(each),
+            ...{ clientId: client, heldNames: [] },
             inspect: () => inspect(each.name),
             found: () => undefined,
             begunAt: 0,
             mayBeLocal: true,
           }));
-        nestedWaits.clear();
+        forget();
         for (const each of own) nestedWaits.add(each);
-        const noteOf = (other: string) => {
+        const find = (other: string) => {
           const waits = fleet.waits.filter((each) => each.client === other).map(describe);
-          return Promise.resolve({ process: other, stamp: 1, waits });
+          return Promise.resolve(encodeNote({ process: other, stamp: 1, waits }));
         };
+        const waits: StoreWaits = { find, keep: () => Promise.resolve(), forget: () => Promise.resolve() };
+        const reading = new Reading(client, { inspect, waits });
         for (const start of own) {
-          const deadlock = await lookFrom(start, { inspect, noteOf });
+          const deadlock = await lookFrom(start, reading);
           const seen = { seed, id: start.id, isMember: deadlock !== undefined };
           expect(seen).toEqual({ ...seen, isMember: expected.has(start.id) });
           if (deadlock === undefined) none++;
@@ -186,6 +195,28 @@ describe('a look over processes', () => {
     }
     expect(found).toBeGreaterThan(1_000);
     expect(none).toBeGreaterThan(1_000);
+  });
+
+  it('goes through the waits of this process once for many looks, and reads each lock once', async () => {
+    let [gone, read] = [0, 0];
+    const many = Array.from({ length: 400 }, (_, n): NestedWait => ({
+      ...{ id: String(n), clientId: 'p', since: 0, name: 'hot', label: '', process: '', heldNames: [] },
+      ...{ breaks: true, mode: 'exclusive', permits: undefined, begunAt: 0, mayBeLocal: true },
+      get holds() {
+        gone++;
+        return [`p:${String(n)}`];
+      },
+      inspect: () => {
+        read++;
+        return Promise.resolve(storedLock({ owners: ['p:hot'], permits: undefined }));
+      },
+      found: () => undefined,
+    }));
+    for (const each of many) nestedWaits.add(each);
+    const reading = new Reading('p');
+    await Promise.all(many.map((each) => lookFrom(each, reading)));
+    expect(read).toBe(1);
+    expect(gone).toBeLessThan(10 * many.length);
   });
 
   it('does not believe a wait of this process that has ended meanwhile', async () => {
@@ -205,12 +236,19 @@ describe('a look over processes', () => {
         mode: 'exclusive',
         permits: undefined,
       },
-      ...{ inspect: () => inspect(name), found: () => undefined, begunAt: 0, mayBeLocal: true },
+      ...{
+        clientId: 'p',
+        heldNames: [],
+        inspect: () => inspect(name),
+        found: () => undefined,
+        begunAt: 0,
+        mayBeLocal: true,
+      },
     });
     const first = made('1', 'b', ['p:2']);
     const second = made('2', 'a', ['p:1']);
     nestedWaits.add(first).add(second);
-    expect(await lookFrom(first, undefined)).toBeUndefined();
+    expect(await lookFrom(first, new Reading('p'))).toBeUndefined();
     nestedWaits.add(second);
   });
 });
