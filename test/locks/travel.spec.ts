@@ -271,6 +271,11 @@ describe('a ticket', () => {
     const stranger = '00000000-0000-4000-8000-000000000000:1';
     expect(await reasonOf(b.resume(changed(ticket, { owner: stranger })))).toBe('taken');
     expect((await b.resume(ticket)).held).toBe(true);
+    const permit = await (await a.getSemaphore('permits', 2).acquire()).handOver();
+    for (const wrong of [{ kind: 'read' }, { permits: 3 }]) {
+      expect(await reasonOf(b.resume(changed(permit, wrong)))).toBe('taken');
+    }
+    expect((await b.resume(permit)).held).toBe(true);
   });
 
   it('is refused after a forced release, and after the lock has gone from the store', async () => {

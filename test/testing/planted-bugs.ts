@@ -1316,6 +1316,12 @@ plant(
   transferring(() => ({ queue: undefined })),
 );
 plant(
+  'TransferRequest.queue',
+  'counts without its capacity',
+  'passes on no hold for a lock of another kind, or of another capacity',
+  transferring(({ queue }) => (queue?.kind === 'semaphore' ? { queue: { ...queue, capacity: 2 } } : {})),
+);
+plant(
   'TransferReply.granted',
   'is always so',
   NOT_THERE,

@@ -119,12 +119,13 @@ export class MemoryLockStore implements LockStore {
   }
 
   transfer(request: TransferRequest): Promise<TransferReply> {
-    const { kind, mode } = { mode: 'exclusive', ...(request.queue ?? PLAIN) } as const;
+    const { kind, mode, capacity } = { mode: 'exclusive', ...(request.queue ?? PLAIN) } as const;
     const lock = this.find(request.name);
-    const fencingToken = lock?.kind === kind ? lock.transfer(request) : undefined;
+    const isOther = lock !== undefined && (lock.kind !== kind || lock.capacity !== capacity);
+    const fencingToken = isOther ? undefined : lock?.transfer(request);
     const date = Math.floor(microseconds() / 1_000);
     if (fencingToken !== undefined) return Promise.resolve({ granted: true, fencingToken, date });
-    const isTaken = lock !== undefined && (lock.kind !== kind || !lock.admits(mode));
+    const isTaken = isOther || lock?.admits(mode) === false;
     return Promise.resolve({ granted: false, state: isTaken ? 'taken' : 'deleted', date });
   }
 

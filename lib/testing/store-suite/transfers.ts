@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isLockKindMismatchError } from '../../lock.errors.js';
 import type { QueueTerms, TransferReply, TransferRequest } from '../../port/lock-store.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
@@ -153,6 +154,29 @@ export function describeTransfers(stage: Stage, queues: boolean): void {
       assert.equal(await stage.other.inspect(lock.name), null);
     });
   }
+
+  it('passes on no hold for a lock of another kind, or of another capacity', async () => {
+    const others: readonly (readonly [QueueTerms, readonly QueueTerms[]])[] = [
+      [WRITE, [FAIR, PLAIN]],
+      [FAIR, [WRITE, PLAIN]],
+      [READ, [SEMAPHORE]],
+      [SEMAPHORE, [READ, { ...SEMAPHORE, capacity: SEMAPHORE.capacity + 1 }]],
+    ];
+    for (const [terms, wrong] of others) {
+      const lock = new Travelling(stage, terms);
+      await lock.take('a:1');
+      for (const queue of wrong) {
+        const reply = await lock.pass('a:1', 'b:1', { queue }).catch((error: unknown) => {
+          if (!isLockKindMismatchError(error)) throw error;
+          return { granted: false, state: 'taken' } as const;
+        });
+        if (reply === undefined) return;
+        assert.ok(!reply.granted && reply.state === 'taken', JSON.stringify([terms, queue]));
+      }
+      assert.deepEqual(await lock.owners(), ['a:1']);
+      await lock.release('a:1');
+    }
+  });
 
   it('keeps the other holders of a shared lock, and its capacity', async () => {
     const lock = new Travelling(stage, SEMAPHORE);

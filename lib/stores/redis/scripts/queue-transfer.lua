@@ -13,7 +13,7 @@
 -- ARGV[9]  as in queue.include.lua
 --
 -- Returns as transfer.lua: { 1, token, server ms }, { 0, 0, server ms } if the owner could enter beside the present holders,
--- or { -1, 0, server ms }.
+-- or { -1, 0, server ms }, also if the lock is of another kind or capacity.
 
 -- @include hash
 -- @include rights
@@ -33,8 +33,10 @@ local function deadline_of(holder) return tonumber(redis.call('ZSCORE', KEYS[1],
 local repeated = deadline_of(next_member)
 local ends_before = repeated or deadline_of(member)
 if not ends_before then return { may_enter(mode, kind, capacity) and 0 or -1, 0, now } end
-if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
 read_fence()
+-- A permit of a semaphore and the hold of a reader have the same member.
+if used and (used ~= kind or used_capacity ~= capacity) then return { -1, 0, now } end
+if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
 -- The next owner may have renewed its hold since.
 local ends_at = math.max(repeated or 0, now + lease)
 -- This command needs no room, and lets the following writes pass if the memory is full.
