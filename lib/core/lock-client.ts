@@ -208,7 +208,7 @@ export class LockClient {
   }
 
   /** Whether a reader of this process is beside its writer, or is about to be: for one of the two holds. */
-  isBesideOtherSide({ name, owner, queue }: Tenure): boolean {
+  hasOtherMode({ name, owner, queue }: Tenure): boolean {
     if (queue?.kind !== 'read-write') return false;
     for (const other of this.tenures.keys()) {
       if (other.name === name && other.queue?.kind === queue.kind && other.queue.mode !== queue.mode)

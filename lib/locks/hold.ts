@@ -208,7 +208,7 @@ export class Hold implements TenureUser, ScopedHold {
     const { tenure, client } = this;
     const { name } = tenure;
     transfersOf(client, name);
-    if (client.isBesideOtherSide(tenure)) {
+    if (client.hasOtherMode(tenure)) {
       throw new LockConfigError(
         'handOver',
         `the lease on "${inQuotes(name)}" is one side of a read-write lock that this process holds for reading and writing: ` +
