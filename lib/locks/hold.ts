@@ -8,6 +8,7 @@ import { LockAbortedError, LockConfigError, LockLostError, type LossReason } fro
 import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
 import type { Lease } from './lock.js';
+import { orderGroup } from './order-group.js';
 import { ticketText, travellingKind } from './ticket.js';
 import { transfersOf } from './transfers-of.js';
 
@@ -106,7 +107,7 @@ export class Hold implements TenureUser, ScopedHold {
 
   get group(): string {
     const { label, name } = this.tenure;
-    return label === this.kind ? name : label;
+    return orderGroup(name, label === this.kind ? undefined : label);
   }
 
   get held(): boolean {

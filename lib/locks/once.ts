@@ -6,6 +6,7 @@ import { backoff } from '../core/waiting.js';
 import { timeOf, type Duration } from '../lock.duration.js';
 import { isLockLostError, isLockUnavailableError, LockConfigError, LockLostError } from '../lock.errors.js';
 import type { Lease } from './lock.js';
+import { ONCE } from './order-group.js';
 import { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
 
@@ -27,9 +28,6 @@ export interface OnceOptions {
 /** Whether this call has run, and what it has given; or how long ago the success was that counts, ms. */
 export type OnceResult<T> =
   { readonly ran: true; readonly value: T } | { readonly ran: false; readonly since: number };
-
-/** The group of such locks in telemetry. */
-const GROUP = 'once';
 
 const KNOWN = ['period', 'retryAfterFailure', 'waitTime', 'signal'];
 
@@ -64,7 +62,7 @@ export async function once<T>(
   // Mostly it is known already, and then no lock is needed.
   const known = await done();
   if (known !== undefined) return known;
-  return await lock.using({ waitTime, signal, label: GROUP }, async (lease) => {
+  return await lock.using({ waitTime, signal, label: ONCE }, async (lease) => {
     const found = await done();
     if (found !== undefined) return found;
     lease.assertHeld();

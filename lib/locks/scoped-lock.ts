@@ -18,6 +18,7 @@ import type { AcquireOptions, UsingOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import type { Lease, Lock } from './lock.js';
 import { checkOrder } from './order-check.js';
+import { orderGroup } from './order-group.js';
 import { type Holder, watchLongWait } from './long-wait.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
@@ -170,7 +171,7 @@ export abstract class ScopedLock implements Lock {
       const asked = this.notHeldIn(inside);
       checkOrder(
         around,
-        asked.map(({ name, client }) => ({ name, group: label ?? name, client })),
+        asked.map(({ name, client }) => ({ name, group: orderGroup(name, label), client })),
       );
     }
     if (deadlock === 'off') return options;

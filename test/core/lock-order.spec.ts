@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { pathOf } from '../../lib/core/call-site.js';
 import { LockOrder } from '../../lib/core/lock-order.js';
 import { type LockEvent, type LockModuleOptions, LockService, MemoryLockStore } from '../../lib/index.js';
 
@@ -186,4 +189,47 @@ describe('the graph of the order', () => {
     const full = events.filter((event) => event.type === 'warning' && event.code === 'lock-order-full');
     expect(full).toHaveLength(1);
   });
+});
+
+describe('a lock under another one', () => {
+  it.each([
+    ['frozen', 'Object.freeze(Error)'],
+    ['guarded', "Object.defineProperty(Error, 'prepareStackTrace', { get() {} })"],
+    ['limited', "Object.defineProperty(Error, 'stackTraceLimit', { value: 5 })"],
+    ['described by other code', "Error.prepareStackTrace = () => 'other'"],
+  ])('is acquired and told of in a process whose Error is %s', async (_, change) => {
+    const program = `
+      import 'reflect-metadata';
+      import { LockService } from 'nestjs-distributed-lock';
+      ${change};
+      const before = JSON.stringify(Object.getOwnPropertyDescriptors(Error));
+      const locks = new LockService({ store: 'memory', silencedWarnings: [] });
+      locks.events$.subscribe(({ type }) => type === 'lock-order' && console.log(type));
+      await locks.using('a', () => locks.using('b', () => {}));
+      await locks.using('b', () => locks.using('a', () => console.log('acquired')));
+      console.log(before === JSON.stringify(Object.getOwnPropertyDescriptors(Error)));
+      await locks.close();`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    const lines = stdout
+      .split('\n')
+      .filter((line) => ['lock-order', 'acquired', 'true', 'false'].includes(line));
+    expect(lines).toEqual(['lock-order', 'acquired', 'true']);
+  });
+
+  it('has no label in common with another one by which work runs once in a period', async () => {
+    const once = (name: string, work: () => Promise<unknown>) => locks.once(name, { period: 20 }, work);
+    await once('bills', () => once('letters', () => Promise.resolve()));
+    expect(conflicts()).toEqual([]);
+  });
+});
+
+it.each([
+  ['file:///srv/an%20app/main.js', '/srv/an app/main.js'],
+  ['file:///C:/app/main.js', 'C:/app/main.js'],
+  ['C:\\app\\main.js', 'C:\\app\\main.js'],
+  ['file:///srv/100%/main.js', '/srv/100%/main.js'],
+])('the place of a call in %s is %s', (file, path) => {
+  expect(pathOf(file)).toBe(path);
 });
