@@ -150,13 +150,17 @@ function onClientGone(context: ExecutionContext, callback: () => void): () => vo
   if (response === undefined) return () => undefined;
   // Of pipelined requests, only the response that is being sent learns that its connection has closed.
   const { req: { socket } = {} } = response as Partial<ServerResponse>;
-  const sources = socket === undefined ? [response] : [response, socket];
+  const sources = isEmitter(socket) ? [response, socket] : [response];
   if (sources.some(({ destroyed }) => destroyed)) callback();
   const ends = sources.map((source) => onClose(source, callback));
   return () => {
     for (const end of ends) end();
   };
 }
+
+/** A request that comes without a connection, as on AWS Lambda, may have a plain object in its place. */
+const isEmitter = <T extends object>(source: T | null | undefined): source is T =>
+  typeof (source as Partial<EventEmitter> | null | undefined)?.once === 'function';
 
 /** The callbacks of each connection or response that has a listener. */
 const closing = new WeakMap<EventEmitter, Set<() => void>>();

@@ -18,8 +18,9 @@ import {
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, of } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
@@ -170,6 +171,33 @@ describe('LockInterceptor', () => {
     expect(await request('/run')).toEqual({ status: 200, text: '' });
     await lease.release();
     expect(await request('/run')).toEqual({ status: 200, text: 'ran' });
+  });
+
+  it('locks where requests come without a connection, as on AWS Lambda', async () => {
+    @Controller('orders')
+    class Orders {
+      @Get()
+      @UseInterceptors(LockInterceptor('order'))
+      pay() {
+        return currentLease()?.name;
+      }
+    }
+    await serve(Orders);
+    // What serverless-express gives in place of a socket.
+    const request = new IncomingMessage({
+      remoteAddress: '::1',
+      destroy: () => undefined,
+    } as unknown as Socket);
+    Object.assign(request, { method: 'GET', url: '/orders', complete: true });
+    request.push(null);
+    const response = new ServerResponse(request);
+    const sent = new PassThrough({ encoding: 'utf8' });
+    response.assignSocket(sent as unknown as Socket);
+    const finished = once(response, 'finish');
+    const handle: unknown = app?.getHttpAdapter().getInstance();
+    (handle as (request: IncomingMessage, response: ServerResponse) => void)(request, response);
+    await finished;
+    expect([response.statusCode, sent.read()]).toEqual([200, expect.stringMatching(/order$/)]);
   });
 
   it('takes a function of the ExecutionContext', async () => {
