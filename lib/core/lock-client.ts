@@ -417,6 +417,7 @@ export class LockClient {
       await released;
     });
     await Promise.all(left);
+    await this.transfers?.settled();
     this.labels.close();
     this.deadlocks.close();
     lockOrder.forget(this.id);

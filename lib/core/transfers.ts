@@ -25,7 +25,25 @@ export type Transferred = TransferReply & {
  * stays without an answer is taken back: its next owner is released, also if the transfer arrives after that.
  */
 export class Transfers {
+  private readonly underway = new Set<Promise<unknown>>();
+
   constructor(private readonly context: TransfersContext) {}
+
+  /** Runs what passes a hold on, with what follows its answer: `settled` waits for that. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const running = work();
+    this.underway.add(running);
+    try {
+      return await running;
+    } finally {
+      this.underway.delete(running);
+    }
+  }
+
+  /** For the end of the client: a hold that is on its way has its next owner, or is taken back. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.underway);
+  }
 
   /**
    * @param until when it gives up, on the monotonic clock
@@ -46,7 +64,8 @@ export class Transfers {
         if (isDoubtful) this.takeBack(request);
         throw answer;
       }
-      await new Promise<void>((resolve) => this.context.setTimer(now() + pause, resolve));
+      if (!this.context.isClosed())
+        await new Promise<void>((resolve) => this.context.setTimer(now() + pause, resolve));
       if (this.context.isClosed()) {
         this.takeBack(request);
         throw new LockClosedError(request.name);

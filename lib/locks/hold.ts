@@ -238,7 +238,8 @@ export class Hold implements TenureUser, ScopedHold {
     this.shares = undefined;
     try {
       const span = Math.max(within ?? leaseTime, keepFor);
-      const passed = await client.handOver(transfersOf(client, name), tenure, span);
+      const transfers = transfersOf(client, name);
+      const passed = await transfers.run(() => client.handOver(transfers, tenure, span));
       if (!passed.granted) throw this.lostBefore(passed.state);
       const { owner, fencingToken: token, date } = passed;
       const keepUntil = keepFor > 0 ? date + keepFor : 0;

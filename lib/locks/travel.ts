@@ -20,11 +20,13 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const inside = currentScope();
   const askedAt = now();
   const request = { name, owner, leaseTime, leastToken: token + 1, inside };
-  const resumed = await client.resume(transfers, lock.travelsAs, request).catch((error: unknown) => {
-    // The name is in use as another kind of lock now.
-    if (isLockKindMismatchError(error)) throw refused(ticket, 'taken', error);
-    throw error;
-  });
+  const resumed = await transfers
+    .run(() => client.resume(transfers, lock.travelsAs, request))
+    .catch((error: unknown) => {
+      // The name is in use as another kind of lock now.
+      if (isLockKindMismatchError(error)) throw refused(ticket, 'taken', error);
+      throw error;
+    });
   if ('state' in resumed) throw refused(ticket, resumed.date >= ticket.end ? 'expired' : resumed.state);
   const { tenure, date } = resumed;
   const { maxWaiting, failFast } = client.options;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
+  isLockClosedError,
   isLockConfigError,
   isLockLostError,
   type Lock,
@@ -134,6 +135,20 @@ describe('A lease that goes from process to process', () => {
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
     await three.call('release', next.id);
+  });
+
+  it('has its ticket, or is given up, where the service closes meanwhile', async () => {
+    const closing = () => environment.service({ connection: server.url, leaseTime: 60_000 });
+    const [one, two] = [closing(), closing()];
+    const handingOver = (await one.acquire(name)).handOver();
+    await one.close();
+    const ticket = await handingOver;
+    expect((await observer.inspect(name))?.holders).toHaveLength(1);
+    await two.acquire(`${name}:before`);
+    const resuming = two.resume(ticket).catch((error: unknown) => error);
+    await two.close();
+    expect(isLockClosedError(await resuming)).toBe(true);
+    expect(await observer.inspect(name)).toBeNull();
   });
 
   it('is refused after a forced release, after FLUSHALL, and too late', async () => {
