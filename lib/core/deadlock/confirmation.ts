@@ -9,7 +9,8 @@ import type { Deadlock } from './wait-graph.js';
  * third note had arrived, so after the second look had read that member, so after the first look had ended. A wait that
  * began before the first look and is told of in the fourth has gone on through the end of the first look. That holds for each
  * member, so at that moment all of them waited for each other, and none of them has ended since. A store that has several
- * copies of a note, or a note that comes late, only makes a look that does not count.
+ * copies of a note, or a note that comes late, only makes a look that does not count. So does a look that
+ * gets no answer.
  */
 export class Confirmation {
   /** Confirmed by so many looks. */

@@ -191,7 +191,13 @@ export class DeadlockDetector {
   }
 
   private async lookFor(told: ToldWait, reading: Reading): Promise<void> {
-    const deadlock = await lookFrom(told.wait, reading).catch(() => undefined);
+    let deadlock: Deadlock<SeenWait> | undefined;
+    try {
+      deadlock = await lookFrom(told.wait, reading);
+    } catch {
+      // It shows neither a deadlock nor that there is none. The looks before it still count: no wait goes on again.
+      return;
+    }
     if (!this.told.has(told.wait)) return;
     told.confirmation.count(deadlock);
     if (deadlock !== undefined) this.judge(told, deadlock);
