@@ -40,6 +40,7 @@ export type { Duration } from './lock.duration.js';
 export type { Lease, Lock } from './locks/lock.js';
 export type { OnceOptions, OnceResult } from './locks/once.js';
 export type { Election, ElectionOptions, Term } from './locks/election.js';
+export type { ListOptions, LockPage, LockSummary } from './locks/lock-summary.js';
 export type { DeadlockStep } from './lock.deadlock.js';
 export type { LockEvent } from './lock.events.js';
 export type { LockOrderStep } from './lock.order.js';

@@ -17,6 +17,8 @@ import { Candidates } from './locks/candidates.js';
 import type { Election, ElectionOptions } from './locks/election.js';
 import { Hold } from './locks/hold.js';
 import type { Lease, Lock } from './locks/lock.js';
+import { LockList } from './locks/lock-list.js';
+import type { ListOptions, LockPage } from './locks/lock-summary.js';
 import { MultiLock } from './locks/multi-lock.js';
 import { PlainLock } from './locks/plain-lock.js';
 import { FAIR, QueueLock } from './locks/queue-lock.js';
@@ -218,6 +220,17 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   runInScope<T>(callback: () => T): T {
     return runInScope(Scope.apart(currentScope()), callback);
+  }
+
+  /**
+   * The locks that are held or waited for, by all processes, a page at a time. Reads what the store has, in steps that do not
+   * block it; see {@link LockSummary}. A lock that is held the whole time is listed. One that comes or goes meanwhile may be
+   * listed or not, and rarely twice. A page ends with `cursor: null` when there are no more.
+   * @throws LockConfigError for a wrong option, and on a store of your own that cannot list
+   * @throws LockUnavailableError when the store did not answer in time
+   */
+  async list(options?: ListOptions): Promise<LockPage> {
+    return await new LockList(this.client).page(options);
   }
 
   /** What this process holds now through this service. */

@@ -32,7 +32,7 @@ import { type Transferred, Transfers } from './transfers.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
-export type { StoredHold } from '../port/lock-store.js';
+export type { ListedName, StoredHold, StoredLock, StoreListing } from '../port/lock-store.js';
 
 type Refused = Extract<Transferred, { granted: false }>;
 

@@ -29,6 +29,9 @@ export interface LockStore {
   /** For a store that several processes share: what they wait for, so that deadlocks over processes are found. */
   readonly waits?: StoreWaits | undefined;
 
+  /** Names the locks that there are. A store without it cannot list them. */
+  readonly listing?: StoreListing | undefined;
+
   /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
@@ -164,6 +167,34 @@ export interface StoreWaits {
 
   /** Removes the note of a client. */
   forget(client: string): Promise<void>;
+}
+
+/** Names the locks of a store, in steps that do not block it. */
+export interface StoreListing {
+  /** One step. A name may come in several steps, and what has a name need not be a lock. */
+  names(request: NamesRequest): Promise<NamesReply>;
+}
+
+/** A request for names. */
+export interface NamesRequest {
+  /** Only names that begin with it. */
+  readonly prefix: string;
+  /** The `cursor` of the step before; undefined for the first one. */
+  readonly cursor: string | undefined;
+}
+
+/** The answer of one step. */
+export interface NamesReply {
+  readonly names: readonly ListedName[];
+  /** Undefined after the last step. */
+  readonly cursor: string | undefined;
+}
+
+/** A name that a lock may have. */
+export interface ListedName {
+  readonly name: string;
+  /** It is known by its queue. If the lock is held, its holder is listed by itself. */
+  readonly isQueue: boolean;
 }
 
 /**

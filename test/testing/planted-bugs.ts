@@ -8,6 +8,7 @@ import type {
   StoredLock,
   StoreLabels,
   StorePeriods,
+  StoreListing,
   StoreWaits,
   StoreQueues,
   StoreHealth,
@@ -238,6 +239,78 @@ plant(
   'forgets nothing',
   WAITS,
   awaited(() => ({ forget: () => Promise.resolve() })),
+);
+const NAMED = 'names the locks that there are, by what their names begin with';
+const listed =
+  (change: (listing: StoreListing) => StoreListing['names']): Bug =>
+  ({ listing }) => ({ listing: listing && { names: change(listing) } });
+plant(
+  'LockStore.listing',
+  'names none',
+  NAMED,
+  listed(() => () => Promise.resolve({ names: [], cursor: undefined })),
+);
+plant(
+  'StoreListing.names',
+  'rejects',
+  NAMED,
+  listed(() => () => Promise.reject(new Error('no names'))),
+);
+plant(
+  'NamesRequest.cursor',
+  'is not looked at',
+  NAMED,
+  listed((listing) => {
+    let steps = 0;
+    return async (request) => {
+      const { names, cursor } = await listing.names({ ...request, cursor: undefined });
+      // In two steps, of which each is the first one.
+      const half = Math.ceil(names.length / 2);
+      return { names: names.slice(0, half), cursor: cursor ?? (++steps % 2 === 1 ? 'more' : undefined) };
+    };
+  }),
+);
+plant(
+  'NamesReply.names',
+  'lack one',
+  NAMED,
+  listed((listing) => async (request) => {
+    const { names, cursor } = await listing.names(request);
+    return { names: names.slice(1), cursor };
+  }),
+);
+plant(
+  'NamesReply.cursor',
+  'ends after the first name',
+  NAMED,
+  listed((listing) => async (request) => {
+    const { names } = await listing.names(request);
+    return { names: names.slice(0, 1), cursor: undefined };
+  }),
+);
+plant(
+  'ListedName.name',
+  'has something before it',
+  NAMED,
+  listed((listing) => async (request) => {
+    const { names, cursor } = await listing.names(request);
+    return { names: names.map(({ name, isQueue }) => ({ name: `lock:${name}`, isQueue })), cursor };
+  }),
+);
+plant(
+  'NamesRequest.prefix',
+  'is not looked at',
+  NAMED,
+  listed((listing) => (request) => listing.names({ ...request, prefix: '' })),
+);
+plant(
+  'ListedName.isQueue',
+  'is said of holders',
+  NAMED,
+  listed((listing) => async (request) => {
+    const { names, cursor } = await listing.names(request);
+    return { names: names.map(({ name }) => ({ name, isQueue: true })), cursor };
+  }),
 );
 let nodes = 0;
 plant(

@@ -15,6 +15,7 @@ import type {
   StoredLock,
   StoreLabels,
   StorePeriods,
+  StoreListing,
   StoreWaits,
   StoreQueues,
   Subscription,
@@ -63,6 +64,13 @@ export class MemoryLockStore implements LockStore {
 
   readonly labels: StoreLabels = memoryNotes();
   readonly waits: StoreWaits = memoryNotes();
+
+  readonly listing: StoreListing = {
+    names: ({ prefix }) => {
+      const names = [...this.locks.keys()].filter((name) => name.startsWith(prefix));
+      return Promise.resolve({ names: names.map((name) => ({ name, isQueue: false })), cursor: undefined });
+    },
+  };
 
   readonly periods: StorePeriods = {
     remember: async ({ name, owner, period }) => {

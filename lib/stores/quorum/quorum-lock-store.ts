@@ -12,6 +12,7 @@ import type {
   RenewRequest,
   StoredLock,
   StoreLabels,
+  StoreListing,
   StoreWaits,
   Subscription,
 } from '../../port/lock-store.js';
@@ -31,6 +32,7 @@ import { majorityState } from './majority-state.js';
 import { type Member, type MemberStore, quorumOf } from './member.js';
 import { whyNotHeld } from './not-held.js';
 import { Presence } from './presence.js';
+import { quorumListing } from './quorum-listing.js';
 import { quorumLabels, quorumWaits } from './quorum-notes.js';
 import { quorumHealth } from './quorum-health.js';
 import { subscribeAll } from './subscribe-all.js';
@@ -49,6 +51,7 @@ export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
   readonly labels: StoreLabels;
   readonly waits: StoreWaits;
+  readonly listing: StoreListing;
   private readonly needed: number;
   private readonly restartQuarantine: RestartQuarantine;
   private readonly presence: Presence;
@@ -71,6 +74,7 @@ export class QuorumLockStore implements LockStore {
     this.context = { members, leaseTime, restartQuarantine, presence, contention };
     this.labels = quorumLabels(this.context);
     this.waits = quorumWaits(this.context);
+    this.listing = quorumListing(members);
     this.releasers = members.map(({ store }) => new Releaser(store));
     const { releasers, holdings } = this;
     this.renewals = new MajorityRenewals({ members, releasers, holdings, restartQuarantine, presence });

@@ -37,6 +37,7 @@ import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
 import type { Deployment, Listener, Server, Subscriptions } from './deployment.js';
 import { FENCE_TTL, clientKeyOf } from './keys.js';
+import { Listing } from './listing.js';
 import { nodeHealth } from './node-health.js';
 import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
 import { Periods } from './periods.js';
@@ -72,6 +73,7 @@ export class RedisLockStore implements LockStore {
   readonly labels: StoreLabels;
   readonly periods: StorePeriods;
   readonly waits: StoreWaits;
+  readonly listing: Listing;
   private subscriptions: Subscriptions | undefined;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -94,6 +96,7 @@ export class RedisLockStore implements LockStore {
     });
     this.labels = this.notes('label');
     this.waits = this.notes('waits');
+    this.listing = new Listing(connection, this.calls, connection.keyPrefix + options.keyPrefix);
     this.trial = new Trial({
       connection,
       keys: (name) => this.calls.keys(name),

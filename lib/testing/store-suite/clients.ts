@@ -61,6 +61,31 @@ export function describeClients(stage: Stage, queues: boolean): void {
     await until(async () => (await other.waits?.find(two)) === undefined);
   });
 
+  it('names the locks that there are, by what their names begin with', async () => {
+    const { store, other } = stage;
+    const { listing } = store;
+    if (listing === undefined) return;
+    const prefix = stage.freshName();
+    const held = [1, 2, 3].map((n) => `${prefix}:${String(n)}`);
+    for (const name of held) await other.acquire({ name, owner: 'a:1', leaseTime: LEASE });
+    const elsewhere = stage.freshName();
+    await other.acquire({ name: elsewhere, owner: 'a:1', leaseTime: LEASE });
+    const namesOf = async (prefix: string): Promise<string[]> => {
+      const found = new Set<string>();
+      let cursor: string | undefined;
+      do {
+        const reply = await listing.names({ prefix, cursor });
+        for (const { name, isQueue } of reply.names) if (!isQueue) found.add(name);
+        ({ cursor } = reply);
+      } while (cursor !== undefined);
+      return [...found].sort();
+    };
+    assert.deepEqual(await namesOf(`${prefix}:`), held);
+    assert.deepEqual(await namesOf(`${prefix}:2`), [`${prefix}:2`]);
+    const all = await namesOf('');
+    for (const name of [...held, elsewhere]) assert.ok(all.includes(name), name);
+  });
+
   it('reports the health of its nodes, at each depth', async () => {
     for (const depth of [undefined, 'look', 'try'] as const) {
       const { status, nodes, warnings } = await stage.store.health(depth);

@@ -1,0 +1,129 @@
+import type { ListedName, LockClient, StoredLock, StoreListing } from '../core/lock-client.js';
+import { untilAborted } from '../core/until-aborted.js';
+import { assertKnownOptions, assertSignal } from '../core/validation.js';
+import { isLockKindMismatchError, LockConfigError } from '../lock.errors.js';
+import { cureOf } from '../lock.duration.js';
+import type { LockSummary, ListOptions, LockPage } from './lock-summary.js';
+import { decodeCursor, encodeCursor } from './list-cursor.js';
+
+const OPTIONS = ['prefix', 'state', 'limit', 'cursor', 'signal'] as const;
+const LIMIT = 100;
+const MOST = 1_000;
+/** How many locks are read at once. */
+const AT_ONCE = 64;
+
+/** Reads which locks there are: the store names them, and each is inspected. */
+export class LockList {
+  constructor(private readonly client: LockClient) {}
+
+  /** @throws LockConfigError for a wrong option, and where the store cannot list */
+  async page(options: ListOptions = {}): Promise<LockPage> {
+    assertKnownOptions(options, OPTIONS, 'list');
+    const { prefix = '', state, limit = LIMIT, cursor, signal } = options;
+    assertText('prefix', prefix);
+    assertState(state);
+    assertLimit(limit);
+    assertSignal(signal);
+    const { listing } = this.client.store;
+    if (listing === undefined) {
+      throw new LockConfigError(
+        this.client.options.location,
+        'cannot list its locks: its store has no listing',
+      );
+    }
+    const reading = this.read(listing, { prefix, state, limit, cursor });
+    return await untilAborted(reading, signal, prefix);
+  }
+
+  private async read(
+    listing: StoreListing,
+    {
+      prefix,
+      state,
+      limit,
+      cursor,
+    }: Omit<ListOptions, 'limit' | 'prefix'> & { prefix: string; limit: number },
+  ): Promise<LockPage> {
+    const locks: LockSummary[] = [];
+    let [at, after] = cursor === undefined ? [undefined, ''] : decodeCursor(cursor);
+    for (;;) {
+      const reply = await listing.names({ prefix, cursor: at });
+      const names = inOrder(reply.names).filter(({ name }) => name > after);
+      for (let from = 0; from < names.length; from += AT_ONCE) {
+        const part = names.slice(from, from + AT_ONCE);
+        const found = await Promise.all(part.map((listed) => this.summary(listed)));
+        for (const [n, summary] of found.entries()) {
+          if (summary === undefined || !isWanted(summary, state)) continue;
+          locks.push(summary);
+          if (locks.length < limit) continue;
+          const isLast = from + n === names.length - 1;
+          if (!isLast) return { locks, cursor: encodeCursor(at, part[n]?.name ?? '') };
+          return { locks, cursor: reply.cursor === undefined ? null : encodeCursor(reply.cursor, '') };
+        }
+      }
+      if (reply.cursor === undefined) return { locks, cursor: null };
+      at = reply.cursor;
+      after = '';
+    }
+  }
+
+  /** Undefined for what is no lock, or none any more. */
+  private async summary({ name, isQueue }: ListedName): Promise<LockSummary | undefined> {
+    const stored = await this.client.store.inspect(name).catch((error: unknown) => {
+      if (isLockKindMismatchError(error)) return null;
+      throw error;
+    });
+    // A lock that is held has an entry of its own.
+    if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
+    return await this.summaryOf(name, stored);
+  }
+
+  private async summaryOf(name: string, stored: StoredLock): Promise<LockSummary> {
+    const { kind, queue, listeners, fencingToken = 0 } = stored;
+    const { labels } = this.client;
+    const time = Date.now();
+    const since = (moment: number) => Math.max(0, Math.round(time - moment));
+    const first = queue.reduce((least, entry) => Math.min(least, entry.since), Infinity);
+    const holders = stored.holders.map(async ({ owner, since: moment, remainingTime }) => ({
+      label: (await labels.find(owner)) ?? owner,
+      since: moment === undefined ? NaN : since(moment),
+      remaining: remainingTime,
+      fencingToken,
+    }));
+    return {
+      name,
+      kind,
+      holders: await Promise.all(holders),
+      waiting: queue.length + (kind === 'lock' ? listeners : 0),
+      longestWait: first === Infinity ? null : since(first),
+    };
+  }
+}
+
+const isWanted = ({ holders, waiting }: LockSummary, state: ListOptions['state']): boolean =>
+  state === undefined || (state === 'held' ? holders.length > 0 : waiting > 0);
+
+/** By name, each once: what the store names twice in one step is one lock. */
+function inOrder(names: readonly ListedName[]): readonly ListedName[] {
+  const byName = new Map<string, ListedName>();
+  for (const listed of names) {
+    if (!listed.isQueue || !byName.has(listed.name)) byName.set(listed.name, listed);
+  }
+  return [...byName.values()].sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name));
+}
+
+function assertText(option: string, value: unknown): void {
+  if (typeof value === 'string') return;
+  throw new LockConfigError(option, 'must be a text', { value });
+}
+
+function assertState(value: unknown): void {
+  if (value === undefined || value === 'held' || value === 'waited') return;
+  throw new LockConfigError('state', "must be 'held' or 'waited'", { value });
+}
+
+function assertLimit(value: unknown): void {
+  if (Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MOST) return;
+  const rule = `must be a whole number from 1 to ${String(MOST)}${cureOf(value)}`;
+  throw new LockConfigError('limit', rule, { value });
+}

@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  type Lease,
+  type LockModuleOptions,
+  LockService,
+  type LockSummary,
+  MemoryLockStore,
+} from '../../lib/index.js';
+import { until } from '../scenarios/until.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+import { RedisServer } from '../support/redis-server.js';
+
+let server: RedisServer;
+let redis: Redis;
+const services: LockService[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  await redis.quit();
+  await server.stop();
+});
+beforeEach(() => redis.flushall());
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.close()));
+});
+
+function service(options: Partial<LockModuleOptions> = { connection: server.url }): LockService {
+  const made = new LockService({ label: 'api-1', ...options });
+  services.push(made);
+  return made;
+}
+
+/** All pages. */
+async function all(
+  locks: LockService,
+  options: Parameters<LockService['list']>[0] = {},
+): Promise<LockSummary[]> {
+  const found: LockSummary[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await locks.list({ ...options, cursor });
+    expect(page.locks.length).toBeLessThanOrEqual(options.limit ?? 100);
+    found.push(...page.locks);
+    cursor = page.cursor;
+  }
+  return found;
+}
+const namesOf = (locks: readonly LockSummary[]) => locks.map(({ name }) => name).sort();
+
+const stores: [string, () => Partial<LockModuleOptions>][] = [
+  ['Redis', () => ({ connection: server.url })],
+  ['memory', () => ({ store: new MemoryLockStore() })],
+];
+
+describe.each(stores)('list on %s', (_, options) => {
+  it('tells of each lock its kind, holders and waiters', async () => {
+    const given = options();
+    const [locks, other] = [service(given), service({ ...given, label: 'api-2' })];
+    const plain = await locks.acquire('plain');
+    await locks.getFairLock('fair').acquire({ leaseTime: 5_000 });
+    const { read } = other.getReadWriteLock('rw');
+    await Promise.all([read.acquire(), read.acquire()]);
+    await other.getSemaphore('permits', 3).acquire();
+    const waiting = [other.getFairLock('fair').acquire(), other.acquire('plain')];
+    await until(async () => (await all(locks, { state: 'waited' })).length === 2);
+
+    const found = new Map((await all(locks)).map((lock) => [lock.name, lock]));
+    expect([...found.keys()].sort()).toEqual(['fair', 'permits', 'plain', 'rw']);
+    const holder = (label: string) => ({
+      label,
+      since: expect.any(Number),
+      remaining: expect.any(Number),
+      fencingToken: expect.any(Number),
+    });
+    expect(found.get('plain')).toMatchObject({ kind: 'lock', waiting: 1, longestWait: expect.any(Number) });
+    expect(found.get('plain')?.holders).toEqual([{ ...holder('api-1'), fencingToken: plain.fencingToken }]);
+    expect(found.get('fair')).toMatchObject({ kind: 'fair', waiting: 1, holders: [holder('api-1')] });
+    expect(found.get('rw')).toMatchObject({ kind: 'read-write', waiting: 0, longestWait: null });
+    expect(found.get('rw')?.holders).toEqual([holder('api-2'), holder('api-2')]);
+    expect(found.get('permits')).toMatchObject({ kind: 'semaphore', holders: [holder('api-2')] });
+    const { since = NaN, remaining = NaN } = found.get('fair')?.holders[0] ?? {};
+    expect(since).toBeGreaterThanOrEqual(0);
+    expect(since).toBeLessThan(4_000);
+    expect(remaining).toBeGreaterThan(1_000);
+    expect(remaining).toBeLessThanOrEqual(5_000);
+
+    expect(namesOf(await all(locks, { state: 'held', prefix: 'p' }))).toEqual(['permits', 'plain']);
+    for (const lease of services.flatMap((each) => [...each.leases()])) await lease.release();
+    await Promise.all(waiting.map(async (lease) => (await lease).release()));
+    expect(await all(locks)).toEqual([]);
+  });
+
+  it('gives pages that have each lock once, whatever is asked for in between', async () => {
+    const locks = service(options());
+    const names = Array.from({ length: 250 }, (_, n) => `order:${String(n)}`);
+    await Promise.all(names.map((name) => locks.acquire(name)));
+    await locks.acquire('stock:1');
+    for (const limit of [1_000, 100, 7]) {
+      expect(namesOf(await all(locks, { prefix: 'order:', limit }))).toEqual([...names].sort());
+    }
+    expect((await locks.list({ prefix: 'order:1', limit: 3 })).locks).toHaveLength(3);
+    expect(await locks.list({ prefix: 'none' })).toEqual({ locks: [], cursor: null });
+  });
+
+  it('refuses what is none of its options, and a signal that aborts ends it', async () => {
+    const locks = service(options());
+    const wrong = [
+      [{ limit: 0 }, 'limit: must be a whole number from 1 to 1000'],
+      [{ limit: 1_001 }, 'limit: must be'],
+      [{ state: 'free' }, "state: must be 'held' or 'waited'"],
+      [{ prefix: 5 }, 'prefix: must be a text'],
+      [{ cursor: 'eyJh' }, 'cursor: must be the cursor of a page before'],
+      [{ cursor: 7 }, 'cursor: must be the cursor of a page before'],
+      [{ limits: 5 }, 'limits: is not an option of list, did you mean limit?'],
+    ] as const;
+    for (const [given, message] of wrong) {
+      await expect(locks.list(given as never)).rejects.toThrow(message);
+    }
+    await expect(locks.list({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  });
+});
+
+describe('list on Redis', () => {
+  it('does not take other keys for locks', async () => {
+    const locks = service();
+    const lease = await locks.acquire('real');
+    await redis.mset('lock:text', 'x', 'lock:', 'x', 'other', 'x', 'lock:text~ndl:other', 'x');
+    await redis.hset('lock:user', 'name', 'x');
+    await redis.zadd('lock:ranking', 1, 'x');
+    await redis.rpush('lock:list', 'x');
+    await redis.sadd('lock:set', 'x');
+    expect(namesOf(await all(locks))).toEqual(['real']);
+    await lease.release();
+    // Its fence is left, and the label of a process may be.
+    expect(await all(locks)).toEqual([]);
+  });
+
+  it('takes prefixes by the letter, of the module, of the client and of the call', async () => {
+    const client = new Redis(server.url, { keyPrefix: 'app[1]:' });
+    const locks = service({ connection: client, keyPrefix: 'l*ck:' });
+    const plain = service({ connection: server.url, keyPrefix: 'lock:' });
+    const names = ['a*b', 'a?b', 'axb', 'a[x]b', 'a\\b', '{tag}:1', 'a{b'];
+    const leases: Lease[] = [];
+    for (const name of names) leases.push(await locks.acquire(name));
+    await plain.acquire('axb');
+    expect(namesOf(await all(locks))).toEqual([...names].sort());
+    expect(namesOf(await all(locks, { prefix: 'a*' }))).toEqual(['a*b']);
+    expect(namesOf(await all(locks, { prefix: 'a[x' }))).toEqual(['a[x]b']);
+    expect(namesOf(await all(locks, { prefix: 'a\\' }))).toEqual(['a\\b']);
+    expect(namesOf(await all(plain))).toEqual(['axb']);
+    for (const lease of leases) await lease.release();
+    await locks.close();
+    client.disconnect();
+  });
+
+  it('tells of a lock that only its waiters know, and of a holder of another library', async () => {
+    const locks = service();
+    await redis.hset('lock:foreign', '6b1b2f5c-6f0a-4a0a-9d7e-000000000000:1', 1);
+    await redis.pexpire('lock:foreign', 60_000);
+    const waiting = locks.getLock('foreign').acquire({ waitTime: 3_000 });
+    await until(async () => (await all(locks, { state: 'waited' })).length > 0);
+    const [foreign] = await all(locks);
+    expect(foreign?.holders).toEqual([
+      {
+        label: '6b1b2f5c-6f0a-4a0a-9d7e-000000000000:1',
+        since: NaN,
+        remaining: expect.any(Number),
+        fencingToken: 0,
+      },
+    ]);
+    await redis.del('lock:foreign');
+    await (await waiting).release();
+  });
+
+  it('names the locks of all masters of a cluster', async () => {
+    const cluster = await RedisCluster.start();
+    try {
+      const locks = service({ connection: { cluster: cluster.addresses } });
+      const names = Array.from({ length: 60 }, (_, n) => `order:${String(n)}`);
+      await Promise.all(names.map((name) => locks.acquire(name)));
+      expect(namesOf(await all(locks, { limit: 7 }))).toEqual([...names].sort());
+      await locks.close();
+    } finally {
+      await cluster.stop();
+    }
+  });
+
+  it('names the locks that a majority of a quorum has, also while a node is down', async () => {
+    const nodes = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
+    try {
+      const locks = service({ nodes: nodes.map(({ url }) => url) });
+      const names = Array.from({ length: 20 }, (_, n) => `order:${String(n)}`);
+      await Promise.all(names.map((name) => locks.acquire(name)));
+      const client = new Redis(nodes[0]!.url);
+      await client.hset('lock:alone', '6b1b2f5c-6f0a-4a0a-9d7e-000000000000:1', 1);
+      await client.quit();
+      expect(namesOf(await all(locks, { limit: 7 }))).toEqual([...names].sort());
+      await nodes[1]!.stop();
+      expect(namesOf(await all(locks))).toEqual([...names].sort());
+      await nodes[2]!.stop();
+      await expect(locks.list()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    } finally {
+      await Promise.all(nodes.map((node) => node.stop()));
+    }
+  });
+});
