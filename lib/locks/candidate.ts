@@ -32,10 +32,21 @@ const GROUP = 'election';
 
 type Callback = (term: Term) => unknown;
 
+export interface CandidateContext {
+  readonly inspect: () => Promise<LockState | null>;
+  /** It runs, or its leadership is watched. */
+  readonly onUse: (candidate: Candidate) => void;
+}
+
 /** This process in the election of a leader: it campaigns, leads and resigns by the plain lock of the election's name. */
 export class Candidate implements Election {
+  /** ms; undefined for the lease time of the module. */
+  leaseTime: number | undefined;
   private readonly lock: PlainLock;
-  private readonly changes = new LeaderChanges(() => this.isLeader());
+  private readonly changes = new LeaderChanges(() => {
+    this.around.onUse(this);
+    return this.isLeader();
+  });
   private term: HeldTerm | undefined;
   /** Ends the present run: the signal of its caller has aborted, or the service shuts down. */
   private stop: AbortController | undefined;
@@ -45,9 +56,7 @@ export class Candidate implements Election {
   constructor(
     readonly name: string,
     private readonly client: LockClient,
-    private readonly inspect: () => Promise<LockState | null>,
-    /** ms; undefined for the lease time of the module. */
-    public leaseTime: number | undefined,
+    private readonly around: CandidateContext,
   ) {
     this.lock = new PlainLock(name, client);
   }
@@ -76,7 +85,7 @@ export class Candidate implements Election {
   }
 
   async leader(): Promise<{ label: string; term: number } | null> {
-    const { holders, fencingToken = 0 } = (await this.inspect()) ?? { holders: [] };
+    const { holders, fencingToken = 0 } = (await this.around.inspect()) ?? { holders: [] };
     // A lock that is kept for the minHoldTime of its former owner has no leader.
     const holder = holders.find(({ owner }) => !owner.startsWith('kept:'));
     if (holder === undefined) return null;
@@ -96,6 +105,7 @@ export class Candidate implements Election {
         const rule = `the election "${inQuotes(name)}" runs already: a process has one run at a time for each election`;
         throw new LockConfigError('run', rule, { key: name });
       }
+      this.around.onUse(this);
       // Not in the scope of the caller: the term has a scope of its own.
       this.running = runOutsideScopes(() => this.campaigns(callback, signal)).finally(() => {
         this.running = undefined;

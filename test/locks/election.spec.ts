@@ -361,6 +361,21 @@ describe('getElection', () => {
     expect(a.name).toBe('indexer');
   });
 
+  it('gives one that was made before a thousand others, and is used after that', async () => {
+    const [locks] = services;
+    for (let n = 0; n < 1_100; n++) locks!.getElection(`tenant:${String(n)}`);
+    let hasEnded = false;
+    const running = a.run(async (term) => {
+      await untilOver(term);
+      hasEnded = true;
+    });
+    await until(() => a.isLeader());
+    expect(locks!.getElection('indexer').isLeader()).toBe(true);
+    await locks!.close();
+    expect(hasEnded).toBe(true);
+    await running;
+  });
+
   it('refuses a wrong name, option and lease time, and another lease time while it runs', async () => {
     const [locks] = services;
     expect(() => locks!.getElection('')).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
