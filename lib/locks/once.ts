@@ -55,8 +55,9 @@ export async function once<T>(
   const lock = new PlainLock(name, client);
   const { periods } = client.store;
   if (periods === undefined) throw cannotRemember(client, name);
+  const longest = Math.min(waitTime, client.options.waitTime);
   const done = async (): Promise<OnceResult<T> | undefined> => {
-    const since = await periods.recall(name);
+    const since = await untilAnswered(() => periods.recall(name), now() + longest, signal);
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
   // Mostly it is known already, and then no lock is needed.
@@ -72,6 +73,24 @@ export async function once<T>(
     await untilNoted(note, lease, value);
     return { ran: true, value };
   });
+}
+
+/** One answer that is lost does not end the call. */
+async function untilAnswered<T>(
+  ask: () => Promise<T>,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  for (let failures = 0; ; failures++) {
+    const pause = backoff(failures);
+    try {
+      return await ask();
+    } catch (error) {
+      const isOver = signal?.aborted === true || now() + pause >= until;
+      if (!isLockUnavailableError(error) || error.permanent || isOver) throw error;
+    }
+    await new Promise<void>((resolve) => idleTimerAt(now() + pause, resolve));
+  }
 }
 
 async function run<T>(
