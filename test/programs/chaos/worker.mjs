@@ -225,7 +225,7 @@ async function under() {
       granted(op, lease);
       await hold(op, lease, between(0, 20));
       const nested = ++ops;
-      const patience = between(600, 4_500);
+      const patience = between(plan.habits.leastPatience ?? 600, 4_500);
       note('invoke', nested, { ...describe(inner, innerSide), ...asked, under: op, waitTime: patience });
       await holding(op, lease, async () => {
         const got = await attempt(nested, () => lockOf(inner, innerSide).acquire({ waitTime: patience }));
@@ -233,6 +233,8 @@ async function under() {
         await hold(nested, got, between(0, 10));
         await release(nested, got);
       });
+      // It holds on, and waits for nothing any more.
+      await hold(op, lease, between(0, plan.habits.lingers ?? 10));
       if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
       note('release', op);
     });

@@ -66,6 +66,25 @@ export function serverFaults(
       concern.lock = random.pick(locks);
       await admin().del(prefix + concern.lock);
     }),
+    {
+      // As if their removal came late: what a process has told of its waits outlives them.
+      name: 'notes of waits stay',
+      group: 'messages',
+      severity: 'harmless',
+      lasts: [1_500, 3_000],
+      strike: async () => {
+        const notes = new Map<string, string>();
+        const keep = async () => {
+          for (const key of await admin().keys('*~ndl:waits:*'))
+            notes.set(key, (await admin().get(key)) ?? '');
+          for (const [key, note] of notes) await admin().set(key, note, 'PX', 1_000, 'NX');
+        };
+        const keeping = setInterval(() => void keep().catch(() => undefined), 25);
+        return Promise.resolve(() => {
+          clearInterval(keeping);
+        });
+      },
+    },
     once('message connections killed', 'messages', 'outage', () =>
       admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
     ),

@@ -41,7 +41,7 @@ const LATE = ['worker stopped', 'event loop blocked', 'replies lost after the co
 const PLAIN_ONLY = ['plain', 'busy'].map((name) => ({ name, kind: 'lock' as const }));
 
 /** Locks under locks, in any order. */
-const NESTING = { nests: 0.8, fixedShare: 0, tries: 0, long: 0.1, shortest: 300, longest: 600 };
+const NESTING = { nests: 0.9, fixedShare: 0, tries: 0, patient: 1, leastPatience: 3_800 };
 
 export const broken: readonly Control[] = [
   {
@@ -326,10 +326,9 @@ export const broken: readonly Control[] = [
       { file: `${DEADLOCK}confirmation.js`, find: 'static LOOKS = 4', replace: 'static LOOKS = 1' },
       { file: `${DEADLOCK}deadlock-detector.js`, find: 'looks === needed', replace: 'looks >= 1' },
     ],
-    // Its note stays when it is dead, and so does its lock.
-    faults: ['worker killed', 'worker stopped'],
-    habits: NESTING,
-    loops: 3,
+    faults: ['notes of waits stay', 'notes of waits stay'],
+    habits: { ...NESTING, leastPatience: 700, lingers: 2_000, long: 0.9, shortest: 600, longest: 900 },
+    loops: 2,
     locks: PLAIN_ONLY,
   },
   {
