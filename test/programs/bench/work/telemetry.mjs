@@ -6,11 +6,10 @@ import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { LockModule, LockService } from '../../../../dist/index.js';
 import { LockTelemetryModule } from '../../../../dist/otel/index.js';
-import { now } from '../harness/clock.mjs';
+import { sideBySide } from './side-by-side.mjs';
 import { slices } from './slices.mjs';
 import { withoutChannels } from './without-channels.mjs';
 
-const LOOPS = 64;
 const work = async () => undefined;
 const acquire = (locks) => () => locks.using('order:7', work);
 
@@ -29,7 +28,7 @@ export async function play({ client, params: { times } }) {
     without,
     unheard,
     heard: await heard(times / 10),
-    onRedis: await onRedis(client.service, times / 10),
+    onRedis: await sideBySide(times / 10, (loop) => client.service.using(`order:${String(loop)}`, work)),
   };
 }
 
@@ -50,19 +49,4 @@ async function heard(times) {
   await app.close();
   await meterProvider.shutdown();
   return measured;
-}
-
-/** Side by side: an acquisition alone mostly waits for the network, and the channels would seem to cost less. */
-async function onRedis(locks, times) {
-  const rounds = [];
-  for (let done = 0; done < times; done += LOOPS * 10) {
-    const began = now();
-    await Promise.all(
-      Array.from({ length: LOOPS }, async (_, loop) => {
-        for (let time = 0; time < 10; time++) await locks.using(`order:${String(loop)}`, work);
-      }),
-    );
-    rounds.push(((now() - began) * 1000) / (LOOPS * 10));
-  }
-  return rounds.slice(Math.ceil(rounds.length / 4));
 }
