@@ -189,14 +189,13 @@ async function release(op, lease) {
 }
 
 /** `using`, whose callback may enter again. Its own release begins when the callback ends. */
-async function enter(op, spec, side, options) {
+async function entering(op, lock, options, run) {
   let entered = false;
   try {
-    await lockOf(spec, side).using(options, async (lease) => {
+    await lock.using(options, async (lease) => {
       entered = true;
       granted(op, lease);
-      await work(op, spec, side, lease, options.leaseTime !== undefined);
-      if (lease.held && side !== 'read') await holding(op, lease, () => nested(op, spec, side));
+      await run(lease);
       if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
       note('release', op);
     });
@@ -206,6 +205,12 @@ async function enter(op, spec, side, options) {
     else note('refuse', op, { code: error.code === 'LOCK_TIMEOUT' ? 'busy' : (error.code ?? String(error)) });
   }
 }
+
+const enter = (op, spec, side, options) =>
+  entering(op, lockOf(spec, side), options, async (lease) => {
+    await work(op, spec, side, lease, options.leaseTime !== undefined);
+    if (lease.held && side !== 'read') await holding(op, lease, () => nested(op, spec, side));
+  });
 
 /** One lock under another one, in any order: what makes deadlocks. No wait is without an end. */
 async function under() {
@@ -218,31 +223,20 @@ async function under() {
   const op = ++ops;
   const waitTime = between(500, 2_000);
   note('invoke', op, { ...describe(outer, outerSide), ...asked, waitTime });
-  let entered = false;
-  try {
-    await lockOf(outer, outerSide).using({ waitTime }, async (lease) => {
-      entered = true;
-      granted(op, lease);
-      await hold(op, lease, between(0, 20));
-      const nested = ++ops;
-      const patience = between(plan.habits.leastPatience ?? 600, 4_500);
-      note('invoke', nested, { ...describe(inner, innerSide), ...asked, under: op, waitTime: patience });
-      await holding(op, lease, async () => {
-        const got = await attempt(nested, () => lockOf(inner, innerSide).acquire({ waitTime: patience }));
-        if (got === null) return;
-        await hold(nested, got, between(0, 10));
-        await release(nested, got);
-      });
-      // It holds on, and waits for nothing any more.
-      await hold(op, lease, between(0, plan.habits.lingers ?? 10));
-      if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
-      note('release', op);
+  await entering(op, lockOf(outer, outerSide), { waitTime }, async (lease) => {
+    await hold(op, lease, between(0, 20));
+    const nested = ++ops;
+    const patience = between(plan.habits.leastPatience ?? 600, 4_500);
+    note('invoke', nested, { ...describe(inner, innerSide), ...asked, under: op, waitTime: patience });
+    await holding(op, lease, async () => {
+      const got = await attempt(nested, () => lockOf(inner, innerSide).acquire({ waitTime: patience }));
+      if (got === null) return;
+      await hold(nested, got, between(0, 10));
+      await release(nested, got);
     });
-    note('released', op);
-  } catch (error) {
-    if (entered) note('fault', op, { error: String(error) });
-    else note('refuse', op, { code: error.code === 'LOCK_TIMEOUT' ? 'busy' : (error.code ?? String(error)) });
-  }
+    // It holds on, and waits for nothing any more.
+    await hold(op, lease, between(0, plan.habits.lingers ?? 10));
+  });
 }
 
 async function once() {
