@@ -1,4 +1,4 @@
-/** How many frames of a stack are looked at: those of this package, of Nest and of RxJS come first. */
+/** How many frames of a stack are looked at: the frames of this package, of Nest and of RxJS come first. */
 const MOST_FRAMES = 50;
 
 /** Frames of code that calls the application's code, and is not its code. */

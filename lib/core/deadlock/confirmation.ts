@@ -8,7 +8,7 @@ import type { Deadlock } from './wait-graph.js';
  * A process writes its next note when the one before it has arrived. A note of the fourth look has been sent after the
  * third note had arrived, so after the second look had read that member, so after the first look had ended. A wait that
  * began before the first look and is told of in the fourth has gone on through the end of the first look. That holds for each
- * member, so at that moment all of them waited for each other, and none of them has ended since. A store that has several
+ * member, so at that moment all of them waited for each other, and each still did when it sent its last note. A store that has several
  * copies of a note, or a note that comes late, only makes a look that does not count. So does a look that
  * gets no answer.
  */

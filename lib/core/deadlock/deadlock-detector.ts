@@ -18,7 +18,7 @@ const LONG = 500;
 const ROUND = 200;
 /** How long a note stays when its process does not write it again, ms. */
 const NOTE_LIFE = 2_000;
-/** Of a process with thousands of long waits, those that wait the longest are told, so that a note stays small. */
+/** How many waits a note tells of, the longest first: a process may have thousands, and a note has to stay small. */
 const MOST_TOLD = 256;
 /** So many of them are looked at in one round, the others in the next ones: each look asks the store. */
 const MOST_LOOKS = 32;
