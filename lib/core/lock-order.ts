@@ -11,26 +11,27 @@ export interface OrderedGroup {
 const MOST_GROUPS = 1_000;
 const MOST_EDGES = 10_000;
 
+/** A group, and what was asked for under it. */
+interface Node {
+  readonly after: Map<Node, LockOrderStep>;
+}
+
 interface Graph {
-  /** By the key of the held group, then by the key of the acquired one. */
-  readonly edges: Map<string, Map<string, LockOrderStep>>;
-  readonly groups: Set<string>;
-  count: number;
+  /** By client and group: a look at a known step, which each nested call pays for, makes no text. */
+  readonly nodes: Map<string, Map<string, Node>>;
+  groups: number;
+  edges: number;
   isFull: boolean;
 }
 
-const keyOf = ({ client, group }: OrderedGroup): string => `${client} ${group}`;
+const emptyGraph = (): Graph => ({ nodes: new Map(), groups: 0, edges: 0, isFull: false });
 
 /**
  * Which locks were asked for under which others in this process. A cycle among them shows that callers may wait for each
  * other for ever, long before they do. Linux's lockdep finds the deadlocks of a kernel by the same rule.
  */
 export class LockOrder {
-  private readonly graph: Graph;
-
-  constructor(graph?: Graph) {
-    this.graph = graph ?? { edges: new Map(), groups: new Set(), count: 0, isFull: false };
-  }
+  constructor(private readonly graph: Graph = emptyGraph()) {}
 
   get isFull(): boolean {
     return this.graph.isFull;
@@ -38,20 +39,25 @@ export class LockOrder {
 
   /** Whether the order of these two has been looked at before. */
   knows(held: OrderedGroup, acquired: OrderedGroup): boolean {
-    return this.graph.edges.get(keyOf(held))?.has(keyOf(acquired)) === true;
+    const from = this.nodeOf(held);
+    if (from === undefined) return false;
+    const to = this.nodeOf(acquired);
+    return to !== undefined && from.after.has(to);
   }
 
   /** The steps from one group to the other, the fewest; undefined where there are none. */
   path(from: OrderedGroup, to: OrderedGroup): readonly LockOrderStep[] | undefined {
-    const start = keyOf(from);
-    const end = keyOf(to);
-    const cameBy = new Map<string, { readonly before: string; readonly step: LockOrderStep } | undefined>([
+    if (from.client === to.client && from.group === to.group) return [];
+    const start = this.nodeOf(from);
+    const end = this.nodeOf(to);
+    if (start === undefined || end === undefined) return undefined;
+    const cameBy = new Map<Node, { readonly before: Node; readonly step: LockOrderStep } | undefined>([
       [start, undefined],
     ]);
-    for (const key of cameBy.keys()) {
-      if (key === end) return stepsTo(end, cameBy);
-      for (const [next, step] of this.graph.edges.get(key) ?? []) {
-        if (!cameBy.has(next)) cameBy.set(next, { before: key, step });
+    for (const node of cameBy.keys()) {
+      if (node === end) return stepsTo(end, cameBy);
+      for (const [next, step] of node.after) {
+        if (!cameBy.has(next)) cameBy.set(next, { before: node, step });
       }
     }
     return undefined;
@@ -61,37 +67,50 @@ export class LockOrder {
   add(held: OrderedGroup, acquired: OrderedGroup, step: LockOrderStep): boolean {
     const { graph } = this;
     if (graph.isFull) return false;
-    const from = keyOf(held);
-    const to = keyOf(acquired);
-    const groups =
-      graph.groups.size + Number(!graph.groups.has(from)) + Number(from !== to && !graph.groups.has(to));
-    if (groups > MOST_GROUPS || graph.count >= MOST_EDGES) {
+    const isOne = held.client === acquired.client && held.group === acquired.group;
+    const isNew = (group: OrderedGroup) => Number(this.nodeOf(group) === undefined);
+    const groups = graph.groups + isNew(held) + (isOne ? 0 : isNew(acquired));
+    if (groups > MOST_GROUPS || graph.edges >= MOST_EDGES) {
       graph.isFull = true;
       return true;
     }
-    graph.groups.add(from).add(to);
-    const edges = graph.edges.get(from) ?? new Map<string, LockOrderStep>();
-    graph.edges.set(from, edges.set(to, step));
-    graph.count++;
+    this.madeNodeOf(held).after.set(this.madeNodeOf(acquired), step);
+    graph.edges++;
     return false;
   }
 
   /** The client is closed: its locks are not asked for any more. */
   forget(client: string): void {
     const { graph } = this;
-    const isIts = (key: string) => key.startsWith(`${client} `);
-    for (const key of graph.groups) if (isIts(key)) graph.groups.delete(key);
-    for (const [from, edges] of graph.edges) {
-      for (const to of edges.keys()) if ((isIts(from) || isIts(to)) && edges.delete(to)) graph.count--;
-      if (edges.size === 0) graph.edges.delete(from);
+    const gone = new Set(graph.nodes.get(client)?.values());
+    graph.nodes.delete(client);
+    graph.groups -= gone.size;
+    for (const { after } of gone) graph.edges -= after.size;
+    for (const nodes of graph.nodes.values()) {
+      for (const { after } of nodes.values()) for (const node of gone) if (after.delete(node)) graph.edges--;
     }
-    graph.isFull &&= graph.groups.size >= MOST_GROUPS || graph.count >= MOST_EDGES;
+    graph.isFull &&= graph.groups >= MOST_GROUPS || graph.edges >= MOST_EDGES;
+  }
+
+  private nodeOf({ client, group }: OrderedGroup): Node | undefined {
+    return this.graph.nodes.get(client)?.get(group);
+  }
+
+  private madeNodeOf(ordered: OrderedGroup): Node {
+    const known = this.nodeOf(ordered);
+    if (known !== undefined) return known;
+    const { client, group } = ordered;
+    const ofClient = this.graph.nodes.get(client) ?? new Map<string, Node>();
+    const node: Node = { after: new Map() };
+    this.graph.nodes.set(client, ofClient.set(group, node));
+    this.graph.groups++;
+    return node;
   }
 }
 
 function stepsTo(
-  end: string,
-  cameBy: ReadonlyMap<string, { readonly before: string; readonly step: LockOrderStep } | undefined>,
+  end: Node,
+  cameBy: ReadonlyMap<Node, { readonly before: Node; readonly step: LockOrderStep } | undefined>,
 ): readonly LockOrderStep[] {
   const steps: LockOrderStep[] = [];
   for (let by = cameBy.get(end); by !== undefined; by = cameBy.get(by.before)) steps.unshift(by.step);
@@ -102,6 +121,4 @@ function stepsTo(
 const GRAPH = Symbol.for('nestjs-distributed-lock.lock-order');
 const shared = globalThis as { [GRAPH]?: Graph | undefined };
 
-export const lockOrder = new LockOrder(
-  (shared[GRAPH] ??= { edges: new Map(), groups: new Set(), count: 0, isFull: false }),
-);
+export const lockOrder = new LockOrder((shared[GRAPH] ??= emptyGraph()));
