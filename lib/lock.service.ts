@@ -255,7 +255,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const isPlain = kind === 'lock';
     const { labels } = this.client;
     const isLocal = (owner: string) => labels.isOwn(owner);
-    const found = Promise.all(holders.map(({ owner }) => labels.find(owner)));
+    const found = Promise.all([...holders, ...places].map(({ owner }) => labels.find(owner)));
     const labelled = await untilAborted(found, signal, name);
     return {
       name,
@@ -278,9 +278,10 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         local: this.client.waitingFor(name),
         processes: isPlain ? listeners + places.length : listeners,
       },
-      queue: (isPlain ? [] : places).map(({ owner, mode, since }, index) => ({
+      queue: places.map(({ owner, mode, since }, index) => ({
         position: index + 1,
         owner,
+        label: labelled[holders.length + index],
         local: isLocal(owner),
         mode,
         since: new Date(since),

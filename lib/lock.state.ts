@@ -16,17 +16,19 @@ export interface LockState {
    */
   readonly waiters: { readonly local: number; readonly processes: number };
   /**
-   * The waiters in order: callers, for the kinds where each caller has an entry. In the queue of a plain lock there are
-   * processes.
+   * The waiters in order: for a plain lock the processes, for the other kinds the callers. A process that waits for the
+   * release of a plain lock and has no entry is only counted.
    */
   readonly queue: readonly LockWaiter[];
 }
 
-/** An entry in the queue of a fair lock, a read-write lock or a semaphore. */
+/** An entry in the queue of a lock. */
 export interface LockWaiter {
   /** From 1 on. */
   readonly position: number;
   readonly owner: string;
+  /** What its instance is called; undefined where that is not known: for one that has waited for less than a second. */
+  readonly label: string | undefined;
   /** Whether that is this service. */
   readonly local: boolean;
   readonly mode: 'exclusive' | 'shared';

@@ -87,7 +87,7 @@ export class Acquisition {
   private lease: number;
   private attempt: Attempt | undefined;
   private arrival: number | undefined;
-  private readonly createdAt = now();
+  readonly createdAt = now();
   /** It may have an entry in the store queue. */
   private stands = false;
   /** A request got no answer, so it may arrive later than what was sent after it. */

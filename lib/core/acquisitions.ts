@@ -1,10 +1,13 @@
 import type { ReleaseRequest } from '../port/lock-store.js';
 import { CLAIM } from '../port/queue-messages.js';
 import type { Releaser } from '../port/releaser.js';
-import { now } from './deadline.js';
+import { idleTimerAt, now } from './deadline.js';
 import { Tombstones } from './tombstones.js';
 import type { Acquisition, AcquisitionMessage } from './acquisition.js';
 import type { Tenure } from './tenure.js';
+
+/** How long an acquisition lasts before other processes may ask what its client is called, ms. Most are over by then. */
+const LONG = 1_000;
 
 /**
  * The acquisitions of one client, and its exclusive holds of the kinds where each caller has an entry of its own. The store
@@ -17,10 +20,18 @@ export class Acquisitions {
   /** By name. */
   private readonly exclusive = new Map<string, Tenure>();
 
-  constructor(private readonly releaser: Pick<Releaser, 'release'>) {}
+  /** Not cancelled when no acquisition is left: one timer a second serves all acquisitions that come and go. */
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly releaser: Pick<Releaser, 'release'>,
+    /** Called once a second while an acquisition lasts for longer. */
+    private readonly onLongAcquisition: () => void = () => undefined,
+  ) {}
 
   add(acquisition: Acquisition): void {
     this.acquisitions.set(acquisition.firstOwner, acquisition);
+    this.timer ??= idleTimerAt(now() + LONG, this.look);
   }
 
   /** The acquisition is granted or left. */
@@ -56,6 +67,15 @@ export class Acquisitions {
     if (queue?.mode === 'exclusive') this.exclusive.set(name, tenure);
     if (isGone) former.lose('taken');
   }
+
+  private readonly look = (): void => {
+    this.timer = undefined;
+    const [oldest] = this.acquisitions.values();
+    if (oldest === undefined) return;
+    const age = now() - oldest.createdAt;
+    if (age >= LONG) this.onLongAcquisition();
+    this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.look);
+  };
 
   ended(tenure: Tenure): void {
     if (this.exclusive.get(tenure.name) === tenure) this.exclusive.delete(tenure.name);

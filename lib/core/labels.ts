@@ -21,7 +21,7 @@ const clientOf = (owner: string): string => owner.replace(/^kept:/, '').replace(
 
 /**
  * What clients are called. A store can tell other processes. It is given the label of a client when a hold has lasted for a
- * second, or stays after its release. The holder of a lock that is held for a moment is of no interest.
+ * second, or stays after its release, or when an acquisition has lasted for a second. What is over in a moment is of no interest.
  */
 export class Labels {
   private readonly known = new Map<string, string>();

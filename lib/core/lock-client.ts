@@ -133,7 +133,9 @@ export class LockClient {
         this.labels.keep();
       },
     );
-    const acquisitions = (this.acquisitions = new Acquisitions(this.releaser));
+    const acquisitions = (this.acquisitions = new Acquisitions(this.releaser, () => {
+      this.labels.keep();
+    }));
     const { queues } = store;
     const handOver = queues?.handOver?.bind(queues);
     this.plainTerms = {

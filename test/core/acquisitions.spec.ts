@@ -1,8 +1,10 @@
 import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../../lib/core/deadline.js';
 import type { Acquisition } from '../../lib/core/acquisition.js';
 import { Acquisitions } from '../../lib/core/acquisitions.js';
 import { CLAIM } from '../../lib/port/queue-messages.js';
+import { until } from '../scenarios/until.js';
 
 it.each([
   [30_000, 30_000],
@@ -42,4 +44,23 @@ it('an owner that has changed meanwhile leaves nothing behind', () => {
   places.remove(place as unknown as Acquisition);
   places.onMessage({ type: 'missed' });
   expect(looks).toBe(1);
+});
+
+it('tells of an acquisition that lasts for a second, once a second, and of none that is over by then', async () => {
+  const calls: number[] = [];
+  const releaser = { release: () => Promise.resolve(undefined) };
+  const acquisitions = new Acquisitions(releaser, () => calls.push(now()));
+  const begun = (firstOwner: string) => {
+    const acquisition = { firstOwner, createdAt: now(), isGranted: true } as unknown as Acquisition;
+    acquisitions.add(acquisition);
+    return acquisition;
+  };
+  acquisitions.remove(begun('client:1'));
+  const long = begun('client:2');
+  await until(() => calls.length === 2);
+  expect(calls[0]! - long.createdAt).toBeGreaterThan(990);
+  expect(calls[1]! - calls[0]!).toBeGreaterThan(990);
+  acquisitions.remove(long);
+  await sleep(1_200);
+  expect(calls).toHaveLength(2);
 });

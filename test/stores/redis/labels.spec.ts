@@ -46,6 +46,29 @@ describe('The label of a holder', () => {
     await worker.stop();
   });
 
+  it('is told of those that wait, in the order of the queue', async () => {
+    const [first, second] = await Promise.all(
+      ['first', 'second'].map((label) => environment.worker({ url: server.url, service: { label } })),
+    );
+    const holding = await Promise.all([locks.acquire('queued'), locks.getFairLock('queued-fair').acquire()]);
+    const queueOf = async (name: string) => (await locks.inspect(name))?.queue ?? [];
+    for (const [length, worker] of [first, second].entries()) {
+      void worker!.call('holdFor', 'queued', {}, 0);
+      void worker!.call('holdFor', 'queued-fair', { kind: 'fair' }, 0);
+      for (const { name } of holding) await until(async () => (await queueOf(name)).length > length);
+    }
+    const entry = { local: false, mode: 'exclusive', since: expect.any(Date) };
+    for (const lease of holding) {
+      await until(async () => (await queueOf(lease.name)).every(({ label }) => label !== undefined));
+      expect(await queueOf(lease.name)).toMatchObject([
+        { ...entry, position: 1, label: 'first' },
+        { ...entry, position: 2, label: 'second' },
+      ]);
+      await lease.release();
+    }
+    await Promise.all([first!.stop(), second!.stop()]);
+  });
+
   it('is asked for by a caller that has waited for a second in vain', async () => {
     const worker = await environment.worker({ url: server.url, service: { label: 'stock' } });
     await worker.call('acquire', 'waited-for');
