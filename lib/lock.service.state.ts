@@ -1,3 +1,4 @@
+import type { DeadlockStep } from './lock.deadlock.js';
 import type { ResolvedLockOptions } from './lock.options.js';
 import type { ProbableMistake } from './lock.options.warnings.js';
 
@@ -12,6 +13,11 @@ export interface ServiceState {
   connect(): void;
   /** Tells of what is allowed and probably not meant, unless its code is silenced. */
   warn(warning: ProbableMistake): void;
+  /**
+   * One look at the deadlocks that stand among all processes; see StandingDeadlocks.
+   * @param names locks that are waited for
+   */
+  lookForDeadlocks(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]>;
   /** The service shuts down, or has ended. */
   isEnding(): boolean;
   /** Ends the elections. Resolves when this process leads nowhere. */

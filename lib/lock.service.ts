@@ -1,6 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { idleTimerAt } from './core/deadline.js';
+import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
 import { untilAborted } from './core/until-aborted.js';
@@ -64,12 +65,14 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       warn: (warning) => {
         this.client.warn(warning);
       },
+      lookForDeadlocks: (names) => standingDeadlocks.look(names),
       isEnding: () => this.state.draining || this.closing !== undefined,
       endTerms: () => this.elections.close(),
     });
     // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
     // does keep it alive.
     this.client = new LockClient(store, settings, isInProcess(store) ? idleTimerAt : undefined);
+    const standingDeadlocks = new StandingDeadlocks(store, this.client.id);
     this.elections = new Candidates(this.client, (name) => this.inspect(name));
     this.events$ = this.client.events.asObservable();
     const { name } = options;

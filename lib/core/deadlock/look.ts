@@ -19,14 +19,25 @@ export interface SeenWait extends GraphWait, Wanted {
   readonly note: { readonly client: string; readonly stamp: number } | undefined;
 }
 
-type Unblocked = Omit<SeenWait, 'blockers'>;
+/** A wait before it is known what it waits for. */
+export type UnblockedWait = Omit<SeenWait, 'blockers'>;
 
 /** The deadlock that a wait of this process is a member of: follows the holders of its lock to what they wait for. */
 export async function lookFrom(start: NestedWait, reading: Reading): Promise<Deadlock<SeenWait> | undefined> {
+  const seen = await follow([ofThisProcess(start)], reading);
+  const first = seen.find(({ id }) => id === start.id);
+  return first && deadlockOf(first, seen);
+}
+
+/** These waits and those that they depend on, each with what is in its way. */
+export async function follow(
+  starts: readonly UnblockedWait[],
+  reading: Reading,
+): Promise<readonly SeenWait[]> {
   const seen = new Map<string, SeenWait>();
-  let wave: readonly Unblocked[] = [ofThisProcess(start)];
+  let wave = starts.slice(0, MOST_WAITS);
   for (let step = 0; step < MOST_STEPS && wave.length > 0; step++) {
-    const found = new Map<string, Unblocked>();
+    const found = new Map<string, UnblockedWait>();
     for (const wait of wave) {
       const blockers = blockersOf(await reading.inspect(wait), wait);
       seen.set(wait.id, { ...wait, blockers });
@@ -35,13 +46,17 @@ export async function lookFrom(start: NestedWait, reading: Reading): Promise<Dea
     }
     wave = [...found.values()].filter(({ id }) => !seen.has(id)).slice(0, MOST_WAITS - seen.size);
   }
-  const first = seen.get(start.id);
-  const deadlock = first && findDeadlock([...seen.values()], first);
+  return [...seen.values()];
+}
+
+/** The deadlock among these waits that one of them is a member of. */
+export function deadlockOf(start: SeenWait, seen: readonly SeenWait[]): Deadlock<SeenWait> | undefined {
+  const deadlock = findDeadlock(seen, start);
   return deadlock?.evidence.every(isUnchanged) === true ? deadlock : undefined;
 }
 
 /** The waits of the work under a hold. */
-async function waitsUnder(owner: string, reading: Reading): Promise<readonly Unblocked[]> {
+export async function waitsUnder(owner: string, reading: Reading): Promise<readonly UnblockedWait[]> {
   const local = reading.under(owner);
   if (local.length > 0) return local.map(ofThisProcess);
   const client = owner.slice(0, owner.lastIndexOf(':'));
@@ -52,7 +67,7 @@ async function waitsUnder(owner: string, reading: Reading): Promise<readonly Unb
 }
 
 /** Without what may change: the holds are those of this moment. */
-function ofThisProcess(wait: NestedWait): Unblocked {
+function ofThisProcess(wait: NestedWait): UnblockedWait {
   const { id, since, name, label, process, mode, permits, holds, breaks } = wait;
   return { id, since, name, label, process, mode, permits, holds, breaks, local: wait, note: undefined };
 }

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { DeadlockStep, LockEvent, LockModuleOptions } from '../../../lib/index.js';
+import {
+  type DeadlockStep,
+  type LockEvent,
+  type LockModuleOptions,
+  LockService,
+} from '../../../lib/index.js';
+import { stateOf } from '../../../lib/lock.service.state.js';
 import { roleOf } from '../../support/keys.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Worker } from '../../support/worker.js';
@@ -56,6 +62,15 @@ const nest = (worker: Worker | undefined, first: Asked, second: Asked, gap: numb
   worker!.call<Outcome>('nest', first, { waitTime: 8_000, ...second }, gap, hold);
 const deadlocksOf = (worker: Worker | undefined) => worker!.call<Deadlock[]>('deadlocks');
 const notes = async () => (await redis.keys('*')).filter((key) => roleOf(key) === 'waits');
+
+/** What each look of an observer shows until the waits are over. */
+async function looksOf(observer: LockService, names: string[], over: Promise<unknown>) {
+  const looks: (readonly (readonly DeadlockStep[])[])[] = [];
+  const end = over.then(() => true);
+  do looks.push(await stateOf(observer)!.lookForDeadlocks(names));
+  while (!(await Promise.race([end, sleep(100, false)])));
+  return looks;
+}
 
 describe('processes that wait for each other', () => {
   it('one of them ends, the others go on, and each of them is told', async () => {
@@ -125,16 +140,29 @@ describe('processes that wait for each other', () => {
 
   it('is told and not ended where a process only reports, and nothing is written of short waits or of waits alone', async () => {
     const [one, two] = await start(2, { deadlock: 'report' });
+    const observer = new LockService({ connection: server.url });
     const held = nest(one, { name: 'c' }, { name: 'd' }, 0, 900);
     await sleep(50);
     const alone = two!.call('holdFor', 'c', { waitTime: 8_000 }, 0);
     await sleep(750);
     expect(await notes()).toEqual([]);
     await Promise.all([held, alone]);
-    const outcomes = await Promise.all([
-      nest(one, { name: 'a' }, { name: 'b', waitTime: 2_200 }, 100),
-      nest(two, { name: 'b' }, { name: 'a', waitTime: 2_600 }, 100),
+    const deadlocked = Promise.all([
+      nest(one, { name: 'a' }, { name: 'b', waitTime: 2_600 }, 100),
+      nest(two, { name: 'b' }, { name: 'a', waitTime: 3_000 }, 100),
     ]);
+    const looks = looksOf(observer, ['a', 'b'], deadlocked);
+    const outcomes = await deadlocked;
+    const [first, ...others] = (await looks).filter((found) => found.length > 0);
+    expect(
+      first
+        ?.flat()
+        .map(({ name, process }) => `${process} ${name}`)
+        .sort(),
+    ).toEqual(['api-1 b', 'api-2 a']);
+    expect(others.every((found) => found.length === 1)).toBe(true);
+    expect(await stateOf(observer)!.lookForDeadlocks(['a', 'b'])).toEqual([]);
+    await observer.close();
     expect(outcomes.map(({ reason }) => reason)).toEqual(['timeout', undefined]);
     expect([(await deadlocksOf(one)).length, (await deadlocksOf(two)).length]).toEqual([1, 1]);
   });
@@ -152,7 +180,10 @@ describe('a break without a deadlock', () => {
     const [key = ''] = await notes();
     const note = (await redis.get(key)) ?? '';
     const kept = setInterval(() => void redis.set(key, note), 50);
-    await sleep(1_600);
+    const observer = new LockService({ connection: server.url });
+    const looks = await looksOf(observer, ['a', 'b'], sleep(1_600));
+    await observer.close();
+    expect(looks.flat()).toEqual([]);
     expect(await deadlocksOf(one)).toEqual([]);
     clearInterval(kept);
     two!.thaw();
