@@ -78,7 +78,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
     this.client.events.subscribe((event) => {
-      logEvent(logger, event, this.client.ranOut.has(event));
+      logEvent(logger, event, this.client.returns.ranOut.has(event));
     });
     for (const warning of settingsWarnings(settings)) this.state.warn(warning);
   }
@@ -278,7 +278,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
           ? (this.client.lastToken(name) ?? fencingToken)
           : latest(fencingToken, this.client.lastToken(name)),
       waiters: {
-        local: this.client.waitingFor(name),
+        local: this.client.callers.waitingFor(name),
         processes: isPlain ? listeners + places.length : listeners,
       },
       queue: places.map(({ owner, mode, since }, index) => ({
@@ -310,7 +310,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       nodes,
       warnings,
       held: this.leases().length,
-      waiting: this.client.waiting,
+      waiting: this.client.callers.waiting,
       renewalHeadroom: watchdog.headroom(),
       renewalStuck,
     };

@@ -1,32 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { LockClosedError, LockLostError } from '../lock.errors.js';
-import type { LockEvent } from '../lock.events.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
-import type {
-  AcquireReply,
-  HandOverReply,
-  LockStore,
-  QueueTerms,
-  ReleaseReply,
-  ReleaseRequest,
-  TransferRequest,
-} from '../port/lock-store.js';
+import type { LockStore, QueueTerms, TransferRequest } from '../port/lock-store.js';
 import type { QueueMessage } from '../port/queue-messages.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { DeadlockDetector } from './deadlock/deadlock-detector.js';
 import { EventStream } from './event-stream.js';
-import { GroupRequest } from './group-request.js';
 import { HoldWatch } from './hold-watch.js';
 import { Labels } from './labels.js';
 import { MessageSubscription } from './message-subscription.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../port/releaser.js';
 import { subscribeToMessages } from '../port/subscribe-to-messages.js';
-import { LocalQueue, type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
+import { LocalCallers } from './local-callers.js';
+import { type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
 import type { StoreWarning } from '../port/store-health.js';
 import type { LockTerms } from './acquisition.js';
 import { lockOrder } from './lock-order.js';
 import { Acquisitions } from './acquisitions.js';
+import { Returns } from './returns.js';
 import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTerms } from './tenure.js';
 import { type Transferred, Transfers } from './transfers.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
@@ -42,17 +34,13 @@ export class LockClient {
   readonly labels: Labels;
   readonly deadlocks: DeadlockDetector;
   readonly events = new EventStream();
-  /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
-  readonly ranOut = new WeakSet<LockEvent>();
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
   /** Undefined where the store does not pass holds on. */
   readonly transfers: Transfers | undefined;
+  readonly callers: LocalCallers;
+  readonly returns: Returns;
   private readonly releaser: Releaser;
-  /** Of the plain locks, by name. */
-  private readonly queues = new Map<string, LocalQueue>();
-  /** Of the other kinds, and of several locks at once. Each has one caller. */
-  private readonly callers = new Set<LocalQueue | GroupRequest>();
   /** The tenures of this process, each with the keeper that takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
   private readonly queueMessages: MessageSubscription<QueueMessage>;
@@ -61,13 +49,6 @@ export class LockClient {
   private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private readonly context: LocalQueueContext;
   private sequence = 0;
-  // One function for all queues, not one for each of ten thousand locks.
-  private readonly onIdle = (queue: LocalQueue): void => {
-    if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
-  };
-  private readonly onCallerGone = (queue: LocalQueue | GroupRequest): void => {
-    this.callers.delete(queue);
-  };
   private readonly onEnd = (tenure: Tenure): void => {
     const keeper = this.tenures.get(tenure);
     this.tenures.delete(tenure);
@@ -75,9 +56,9 @@ export class LockClient {
     this.holdWatch.ended();
     this.acquisitions.ended(tenure);
     // A replica that takes over may still have the entry.
-    if (tenure.stood) this.acquisitions.departed(this.releaseRequestOf(tenure));
+    if (tenure.stood) this.acquisitions.departed(this.returns.requestOf(tenure));
     keeper?.ended(tenure);
-    if (tenure.loss !== undefined) this.lost(tenure);
+    if (tenure.loss !== undefined) this.returns.lost(tenure);
   };
   /** Only code that runs under a lock still gets locks, so that no work stops halfway. */
   private draining = false;
@@ -136,6 +117,10 @@ export class LockClient {
     const acquisitions = (this.acquisitions = new Acquisitions(this.releaser, () => {
       this.labels.keep();
     }));
+    const initialLease = (terms: LeaseTerms): number =>
+      terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime;
+    const { labels, events } = this;
+    const returns = (this.returns = new Returns({ releaser, labels, events, initialLease }));
     const { queues } = store;
     const handOver = queues?.handOver?.bind(queues);
     this.plainTerms = {
@@ -150,8 +135,7 @@ export class LockClient {
       localHandoff: options.localHandoff,
       leaseTime: options.leaseTime,
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
-      initialLease: (terms) =>
-        terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime,
+      initialLease,
       acquisitionBegun: (acquisition) => {
         acquisitions.add(acquisition);
       },
@@ -165,14 +149,15 @@ export class LockClient {
         return tenure;
       },
       begin: (tenure) => this.begin(tenure),
-      giveBack: (tenure, keepFor) => this.giveBack(tenure, keepFor),
+      giveBack: (tenure, keepFor) => returns.giveBack(tenure, keepFor),
       passOn:
         handOver &&
-        ((tenure, keepFor, next) => this.passOn(tenure, keepFor, (request) => handOver(request, next))),
+        ((tenure, keepFor, next) => returns.passOn(tenure, keepFor, (request) => handOver(request, next))),
       look: async (tenure) => {
         await Promise.all(this.watchdog.look([tenure]));
       },
     };
+    this.callers = new LocalCallers(store, this.context, this.plainTerms);
     this.preflight = new Preflight(
       store,
       (warning) => {
@@ -186,13 +171,6 @@ export class LockClient {
       this.preflight.look();
       this.releaser.hurry();
     });
-  }
-
-  /** How many local callers wait. */
-  get waiting(): number {
-    let waiting = 0;
-    for (const { length } of this.allQueues()) waiting += length;
-    return waiting;
   }
 
   /** The users of the tenures of this process. */
@@ -216,31 +194,7 @@ export class LockClient {
       if (other.name === name && other.queue?.kind === queue.kind && other.queue.mode !== queue.mode)
         return true;
     }
-    // Also a read that the store has granted and not answered yet.
-    for (const caller of this.callers) {
-      if (caller instanceof LocalQueue && caller.terms.ownWriteHold === owner) return true;
-    }
-    return false;
-  }
-
-  /** How many local callers wait for one lock. Callers that only ask are not among them. */
-  waitingFor(name: string): number {
-    let waiting = this.queues.get(name)?.waiting ?? 0;
-    for (const caller of this.callers) if (caller.names.includes(name)) waiting += caller.waiting;
-    return waiting;
-  }
-
-  /** The owner that has a lock that callers of this process wait for, as far as it is known. */
-  inTheWay(name: string): string | undefined {
-    const holder = this.queues.get(name)?.holder;
-    if (holder !== undefined) return holder;
-    for (const caller of this.callers) if (caller.names.includes(name)) return caller.holder;
-    return undefined;
-  }
-
-  /** Why the store has not answered the callers that wait for a plain lock. Undefined while it answers. */
-  failureOf(name: string): Error | undefined {
-    return this.queues.get(name)?.failure;
+    return this.callers.hasReaderOf(owner);
   }
 
   isOfThisProcess(owner: string): boolean {
@@ -253,18 +207,13 @@ export class LockClient {
     this.events.next({ type: 'warning', node: '', ...warning });
   }
 
-  /** Whether callers of this process wait in the local queue of a plain lock. */
-  isAwaited(name: string): boolean {
-    return (this.queues.get(name)?.length ?? 0) > 0;
-  }
-
   /**
    * Waits for the lock. The tenure that it resolves with belongs to the caller, which has to release it.
    * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
    */
   acquire(name: string, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.refuses(request)) return Promise.reject(new LockClosedError(name));
-    return this.queueOf(name).join(request);
+    return this.callers.queueOf(name).join(request);
   }
 
   /**
@@ -274,9 +223,7 @@ export class LockClient {
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
     if (this.refuses(request)) throw new LockClosedError(names.join(','));
     const { queue } = this.plainTerms;
-    const group = new GroupRequest(names, this.store, { queue }, this.context, this.onCallerGone);
-    this.callers.add(group);
-    const origins = await group.send(request);
+    const origins = await this.callers.addGroup(names).send(request);
     if ('busy' in origins) return origins;
     if (this.closed) {
       // The client was closed after the grant. No other code knows a grant that has no tenure yet.
@@ -288,7 +235,7 @@ export class LockClient {
       throw new LockClosedError(names.join(','));
     }
     return origins.map((origin, index) => {
-      const keeper = this.queueOf(names[index] ?? '');
+      const keeper = this.callers.queueOf(names[index] ?? '');
       const tenure = this.open(keeper, keeper.name, request.terms, { ...origin, queue });
       keeper.adopt(tenure);
       return this.begin(tenure);
@@ -298,9 +245,7 @@ export class LockClient {
   /** As `acquire`, for the kinds where each caller has an entry of its own. */
   acquireQueued(terms: LockTerms, request: WaitRequest): Promise<Tenure | Busy> {
     if (this.refuses(request)) return Promise.reject(new LockClosedError(terms.name));
-    const queue = new LocalQueue(terms, this.context, this.onCallerGone);
-    this.callers.add(queue);
-    return queue.join(request);
+    return this.callers.addQueue(terms).join(request);
   }
 
   /**
@@ -329,7 +274,7 @@ export class LockClient {
     within: number,
   ): Promise<Transferred & { readonly owner: string }> {
     const { fencingToken, deadline, doubtful } = tenure;
-    const release = this.releaseRequestOf(tenure);
+    const release = this.returns.requestOf(tenure);
     const next = this.context.nextOwner();
     const request = { ...release, next, leaseTime: within, leastToken: fencingToken + 1 };
     const passing = transfers.pass(request, Math.min(deadline, now() + this.options.waitTime));
@@ -373,10 +318,7 @@ export class LockClient {
       throw new LockClosedError(name);
     }
     const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
-    const keeper =
-      queue === undefined
-        ? this.queueOf(name)
-        : new LocalQueue({ name, queue, ownWriteHold: undefined }, this.context, this.onCallerGone);
+    const keeper = this.callers.keeperOf({ name, queue });
     const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
     const tenure = this.context.open(keeper, terms, origin);
     tenure.doubtful = isDoubtful;
@@ -402,13 +344,13 @@ export class LockClient {
    */
   drain(): void {
     this.draining = true;
-    this.sendAway();
+    this.callers.sendAway(this.refuses);
   }
 
   /** Releases what is left, tells its holders, and closes the store. */
   async close(): Promise<void> {
     this.closed = true;
-    this.sendAway();
+    this.callers.sendAway(this.refuses);
     const left = [...this.tenures].map(async ([tenure, keeper]) => {
       const { user, name, owner, label } = tenure;
       const released = keeper.release(tenure, user?.keepFor);
@@ -429,25 +371,6 @@ export class LockClient {
     this.events.complete();
   }
 
-  private sendAway(): void {
-    for (const queue of [...this.allQueues()]) queue.sendAway(this.refuses);
-  }
-
-  private *allQueues(): Generator<LocalQueue | GroupRequest> {
-    yield* this.queues.values();
-    yield* this.callers;
-  }
-
-  private queueOf(name: string): LocalQueue {
-    let queue = this.queues.get(name);
-    if (queue === undefined) {
-      const { queue: terms, ownWriteHold } = this.plainTerms;
-      queue = new LocalQueue({ name, queue: terms, ownWriteHold }, this.context, this.onIdle);
-      this.queues.set(name, queue);
-    }
-    return queue;
-  }
-
   /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
   private begin(tenure: Tenure): Tenure {
     const { maxHoldTime } = this.options;
@@ -461,71 +384,5 @@ export class LockClient {
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);
     return tenure;
-  }
-
-  private giveBack(
-    tenure: Tenure,
-    keepFor: number | undefined,
-    send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
-  ): Promise<ReleaseReply | undefined> {
-    const { name, owner, label, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
-    if (keepFor !== undefined) this.labels.keep(keepFor);
-    const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
-    const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
-    // Field by field and not spread, which is slow: every release comes this way.
-    const { queue } = tenure;
-    const leaseTime = this.context.initialLease(terms);
-    const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
-    const released = this.releaser.release(request, until, {
-      insist: doubtful,
-      send,
-      onFailure: (error) => {
-        this.events.next({ type: 'release-failed', name, label, owner, error });
-      },
-    });
-    tenure.end();
-    return released;
-  }
-
-  private passOn(
-    tenure: Tenure,
-    keepFor: number | undefined,
-    handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
-  ): ReturnType<NonNullable<LocalQueueContext['passOn']>> {
-    let released: Promise<ReleaseReply | undefined> | undefined;
-    const answer = new Promise<AcquireReply>((resolve, reject) => {
-      released = this.giveBack(tenure, keepFor, async (request) => {
-        const reply = handOver(request);
-        reply.then(({ next }) => {
-          resolve(next);
-        }, reject);
-        return (await reply).released;
-      });
-    });
-    return { released: Promise.resolve(released), next: answer };
-  }
-
-  private releaseRequestOf({ name, owner, terms, queue }: Tenure): ReleaseRequest {
-    return { name, owner, leaseTime: this.context.initialLease(terms), queue };
-  }
-
-  private lost(tenure: Tenure): void {
-    const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
-    const isPlain = queue === undefined || queue.kind === 'lock';
-    const reason = loss?.reason ?? 'expired';
-    const event: LockEvent = { type: 'lost', name, label, owner, reason };
-    if (tenure.ranOut) this.ranOut.add(event);
-    // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
-    // begins.
-    if (tenure.user !== undefined) this.events.next(event);
-    // The store may still have it, or get it back with a renewal that was under way. A fixed lease of a plain lock ends
-    // there by itself.
-    const endsByItself = !terms.renewed && isPlain && keptUntil < now();
-    const gone = endsByItself || reason === 'taken' || reason === 'deleted';
-    if (!gone || doubtful) {
-      const until = Math.max(now() + terms.leaseTime, keptUntil);
-      const request = { ...this.releaseRequestOf(tenure), fencingToken };
-      void this.releaser.release(request, until, { insist: doubtful });
-    }
   }
 }

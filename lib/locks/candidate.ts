@@ -240,7 +240,7 @@ export class Candidate implements Election {
     };
     let timer: NodeJS.Timeout | undefined;
     const look = (): void => {
-      const failure = this.client.failureOf(this.name);
+      const failure = this.client.callers.failureOf(this.name);
       if (failure === undefined) told = false;
       else tell(failure);
       timer = idleTimerAt(now() + LOOK, look);

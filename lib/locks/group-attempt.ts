@@ -67,7 +67,7 @@ export class GroupAttempt {
   private knownBusy(locks: readonly PlainLock[]): Busy | undefined {
     const { first } = this.limits;
     const refused = this.tenures.size === 0 ? locks.find(({ name }) => name === first) : undefined;
-    const lock = refused ?? locks.find(({ name, client }) => client.isAwaited(name));
+    const lock = refused ?? locks.find(({ name, client }) => client.callers.isAwaited(name));
     return lock && { busy: true, holder: undefined, name: lock.name };
   }
 

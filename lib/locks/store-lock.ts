@@ -32,7 +32,7 @@ export abstract class StoreLock extends ScopedLock {
 
   inTheWay(): Holder | undefined {
     const { client, name } = this;
-    const holder = client.inTheWay(name);
+    const holder = client.callers.inTheWay(name);
     return holder === undefined ? undefined : { holder, client };
   }
 
@@ -53,7 +53,7 @@ export abstract class StoreLock extends ScopedLock {
     if (this.findHold(inside)?.held === true) return undefined;
     const outage = failFast ? client.store.outageOf?.(name) : undefined;
     if (outage !== undefined) return outage;
-    const isFull = waitTime > 0 && maxWaiting < Infinity && client.waitingFor(name) >= maxWaiting;
+    const isFull = waitTime > 0 && maxWaiting < Infinity && client.callers.waitingFor(name) >= maxWaiting;
     return isFull ? { busy: true, holder: undefined, name, isFull } : undefined;
   }
 

@@ -60,10 +60,10 @@ describe('the callers of one process', () => {
     await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => sleep(1))));
     await locks.using('b', () => sleep(1));
     const { client } = locks as unknown as {
-      client: { queues: Map<string, unknown>; tenures: Set<unknown> };
+      client: { callers: { queues: Map<string, unknown> }; tenures: Set<unknown> };
     };
     await sleep(5);
-    expect(client.queues.size).toBe(0);
+    expect(client.callers.queues.size).toBe(0);
     expect(client.tenures.size).toBe(0);
     expect((store as unknown as { listeners: Map<string, unknown> }).listeners.size).toBe(0);
   });

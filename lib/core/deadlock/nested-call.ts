@@ -13,8 +13,10 @@ export interface NestedCallClient {
   readonly options: { readonly label: string; readonly deadlock: 'break' | 'report' | 'off' };
   readonly events: { next(event: LockEvent): void };
   readonly deadlocks: DeadlockDetector;
-  /** The owner that has a lock that callers of this process wait for, as far as it is known. */
-  inTheWay(name: string): string | undefined;
+  readonly callers: {
+    /** The owner that has a lock that callers of this process wait for, as far as it is known. */
+    inTheWay(name: string): string | undefined;
+  };
   isOfThisProcess(owner: string): boolean;
 }
 
@@ -114,7 +116,7 @@ export class WaitOfCall implements NestedWait {
     const { client, begun } = this;
     // Others may hold it as well, and which ones is known to the store only.
     if (begun.queue?.kind === 'semaphore' || begun.queue?.kind === 'read-write') return true;
-    const holder = client.inTheWay(begun.name);
+    const holder = client.callers.inTheWay(begun.name);
     return holder === undefined || client.isOfThisProcess(holder);
   }
 

@@ -1,0 +1,106 @@
+import type { LockStore } from '../port/lock-store.js';
+import { GroupRequest } from './group-request.js';
+import { LocalQueue, type LocalQueueContext } from './local-queue.js';
+import type { LockTerms } from './acquisition.js';
+import type { WaitRequest } from './waiting.js';
+
+/** The callers of one client that want a lock, in their local queues. */
+export class LocalCallers {
+  /** Of the plain locks, by name. */
+  private readonly queues = new Map<string, LocalQueue>();
+  /** Of the other kinds, and of several locks at once. Each has one caller. */
+  private readonly single = new Set<LocalQueue | GroupRequest>();
+  // One function for all queues, not one for each of ten thousand locks.
+  private readonly onIdle = (queue: LocalQueue): void => {
+    if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
+  };
+  private readonly onGone = (queue: LocalQueue | GroupRequest): void => {
+    this.single.delete(queue);
+  };
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly context: LocalQueueContext,
+    private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>,
+  ) {}
+
+  /** How many wait, for any lock. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const { length } of this.all()) waiting += length;
+    return waiting;
+  }
+
+  /** How many wait for one lock. Callers that only ask are not among them. */
+  waitingFor(name: string): number {
+    let waiting = this.queues.get(name)?.waiting ?? 0;
+    for (const caller of this.single) if (caller.names.includes(name)) waiting += caller.waiting;
+    return waiting;
+  }
+
+  /** The owner that has a lock that they wait for, as far as it is known. */
+  inTheWay(name: string): string | undefined {
+    const holder = this.queues.get(name)?.holder;
+    if (holder !== undefined) return holder;
+    for (const caller of this.single) if (caller.names.includes(name)) return caller.holder;
+    return undefined;
+  }
+
+  /** Why the store has not answered those that wait for a plain lock. Undefined while it answers. */
+  failureOf(name: string): Error | undefined {
+    return this.queues.get(name)?.failure;
+  }
+
+  /** Whether any wait in the local queue of a plain lock. */
+  isAwaited(name: string): boolean {
+    return (this.queues.get(name)?.length ?? 0) > 0;
+  }
+
+  /** Whether one asks for a read beside this write hold: also a read that the store has granted and not answered yet. */
+  hasReaderOf(writeOwner: string): boolean {
+    for (const caller of this.single) {
+      if (caller instanceof LocalQueue && caller.terms.ownWriteHold === writeOwner) return true;
+    }
+    return false;
+  }
+
+  /** The local queue of a plain lock. */
+  queueOf(name: string): LocalQueue {
+    let queue = this.queues.get(name);
+    if (queue === undefined) {
+      queue = new LocalQueue({ ...this.plainTerms, name }, this.context, this.onIdle);
+      this.queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  /** The local queue of one caller of another kind. */
+  addQueue(terms: LockTerms): LocalQueue {
+    const queue = new LocalQueue(terms, this.context, this.onGone);
+    this.single.add(queue);
+    return queue;
+  }
+
+  /** One caller of several plain locks at once. */
+  addGroup(names: readonly string[]): GroupRequest {
+    const { queue } = this.plainTerms;
+    const group = new GroupRequest(names, this.store, { queue }, this.context, this.onGone);
+    this.single.add(group);
+    return group;
+  }
+
+  /** What keeps a tenure that another process has handed over. */
+  keeperOf({ name, queue }: Pick<LockTerms, 'name' | 'queue'>): LocalQueue {
+    if (queue === undefined) return this.queueOf(name);
+    return new LocalQueue({ name, queue, ownWriteHold: undefined }, this.context, this.onGone);
+  }
+
+  sendAway(refused: (request: WaitRequest) => boolean): void {
+    for (const queue of [...this.all()]) queue.sendAway(refused);
+  }
+
+  private *all(): Generator<LocalQueue | GroupRequest> {
+    yield* this.queues.values();
+    yield* this.single;
+  }
+}

@@ -1,0 +1,98 @@
+import type { LockEvent } from '../lock.events.js';
+import type { AcquireReply, HandOverReply, ReleaseReply, ReleaseRequest } from '../port/lock-store.js';
+import type { Releaser } from '../port/releaser.js';
+import { now } from './deadline.js';
+import type { EventStream } from './event-stream.js';
+import type { Labels } from './labels.js';
+import type { LocalQueueContext } from './local-queue.js';
+import type { LeaseTerms, Tenure } from './tenure.js';
+
+interface ReturnsContext {
+  readonly releaser: Releaser;
+  readonly labels: Labels;
+  readonly events: EventStream;
+  /** ms that are asked for first, of a lease of these terms. */
+  initialLease(terms: LeaseTerms): number;
+}
+
+/** Gives back to the store what this process does not hold any more. */
+export class Returns {
+  /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
+  readonly ranOut = new WeakSet<LockEvent>();
+
+  constructor(private readonly context: ReturnsContext) {}
+
+  /**
+   * @param keepFor ms for which no owner gets the lock
+   * @param send in place of a plain release
+   * @returns as Releaser.release
+   */
+  giveBack(
+    tenure: Tenure,
+    keepFor: number | undefined,
+    send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
+  ): Promise<ReleaseReply | undefined> {
+    const { name, owner, label, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
+    const { labels, releaser, events } = this.context;
+    if (keepFor !== undefined) labels.keep(keepFor);
+    const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
+    const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
+    // Field by field and not spread, which is slow: every release comes this way.
+    const { queue } = tenure;
+    const leaseTime = this.context.initialLease(terms);
+    const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
+    const released = releaser.release(request, until, {
+      insist: doubtful,
+      send,
+      onFailure: (error) => {
+        events.next({ type: 'release-failed', name, label, owner, error });
+      },
+    });
+    tenure.end();
+    return released;
+  }
+
+  /** As `giveBack`, and in the same step another owner takes an entry. */
+  passOn(
+    tenure: Tenure,
+    keepFor: number | undefined,
+    handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
+  ): ReturnType<NonNullable<LocalQueueContext['passOn']>> {
+    let released: Promise<ReleaseReply | undefined> | undefined;
+    const answer = new Promise<AcquireReply>((resolve, reject) => {
+      released = this.giveBack(tenure, keepFor, async (request) => {
+        const reply = handOver(request);
+        reply.then(({ next }) => {
+          resolve(next);
+        }, reject);
+        return (await reply).released;
+      });
+    });
+    return { released: Promise.resolve(released), next: answer };
+  }
+
+  requestOf({ name, owner, terms, queue }: Tenure): ReleaseRequest {
+    return { name, owner, leaseTime: this.context.initialLease(terms), queue };
+  }
+
+  /** Tells of a tenure that was lost, and releases what the store may still have of it. */
+  lost(tenure: Tenure): void {
+    const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
+    const isPlain = queue === undefined || queue.kind === 'lock';
+    const reason = loss?.reason ?? 'expired';
+    const event: LockEvent = { type: 'lost', name, label, owner, reason };
+    if (tenure.ranOut) this.ranOut.add(event);
+    // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
+    // begins.
+    if (tenure.user !== undefined) this.context.events.next(event);
+    // The store may still have it, or get it back with a renewal that was under way. A fixed lease of a plain lock ends
+    // there by itself.
+    const endsByItself = !terms.renewed && isPlain && keptUntil < now();
+    const gone = endsByItself || reason === 'taken' || reason === 'deleted';
+    if (!gone || doubtful) {
+      const until = Math.max(now() + terms.leaseTime, keptUntil);
+      const request = { ...this.requestOf(tenure), fencingToken };
+      void this.context.releaser.release(request, until, { insist: doubtful });
+    }
+  }
+}
