@@ -106,6 +106,7 @@ export class RedisCluster {
       for (const server of [to, ...(await this.masters()).filter((node) => node !== to)]) {
         await server.client().cluster('SETSLOT', slot, 'NODE', id);
       }
+      await this.agreed();
     });
   }
 
@@ -113,6 +114,21 @@ export class RedisCluster {
     const from = await this.beginMove(slot, to);
     await this.migrate(slot, from, to);
     await this.endMove(slot, to);
+  }
+
+  /** In one step, which Valkey has from 9.0 on: the servers send the keys themselves, and the slot goes over when all are there. */
+  async moveAtOnce(slot: number, to: RedisServer): Promise<void> {
+    const from = await this.masterOf(slot);
+    const request = ['MIGRATESLOTS', 'SLOTSRANGE', slot, slot, 'NODE', await idOf(to)];
+    await this.inTurn(async () => {
+      await from.client().call('CLUSTER', ...request);
+      const end = performance.now() + PATIENCE;
+      while ((await this.masterOf(slot)) !== to) {
+        if (performance.now() > end) throw new Error('The slot did not move');
+        await sleep(5);
+      }
+      await this.agreed();
+    });
   }
 
   freeze(server: RedisServer): void {
@@ -151,6 +167,22 @@ export class RedisCluster {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 
+  /**
+   * Waits until all masters know of the last move. A node that takes a slot before that takes its number for the newest, and
+   * two masters may end up naming each other as the one that has a slot.
+   */
+  private async agreed(): Promise<void> {
+    const end = performance.now() + PATIENCE;
+    for (;;) {
+      const epochs = await Promise.all((await this.masters()).map(epochsOf));
+      const isKnown = epochs.every(([current]) => current === epochs[0]?.[0]);
+      const isUnique = new Set(epochs.map(([, own]) => own)).size === epochs.length;
+      if (isKnown && isUnique) return;
+      if (performance.now() > end) throw new Error('The masters did not agree on the moved slot');
+      await sleep(5);
+    }
+  }
+
   /** Two nodes that send keys to each other at the same time wait for each other, and a cluster is made for one move. */
   private async inTurn(step: () => Promise<unknown>): Promise<void> {
     const done = this.turn.then(step);
@@ -183,6 +215,12 @@ async function startNode(args: (port: number) => string[]): Promise<RedisServer>
       if (!(error instanceof Error && error.message.includes('Address already in use'))) throw error;
     }
   }
+}
+
+/** The newest number that a node knows, and its own. */
+async function epochsOf(server: RedisServer): Promise<(string | undefined)[]> {
+  const info = await server.client().cluster('INFO');
+  return ['current', 'my'].map((which) => new RegExp(`cluster_${which}_epoch:(\\d+)`).exec(info)?.[1]);
 }
 
 const idOf = async (server: RedisServer): Promise<string> => await server.client().cluster('MYID');

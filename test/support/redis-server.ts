@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -15,6 +15,12 @@ export function serverProgram(): string | undefined {
   return ['redis-server', 'valkey-server']
     .flatMap((name) => (process.env.PATH ?? '').split(delimiter).map((directory) => join(directory, name)))
     .find((file) => existsSync(file));
+}
+
+/** What the server program says of itself, such as `Valkey server v=9.1.2 …`. Empty where there is none. */
+export function serverVersion(): string {
+  const program = serverProgram();
+  return program === undefined ? '' : spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout;
 }
 
 /** For messages about a missing program. */

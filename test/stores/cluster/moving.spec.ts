@@ -4,6 +4,7 @@ import { LockUnavailableError, type LockModuleOptions, type LockService } from '
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
+import { serverVersion } from '../../support/redis-server.js';
 import { fenceOf } from '../../support/keys.js';
 
 /** ms: renewed every 500 ms, and commands have 250 ms. */
@@ -145,6 +146,30 @@ describe('A master that is new and has no slot yet', () => {
     await (await waiting).release();
   });
 });
+
+const movesAtOnce = /^Valkey server v=(?:9|\d{2,})\./.test(serverVersion());
+const skipped = movesAtOnce ? '' : ' (skipped: only Valkey does that, from 9.0 on)';
+
+(movesAtOnce ? it : it.skip)(
+  `A slot that the servers move in one step: held locks stay held, waiters are woken${skipped}`,
+  async () => {
+    const [a, b] = [service({ leaseTime: LEASE }), service()];
+    await each(async (kind) => {
+      const { name, slot, to } = await place();
+      const lease = await lockOf(a, name, kind).acquire();
+      const other = kind === 'read' ? 'write' : kind;
+      const waiting = lockOf(b, name, other).acquire({ waitTime: 20_000 });
+      await until(async () => (await b.inspect(name))?.waiters.local === 1);
+      await cluster.moveAtOnce(slot, to);
+      await sleep(2 * LEASE);
+      expect(lease.signal.reason).toBeUndefined();
+      await lease.release();
+      const next = await waiting;
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+    });
+  },
+);
 
 describe('While a slot is on its way', () => {
   it('a held lock of any kind is renewed, where it is and where it goes', async () => {
