@@ -1,4 +1,4 @@
-import { uptime } from 'node:os';
+import { machineUptime, monotonicTime, processUptime, wallTime } from './lock.runtime.js';
 
 /** How far the wall clock may move away from this clock before the reason is looked for, ms. */
 const STEP = 50;
@@ -29,19 +29,19 @@ let resolution = COARSE;
  * never enters a decision.
  */
 export function now(): number {
-  const time = performance.now();
-  if (!(Math.abs(Date.now() - time - wall) < STEP)) timeSuspended();
+  const time = monotonicTime();
+  if (!(Math.abs(wallTime() - time - wall) < STEP)) timeSuspended();
   return time + suspended;
 }
 
 /** Looks at the uptime. @returns ms for which the machine has been suspended so far */
 export function timeSuspended(): number {
   // Fake timers replace neither of the two uptimes.
-  const before = process.uptime();
+  const before = processUptime();
   const machine = machineUptime();
-  const after = process.uptime();
+  const after = processUptime();
   if ((after - before) * 1_000 > LONGEST_LOOK) return suspended; // the next call tries again
-  wall = Date.now() - performance.now();
+  wall = wallTime() - monotonicTime();
   if (machine === undefined) return suspended;
   if (!Number.isInteger(machine)) resolution = FINE;
   const ahead = (machine - after) * 1_000;
@@ -50,14 +50,6 @@ export function timeSuspended(): number {
   if (step > resolution + 2 * LONGEST_LOOK) suspended += step + resolution + LONGEST_LOOK;
   uptimeAhead = Math.max(uptimeAhead ?? ahead, ahead);
   return suspended;
-}
-
-function machineUptime(): number | undefined {
-  try {
-    return process.platform === 'linux' ? uptime() : undefined;
-  } catch {
-    return undefined; // a sandbox that does not tell
-  }
 }
 
 timeSuspended();

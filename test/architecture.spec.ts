@@ -31,7 +31,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 
 const ROOMS: [RegExp, string][] = [
-  [/^lock\.(clock|duration|turn|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
+  [/^lock\.(clock|runtime|duration|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
   [/^lock\.(options|health)\.ts$/, 'options'],
   [/^lock\.module\.ts$/, 'module'],
   [/^index\.ts$/, 'index'],
@@ -186,7 +186,47 @@ describe('what is loaded with a file, over all that it imports', () => {
   });
 });
 
+/** What decides, besides the store, in which order and when things happen. */
+const RUNTIME =
+  /\b(?:Date\.now|new Date\(\)|performance\.|setTimeout|setInterval|setImmediate|clear(?:Timeout|Interval|Immediate)|queueMicrotask|nextTick|hrtime|uptime\(|Math\.random|random(?:UUID|Bytes|Int)|getRandomValues|AbortSignal\.timeout|timers\/promises|Atomics\.wait)/;
+
+const SEAM = 'lock.runtime.ts';
+
+/** The lines of code, comments left out, that name it. */
+const takingFromRuntime = (source: string): string[] =>
+  source
+    .split('\n')
+    .filter(
+      (line) =>
+        !/^\s*(?:\*|\/[/*])/.test(line) &&
+        RUNTIME.test(line.replace(/ \/\/ .*$/, '').replace(/'[^']* [^']*'/g, '')),
+    );
+
+describe('time, timers and chance', () => {
+  it.each(inRooms('words', 'port', 'core', 'locks', 'stores').filter((file) => file !== SEAM))(
+    '%s takes them from the seam alone',
+    (file) => {
+      expect(takingFromRuntime(readFileSync(join(lib, file), 'utf8'))).toEqual([]);
+    },
+  );
+
+  it('the seam has them all', () => {
+    expect(takingFromRuntime(readFileSync(join(lib, SEAM), 'utf8')).length).toBeGreaterThan(10);
+    expect(loadedWith(SEAM, graph)).toEqual(new Set([SEAM, 'node:crypto', 'node:os', 'node:timers']));
+  });
+});
+
 describe('the checks themselves', () => {
+  it('find what code takes from the runtime, and no words about it', () => {
+    const named = ['const at = Date.now();', "import { setTimeout as sleep } from 'node:timers/promises';"];
+    const words = [
+      '// Fake timers delay queueMicrotask',
+      ' * `performance.now()` stands still',
+      "  throw new Error('must replace performance.now() too');",
+    ];
+    expect(takingFromRuntime([...named, ...words].join('\n'))).toEqual(named);
+  });
+
   const value = (target: string): Import => ({ target, isType: false });
   const type = (target: string): Import => ({ target, isType: true });
   const small: Graph = new Map([

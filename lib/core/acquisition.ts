@@ -1,4 +1,5 @@
 import { isLockUnavailableError, type LockUnavailableError } from '../lock.errors.js';
+import { clearTimer, random } from '../lock.runtime.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -352,7 +353,7 @@ export class Acquisition {
     // A hold without an end is also looked at, once per lease time: it may end without a message.
     const sleep = Math.min(retryAfter, attempt.wasSubscribed ? this.context.leaseTime : POLL);
     // Keeps the processes that wait for one lock from asking all at once when the hold ends.
-    return now() + sleep + 1 + Math.random() * Math.min(sleep / 10, 50);
+    return now() + sleep + 1 + random() * Math.min(sleep / 10, 50);
   }
 
   /**
@@ -400,7 +401,7 @@ export class Acquisition {
     const untold = this.byArrival ? Infinity : Math.max(this.lease, CLAIM);
     // The 1 ms and the random part keep waiters from looking before the end that the store has named, and from looking all
     // at once.
-    const moment = now() + Math.min(time, this.context.leaseTime, untold) + 1 + Math.random() * 20;
+    const moment = now() + Math.min(time, this.context.leaseTime, untold) + 1 + random() * 20;
     return this.asked ? moment : Math.min(moment, this.claimsFrom);
   }
 
@@ -410,7 +411,7 @@ export class Acquisition {
     return new Promise((resolve) => {
       let timer: NodeJS.Timeout | undefined;
       this.resume = () => {
-        clearTimeout(timer);
+        clearTimer(timer);
         if (this.isOver || now() >= this.lookAt) {
           this.resume = undefined;
           resolve();

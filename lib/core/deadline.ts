@@ -1,4 +1,5 @@
 import { now } from '../lock.clock.js';
+import { setTimer } from '../lock.runtime.js';
 
 export { now };
 
@@ -24,7 +25,7 @@ export const leaseWithin = (leaseTime: number, left: number): number =>
 
 /** A timer for a moment of the monotonic clock, at any distance. It may fire early where that is too far for one timer. */
 export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
-  setTimeout(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));
+  setTimer(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));
 
 /** As `timerAt`, but the timer keeps no process alive. */
 export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout => {

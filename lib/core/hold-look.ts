@@ -1,3 +1,4 @@
+import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
 import { type Busy, busyWith } from './waiting.js';
@@ -72,7 +73,7 @@ export class HoldLook {
 
   /** The hold is over. */
   ended(): void {
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
     this.timer = undefined;
   }
 

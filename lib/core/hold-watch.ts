@@ -1,4 +1,5 @@
 import { timeSuspended } from '../lock.clock.js';
+import { clearTimer } from '../lock.runtime.js';
 import { oldestBeyond } from '../port/oldest-beyond.js';
 import { now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
@@ -59,7 +60,7 @@ export class HoldWatch {
   /** A hold is over. */
   ended(): void {
     if (this.tenures.size > 0) return;
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
     this.timer = undefined;
   }
 
@@ -118,7 +119,7 @@ export class HoldWatch {
       this.retryAt = time + RETRY;
       void this.messages.subscribe();
     }
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
     this.wakeIn(age < LONG ? LONG - age : LONG);
   }
 }

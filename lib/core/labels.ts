@@ -1,3 +1,4 @@
+import { clearTimer, setTimer } from '../lock.runtime.js';
 import type { LockStore, StoreLabels } from '../port/lock-store.js';
 import { oldestBeyond } from '../port/oldest-beyond.js';
 import { now } from './deadline.js';
@@ -87,10 +88,12 @@ export class Labels {
     const client = clientOf(owner);
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, LOOKUP_TIME, undefined);
+      timer = setTimer(() => {
+        resolve(undefined);
+      }, LOOKUP_TIME);
     });
     const label = await Promise.race([this.ask(labels, client), tooLate]);
-    clearTimeout(timer);
+    clearTimer(timer);
     if (label === undefined) return undefined;
     this.known.set(client, label);
     const oldest = oldestBeyond(MOST_KNOWN, this.known);

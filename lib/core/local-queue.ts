@@ -1,5 +1,5 @@
 import { LockClosedError } from '../lock.errors.js';
-import { atEndOfTurn } from '../lock.turn.js';
+import { atEndOfTurn } from '../lock.runtime.js';
 import type { AcquireReply, LockStore, NextOwner, QueueTerms, ReleaseReply } from '../port/lock-store.js';
 import { CLAIM } from '../port/queue-messages.js';
 import { now } from './deadline.js';

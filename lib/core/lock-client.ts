@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { LockClosedError, LockLostError } from '../lock.errors.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
+import { uuid } from '../lock.runtime.js';
 import type { LockStore, QueueTerms, TransferRequest } from '../port/lock-store.js';
 import type { QueueMessage } from '../port/queue-messages.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
@@ -30,7 +30,7 @@ type Refused = Extract<Transferred, { granted: false }>;
 
 /** One client of a store, as the store sees it: an id, the locks that it holds, and the queues of its local waiters. */
 export class LockClient {
-  readonly id = randomUUID();
+  readonly id = uuid();
   readonly labels: Labels;
   readonly deadlocks: DeadlockDetector;
   readonly events = new EventStream();

@@ -1,3 +1,4 @@
+import { clearTimer } from '../lock.runtime.js';
 import type { LockStore } from '../port/lock-store.js';
 import type { HealthDepth, StoreHealth, StoreWarning } from '../port/store-health.js';
 import { idleTimerAt, now } from './deadline.js';
@@ -52,7 +53,7 @@ export class Preflight {
         resolve(down(`it has not answered for ${String(ANSWER_TIME)} ms`));
       });
       const answered = (health: StoreHealth) => {
-        clearTimeout(timer);
+        clearTimer(timer);
         resolve(health);
       };
       // In a promise, because a store of the user's may throw instead of rejecting.

@@ -1,4 +1,5 @@
 import { LockLostError, type LossReason } from '../lock.errors.js';
+import { clearTimer } from '../lock.runtime.js';
 import type { QueueTerms } from '../port/lock-store.js';
 import type { Rivals } from '../port/queue-messages.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
@@ -197,7 +198,7 @@ export class Tenure {
   /** The end has come closer than the timer knows. */
   catchUp(): void {
     if (this.ended) return;
-    clearTimeout(this.lossTimer);
+    clearTimer(this.lossTimer);
     this.lossTimer = this.armLossTimer();
   }
 
@@ -205,7 +206,7 @@ export class Tenure {
   lose(reason: LossReason, cause?: unknown): void {
     if (this.ended) return;
     this.ended = true;
-    clearTimeout(this.lossTimer);
+    clearTimer(this.lossTimer);
     const loss = new LockLostError(this.name, { reason, owner: this.owner, cause });
     this.loss = loss;
     this.onEnd(this);
@@ -216,7 +217,7 @@ export class Tenure {
   end(): void {
     if (this.ended) return;
     this.ended = true;
-    clearTimeout(this.lossTimer);
+    clearTimer(this.lossTimer);
     this.onEnd(this);
   }
 

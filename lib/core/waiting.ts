@@ -1,6 +1,14 @@
 import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
 import type { DeadlockStep } from '../lock.deadlock.js';
 import type { AcquisitionObserver } from '../lock.tracing.js';
+import {
+  afterInput,
+  afterStep,
+  clearTimer,
+  random,
+  timersAreFaked,
+  timersAreLegacy,
+} from '../lock.runtime.js';
 import { now, timerAt } from './deadline.js';
 import type { NestedCall } from './deadlock/nested-call.js';
 import type { Scope } from './scope.js';
@@ -88,22 +96,13 @@ export const isRefusal = (error: Error): boolean =>
  * that clients do not ask in step.
  */
 export const backoff = (failures: number): number =>
-  Math.min(50 * 2 ** failures, 1_000) * (0.5 + Math.random() / 2);
+  Math.min(50 * 2 ** failures, 1_000) * (0.5 + random() / 2);
 
 /**
  * Whether a timer that fired early would do so for ever. Node's own timers may fire early once, when the process was busy
- * as they were set. The timers of @sinonjs/fake-timers, which Jest and Vitest use, have a clock of their own.
+ * as they were set.
  */
-const timersAreFaked = (elapsed: number, delay: number): boolean =>
-  elapsed < delay / 2 && 'clock' in setTimeout;
-
-/** Jest's legacy fake timers: their setImmediate also waits to be called, and they leave the clock as it is. */
-const timersAreLegacy = (): boolean => {
-  const { getMockImplementation } = setTimeout as {
-    getMockImplementation?: () => { name: string } | undefined;
-  };
-  return getMockImplementation?.()?.name.includes('_fakeSetTimeout') === true;
-};
+const isEarlyForEver = (elapsed: number, delay: number): boolean => elapsed < delay / 2 && timersAreFaked();
 
 const fakedTimers = (): LockConfigError =>
   new LockConfigError('fake timers', 'must replace performance.now() too: locks count time by it');
@@ -120,18 +119,18 @@ export class WaitTimer {
   set(moment: number, callback: () => void, fail: (error: Error) => void): void {
     const setAt = now();
     if (timersAreLegacy()) {
-      queueMicrotask(() => {
+      afterStep(() => {
         if (!this.cleared) fail(fakedTimers());
       });
       return;
     }
     this.timer = timerAt(moment, () => {
       // After a busy moment of this process the timers run first, and a reply that is already here is read only then.
-      setImmediate(() => {
+      afterInput(() => {
         if (this.cleared) return;
         const time = now();
         if (time >= moment) callback();
-        else if (timersAreFaked(time - setAt, moment - setAt)) fail(fakedTimers());
+        else if (isEarlyForEver(time - setAt, moment - setAt)) fail(fakedTimers());
         else this.set(moment, callback, fail);
       });
     });
@@ -140,6 +139,6 @@ export class WaitTimer {
   /** Final: the wait is over. */
   clear(): void {
     this.cleared = true;
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
   }
 }

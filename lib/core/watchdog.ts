@@ -1,4 +1,5 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../lock.errors.js';
+import { clearTimer } from '../lock.runtime.js';
 import type { HoldState, LockStore, RenewRequest } from '../port/lock-store.js';
 import { leaseWithin, now, type timerAt } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';
@@ -127,7 +128,7 @@ export class Watchdog {
 
   private wakeAt(moment: number): void {
     if (moment >= this.wakesAt) return;
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
     this.wakesAt = moment;
     this.timer = this.setTimer(moment, () => {
       this.wakesAt = Infinity;
@@ -136,7 +137,7 @@ export class Watchdog {
   }
 
   private sleep(): void {
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
     this.wakesAt = Infinity;
   }
 

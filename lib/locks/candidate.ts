@@ -17,6 +17,7 @@ import {
 import type { AnswerOptions } from '../lock.options.js';
 import type { LockState } from '../lock.state.js';
 import { inQuotes } from '../lock.text.js';
+import { clearTimer } from '../lock.runtime.js';
 import type { Election, Term } from './election.js';
 import { HeldTerm, resigned } from './held-term.js';
 import { LeaderChanges } from './leader-changes.js';
@@ -249,7 +250,7 @@ export class Candidate implements Election {
     return {
       tell,
       end: () => {
-        clearTimeout(timer);
+        clearTimer(timer);
       },
     };
   }
@@ -275,7 +276,7 @@ const pause = (time: number, signal: AbortSignal): Promise<void> =>
       resolve();
     });
     const ignore = onAbort(signal, () => {
-      clearTimeout(timer);
+      clearTimer(timer);
       resolve();
     });
   });

@@ -4,6 +4,7 @@ import { releasedError } from '../core/tenure.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, leaseTimeOf, signalOf } from '../core/validation.js';
 import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
+import { wallTime } from '../lock.runtime.js';
 import type { Hold, Share } from './hold.js';
 import { leaseJson } from './lease-json.js';
 import type { OwnLease } from './scoped-lock.js';
@@ -46,7 +47,7 @@ export class HeldLease implements OwnLease, Share {
 
   /** As the clock of this process says at the first question, so that it does not change. */
   get acquiredAt(): Date {
-    return (this.begunAt ??= new Date(Date.now() - (now() - this.since)));
+    return (this.begunAt ??= new Date(wallTime() - (now() - this.since)));
   }
 
   heldFor(): number {

@@ -7,6 +7,7 @@ import { untilAborted } from '../core/until-aborted.js';
 import { LockAbortedError, LockConfigError, LockLostError, type LossReason } from '../lock.errors.js';
 import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
+import { clearTimer } from '../lock.runtime.js';
 import type { Lease } from './lock.js';
 import { orderGroup } from './order-group.js';
 import { ticketText, travellingKind } from './ticket.js';
@@ -278,7 +279,7 @@ export class Hold implements TenureUser, ScopedHold {
   /** Released or lost. */
   private end(): void {
     this.endedAt ??= now();
-    clearTimeout(this.longHold);
+    clearTimer(this.longHold);
     this.trace?.end(this.heldFor, this.loss);
   }
 

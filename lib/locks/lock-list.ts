@@ -3,6 +3,7 @@ import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../core/validation.js';
 import { isLockKindMismatchError, LockConfigError } from '../lock.errors.js';
 import { cureOf } from '../lock.duration.js';
+import { wallTime } from '../lock.runtime.js';
 import type { LockSummary, ListOptions, LockPage } from './lock-summary.js';
 import { decodeCursor, encodeCursor } from './list-cursor.js';
 
@@ -81,7 +82,7 @@ export class LockList {
   private async summaryOf(name: string, stored: StoredLock): Promise<LockSummary> {
     const { kind, queue, listeners, fencingToken = 0 } = stored;
     const { labels } = this.client;
-    const time = Date.now();
+    const time = wallTime();
     const since = (moment: number) => Math.max(0, Math.round(time - moment));
     const first = queue.reduce((least, entry) => Math.min(least, entry.since), Infinity);
     const holders = stored.holders.map(async ({ owner, since: moment, remainingTime }) => ({

@@ -1,3 +1,4 @@
+import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 
@@ -32,6 +33,6 @@ export function watchLongWait(lock: AwaitedLock, label: string): () => void {
   const timer = idleTimerAt(askedAt + client.options.longWaitTime, () => void tell());
   return () => {
     over = true;
-    clearTimeout(timer);
+    clearTimer(timer);
   };
 }

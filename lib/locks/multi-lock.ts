@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../core/deadline.js';
 import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
@@ -7,6 +6,7 @@ import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
 import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
+import { random, sleep } from '../lock.runtime.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { WaitLimits } from './wait-limits.js';
@@ -87,7 +87,7 @@ export class MultiLock extends ScopedLock {
       }
       if (refusal !== undefined) round = rounds.next(refusal);
       // Two callers that have met like this would meet again, if they went on at the same pace.
-      await sleep(Math.random() * Math.min(4, until - now()));
+      await sleep(random() * Math.min(4, until - now()));
     }
   }
 

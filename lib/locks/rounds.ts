@@ -1,3 +1,4 @@
+import { random } from '../lock.runtime.js';
 import type { Busy } from '../core/waiting.js';
 import type { ScopedLock } from './scoped-lock.js';
 import { type Unit, unitsOf } from './unit.js';
@@ -95,7 +96,7 @@ export class Rounds {
     const forEach = Math.max(this.longestWait, SHORTEST_HOLD_EACH);
     const first = Math.min(Math.max(forEach * this.members.length, SHORTEST_HOLD), LONGEST_FIRST_HOLD);
     // Two multi-locks that are in each other's way do not give up at the same moment.
-    const spread = 0.75 + Math.random() / 2;
+    const spread = 0.75 + random() / 2;
     return Math.min(first * 2 ** this.givenUp * spread, this.mostHold);
   }
 }

@@ -2,6 +2,7 @@ import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
 import { oldestBeyond } from './oldest-beyond.js';
 import { isLockKindMismatchError, isLockUnavailableError, type LockError } from '../lock.errors.js';
 import { now } from '../lock.clock.js';
+import { clearTimer, setTimer } from '../lock.runtime.js';
 
 /**
  * The pause before a release is repeated the first time, ms. It doubles each time, up to a minute, or half of the time left.
@@ -121,12 +122,12 @@ export class Releaser {
       return answer;
     }
     const send = () => {
-      clearTimeout(timer);
+      clearTimer(timer);
       this.retries.delete(request);
       const again = Math.min(doubled * 2, LONGEST_PAUSE);
       void this.send(request, until, again, { insist, entryUntil }, first);
     };
-    const timer = setTimeout(send, pause);
+    const timer = setTimer(send, pause);
     this.retries.set(request, { timer, send });
     if (next >= until) {
       // A process that ends has no subscription any more. That also tells the store that the entry is given up.
@@ -143,7 +144,7 @@ export class Releaser {
   }
 
   private forget(request: ReleaseRequest): void {
-    clearTimeout(this.retries.get(request)?.timer);
+    clearTimer(this.retries.get(request)?.timer);
     this.retries.delete(request);
     this.overdue.delete(request);
   }

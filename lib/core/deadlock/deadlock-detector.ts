@@ -1,4 +1,5 @@
 import type { DeadlockStep } from '../../lock.deadlock.js';
+import { clearTimer } from '../../lock.runtime.js';
 import type { LockStore } from '../../port/lock-store.js';
 import { idleTimerAt, now } from '../deadline.js';
 import { Confirmation } from './confirmation.js';
@@ -140,7 +141,7 @@ export class DeadlockDetector {
     await new Promise<void>((resolve) => {
       const timer = idleTimerAt(until, resolve);
       this.wake = () => {
-        clearTimeout(timer);
+        clearTimer(timer);
         resolve();
       };
     });

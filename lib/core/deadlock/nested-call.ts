@@ -1,5 +1,6 @@
 import type { DeadlockStep } from '../../lock.deadlock.js';
 import type { LockEvent } from '../../lock.events.js';
+import { wallTime } from '../../lock.runtime.js';
 import type { LockStore, QueueTerms, StoredLock } from '../../port/lock-store.js';
 import { now } from '../deadline.js';
 import type { Scope, ScopedHold } from '../scope.js';
@@ -79,7 +80,7 @@ export class WaitOfCall implements NestedWait {
   }
 
   get since(): number {
-    return (this.begunOn ??= Date.now() - Math.round(now() - this.begunAt));
+    return (this.begunOn ??= wallTime() - Math.round(now() - this.begunAt));
   }
 
   get mode(): 'exclusive' | 'shared' {

@@ -28,6 +28,7 @@ import { MemoryLock } from './memory-lock.js';
 import { memoryNotes } from './memory-notes.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';
+import { timeOrigin } from '../../lock.runtime.js';
 
 /**
  * The distance of a token from the last one where the clock has not gone on, as under fake timers. A hand-off inside a
@@ -43,7 +44,7 @@ const STRIDE = 1_000;
 const soon = (callback: () => void): void => void Promise.resolve().then(callback);
 
 /** Microseconds since the epoch that never go back, like the time that the Redis scripts take from the server. */
-const microseconds = () => Math.floor((performance.timeOrigin + now()) * 1000);
+const microseconds = () => Math.floor((timeOrigin() + now()) * 1000);
 
 /**
  * Locks in this process's memory: for tests and development. The store behaves as the Redis store does, expiry included.

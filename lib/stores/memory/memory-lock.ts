@@ -10,6 +10,7 @@ import type {
 } from '../../port/lock-store.js';
 import { CLAIM, type QueueMessage, type Rivals } from '../../port/queue-messages.js';
 import { now } from '../../lock.clock.js';
+import { random, wallTime } from '../../lock.runtime.js';
 
 /** How long the head of a plain lock's queue leaves the lock to the waiters outside of the queue, ms. */
 const LEFT_TO_OUTSIDERS = 10;
@@ -188,7 +189,7 @@ export class MemoryLock {
     const outsiders = this.around.outsiders();
     const [head] = this.waiting;
     const chances = TURNS_IN_A_ROW * (outsiders + this.waiting.length);
-    const isLeft = this.holders.size === 0 && Math.random() * chances < outsiders;
+    const isLeft = this.holders.size === 0 && random() * chances < outsiders;
     if (!isLeft) this.advance(asker);
     const isKept = [...this.holders.keys()].some((owner) => owner.startsWith('kept:'));
     if (this.holders.size === 0 || isKept) this.around.tellOutsiders();
@@ -239,7 +240,7 @@ export class MemoryLock {
     return { granted: true, fencingToken: hold.fencingToken };
   }
 
-  private hold(owner: string, mode: Mode, expiresAt: number, leastToken = 0, since = Date.now()): number {
+  private hold(owner: string, mode: Mode, expiresAt: number, leastToken = 0, since = wallTime()): number {
     const fencingToken = this.around.nextToken(Math.max(leastToken, (this.fencingToken ?? 0) + 1));
     this.fencingToken = fencingToken;
     this.holders.set(owner, { mode, expiresAt, since, fencingToken });

@@ -1,3 +1,4 @@
+import { monotonicTime, random } from '../../lock.runtime.js';
 /** For how long after the last sign of contention one member is asked before the others, ms. */
 const MEMORY = 1_000;
 /** When the refusal of one member alone is checked with all other members, unless a message has come since, ms. */
@@ -39,7 +40,7 @@ export class Contention {
 
   /** Whether one member has to be asked before the others. */
   asksOneFirst(names: readonly string[]): boolean {
-    const now = performance.now();
+    const now = monotonicTime();
     const races = names.flatMap((name) => this.races.get(name) ?? []).filter(({ until }) => until > now);
     return races.length > 0 && races.every(({ checkFrom }) => now < checkFrom);
   }
@@ -47,7 +48,7 @@ export class Contention {
   /** Several waiters may have been woken at the same time. */
   expect(name: string): void {
     const race = this.raceOf(name);
-    race.until = performance.now() + MEMORY;
+    race.until = monotonicTime() + MEMORY;
     race.checkFrom = Infinity;
   }
 
@@ -65,7 +66,7 @@ export class Contention {
    * chance decides which client asks first, and mostly it is the client that has just had the lock.
    */
   delayFor(names: readonly string[]): number {
-    const since = performance.now() - MEMORY;
+    const since = monotonicTime() - MEMORY;
     const ahead = names.map((name) => {
       const race = this.races.get(name);
       if (race === undefined) return 0;
@@ -77,7 +78,7 @@ export class Contention {
 
   /** One member alone has refused. */
   refusedByOne(names: readonly string[], holder: string | undefined): void {
-    const now = performance.now();
+    const now = monotonicTime();
     for (const name of names) {
       const race = this.raceOf(name);
       if (race.checkFrom === Infinity) race.checkFrom = now + CHECK;
@@ -114,7 +115,7 @@ export class Contention {
       splits = Math.max(splits, ++this.raceOf(name).splits);
     }
     // After the first split vote no retreat is necessary, because all processes then ask one member before the others.
-    return splits === 1 ? 0 : Math.random() * Math.min(RETREAT * 2 ** (splits - 2), LONGEST_RETREAT);
+    return splits === 1 ? 0 : random() * Math.min(RETREAT * 2 ** (splits - 2), LONGEST_RETREAT);
   }
 
   granted(names: readonly string[]): void {
@@ -161,7 +162,7 @@ export class Contention {
 
   private sweep(): void {
     if (this.races.size < this.sweepAt) return;
-    const now = performance.now();
+    const now = monotonicTime();
     for (const [name, { until }] of this.races) if (until < now) this.races.delete(name);
     this.sweepAt = Math.max(1_000, 2 * this.races.size);
   }
@@ -171,5 +172,5 @@ export class Contention {
 function lose(race: Race, holder: string | undefined): void {
   if (race.woken) race.lost++;
   race.woken = false;
-  if (holder !== undefined) race.rivals.set(holder.slice(0, holder.lastIndexOf(':')), performance.now());
+  if (holder !== undefined) race.rivals.set(holder.slice(0, holder.lastIndexOf(':')), monotonicTime());
 }

@@ -1,3 +1,4 @@
+import { clearTimer, setTimer } from '../../lock.runtime.js';
 import { quorumOf } from './member.js';
 
 /** How far apart the messages of one forced release may arrive, ms. */
@@ -24,7 +25,7 @@ export class Hints {
     let hint = this.hints.get(owner);
     if (hint === undefined) {
       const members = new Set<number>();
-      const timer = setTimeout(() => {
+      const timer = setTimer(() => {
         this.hints.delete(owner);
         if (members.size < quorumOf(this.members)) this.onHint(owner);
       }, APART);
@@ -37,7 +38,7 @@ export class Hints {
   }
 
   close(): void {
-    for (const { timer } of this.hints.values()) clearTimeout(timer);
+    for (const { timer } of this.hints.values()) clearTimer(timer);
     this.hints.clear();
   }
 }

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isLockKindMismatchError,
   isLockUnavailableError,
   LockUnavailableError,
   type NodeOutcome,
 } from '../../lock.errors.js';
+import { sleep } from '../../lock.runtime.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../port/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
@@ -278,7 +278,7 @@ export class MajorityAcquisition {
   private async lastWords(
     votes: readonly Promise<Vote<Grant, Refusal>>[],
   ): Promise<readonly (Vote<Grant, Refusal> | undefined)[]> {
-    const end = sleep(LAST_WORD, undefined);
+    const end = sleep(LAST_WORD).then(() => undefined);
     const absent = Promise.resolve(undefined);
     return await Promise.all(
       votes.map((vote, index) => Promise.race([vote, this.context.presence.isAbsent(index) ? absent : end])),

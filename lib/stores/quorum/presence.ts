@@ -1,4 +1,5 @@
 import { isLockUnavailableError } from '../../lock.errors.js';
+import { afterInput, clearTimer, monotonicTime, setTimer } from '../../lock.runtime.js';
 import type { Member } from './member.js';
 
 /**
@@ -40,7 +41,7 @@ export class Presence {
 
   /** Learns from the answer to a request that is sent now. */
   observe<T>(index: number, answer: Promise<T>): Promise<T> {
-    const sentAt = performance.now();
+    const sentAt = monotonicTime();
     const of = this.attendance[index];
     if (of === undefined) return answer;
     of.unanswered++;
@@ -87,11 +88,11 @@ export class Presence {
     let timer: NodeJS.Timeout | undefined;
     let over = false;
     const wait = () => {
-      const since = performance.now();
-      timer = setTimeout(() => {
+      const since = monotonicTime();
+      timer = setTimer(() => {
         // After a busy moment of this process the timers run first. An answer that has already arrived is read only after
         // them.
-        setImmediate(() => {
+        afterInput(() => {
           if (over) return;
           // The member still answers earlier requests, or the wait is for something else.
           if (of === undefined || of.unanswered === 0 || of.answeredAt > since) {
@@ -106,7 +107,7 @@ export class Presence {
     wait();
     return () => {
       over = true;
-      clearTimeout(timer);
+      clearTimer(timer);
     };
   }
 }
@@ -122,7 +123,7 @@ function causeOf(error: unknown): string | undefined {
 }
 
 function noteAnswer(of: Attendance, sentAt: number): void {
-  const now = performance.now();
+  const now = monotonicTime();
   const usual = of.roundTrip ?? now - sentAt;
   of.silent = false;
   of.answeredAt = now;

@@ -1,4 +1,5 @@
 import { now } from '../../lock.clock.js';
+import { clearTimer, monotonicTime, setTimer, wallTime } from '../../lock.runtime.js';
 import { aheadOf, middleOf } from './clocks.js';
 import { type ClockReading, type Incarnation, type Member, quorumOf } from './member.js';
 
@@ -30,7 +31,7 @@ interface LongLeases {
 }
 
 /** ms of suspension of this machine, as far as it has been noticed. */
-const suspendedSoFar = (): number => now() - performance.now();
+const suspendedSoFar = (): number => now() - monotonicTime();
 
 /** The note of a member that is not a founder: no run has this id. */
 const JOINED = '0';
@@ -94,7 +95,7 @@ export class RestartQuarantine {
    */
   learn(leaseTime: number): void {
     if (leaseTime <= this.leaseTime) return;
-    const time = performance.now();
+    const time = monotonicTime();
     const { longLeases } = this;
     if (longLeases.until < time) longLeases.since = time;
     longLeases.until = Math.max(longLeases.until, time + leaseTime);
@@ -116,13 +117,13 @@ export class RestartQuarantine {
       await this.founding;
     }
     if (this.quarantineOf(index) === 0) return true;
-    for (let looks = 0; looks < LOOKS && performance.now() >= (this.nextLook[index] ?? 0); looks++) {
+    for (let looks = 0; looks < LOOKS && monotonicTime() >= (this.nextLook[index] ?? 0); looks++) {
       await this.look(index);
       if (this.quarantineOf(index) === 0) return true;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await new Promise<void>((resolve) => setTimer(resolve, PAUSE));
     }
-    if (performance.now() < (this.nextLook[index] ?? 0)) return false;
-    this.nextLook[index] = performance.now() + RECESS;
+    if (monotonicTime() < (this.nextLook[index] ?? 0)) return false;
+    this.nextLook[index] = monotonicTime() + RECESS;
     await this.admit(index);
     return false;
   }
@@ -131,7 +132,7 @@ export class RestartQuarantine {
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
     if (standing === undefined) return undefined;
-    const quarantine = Math.max(0, this.votesFrom(standing) - performance.now());
+    const quarantine = Math.max(0, this.votesFrom(standing) - monotonicTime());
     if (quarantine > 0 && !standing.founder) return quarantine;
     this.inService = true;
     return 0;
@@ -150,7 +151,7 @@ export class RestartQuarantine {
       return { least: standing.clock.least + missed, most: standing.clock.most + missed };
     });
     const middle = middleOf(clocks, this.members.length);
-    return middle === undefined ? undefined : (middle + performance.now()) * 1_000;
+    return middle === undefined ? undefined : (middle + monotonicTime()) * 1_000;
   }
 
   private current(index: number): Standing | undefined {
@@ -218,11 +219,11 @@ export class RestartQuarantine {
   }
 
   private birthOf({ runId, uptime, clock }: Incarnation, known: boolean) {
-    const seenAt = performance.now();
+    const seenAt = monotonicTime();
     // A run that follows another one may be old: it may be the run of a replica, which has missed the last writes.
     const replaced = known && runId !== undefined;
     const startedAt = uptime === undefined ? Infinity : replaced ? seenAt : seenAt - uptime;
-    const ownClock = Date.now() - seenAt;
+    const ownClock = wallTime() - seenAt;
     const suspended = suspendedSoFar();
     return { seenAt, startedAt, clock, ownClock, suspended, longLeases: { ...this.longLeases } };
   }
@@ -267,7 +268,7 @@ export class RestartQuarantine {
    * that it may be of any age.
    */
   private maybeOld({ startedAt, seenAt }: Standing): boolean {
-    return startedAt !== Infinity && (startedAt > seenAt || startedAt + this.leaseTime <= performance.now());
+    return startedAt !== Infinity && (startedAt > seenAt || startedAt + this.leaseTime <= monotonicTime());
   }
 
   private async enrol(index: number, standing: Standing): Promise<void> {
@@ -288,11 +289,11 @@ export class RestartQuarantine {
       const looks = this.members.map(async (_, index) => {
         if (this.current(index) === undefined) await this.look(index);
         if (this.current(index) !== undefined && ++answered === quorumOf(this.members.length)) {
-          timer = setTimeout(resolve, time);
+          timer = setTimer(resolve, time);
         }
       });
       void Promise.all(looks).then(() => {
-        clearTimeout(timer);
+        clearTimer(timer);
         resolve();
       });
     });

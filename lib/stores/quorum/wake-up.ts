@@ -1,3 +1,4 @@
+import { clearTimer, random, setTimer } from '../../lock.runtime.js';
 import { quorumOf } from './member.js';
 
 /**
@@ -26,11 +27,11 @@ export class WakeUp {
     if (this.told.has(member)) this.end(this.told.size < quorumOf(this.members));
     this.told.add(member);
     if (this.told.size === 1) {
-      this.timer = setTimeout(
+      this.timer = setTimer(
         () => {
           this.end(this.told.size < quorumOf(this.members));
         },
-        APART + Math.random() * APART,
+        APART + random() * APART,
       );
     }
     if (this.told.size === quorumOf(this.members)) this.onWake();
@@ -38,7 +39,7 @@ export class WakeUp {
   }
 
   close(): void {
-    clearTimeout(this.timer);
+    clearTimer(this.timer);
     this.told.clear();
   }
 

@@ -1,3 +1,4 @@
+import { afterInput, clearTimer, setTimer } from '../../lock.runtime.js';
 import { CommandTimeout } from './redis-errors.js';
 
 /**
@@ -10,20 +11,20 @@ export function within<T>(time: number, send: (over: () => boolean) => Promise<T
     let over = false;
     // The command is sent first, so that the timer does not delay what waits for its reply.
     const sent = send(() => over);
-    const timer = setTimeout(() => {
+    const timer = setTimer(() => {
       // A process that was busy or stopped finds its timers due before it reads. A reply that has already arrived counts.
-      setImmediate(() => {
+      afterInput(() => {
         over = true;
         reject(new CommandTimeout(time));
       });
     }, time);
     sent.then(
       (reply) => {
-        clearTimeout(timer);
+        clearTimer(timer);
         resolve(reply);
       },
       (error: unknown) => {
-        clearTimeout(timer);
+        clearTimer(timer);
         reject(error instanceof Error ? error : new Error(String(error)));
       },
     );

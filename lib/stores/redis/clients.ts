@@ -3,6 +3,7 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from './subscriber.js';
+import { clearTimer, monotonicTime } from '../../lock.runtime.js';
 
 /** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;
@@ -15,7 +16,7 @@ function retryDelays(): (attempt: number) => number {
   let attempts = 0;
   let lastAt = -Infinity;
   return (attempt) => {
-    const now = performance.now();
+    const now = monotonicTime();
     attempts = now - lastAt < CALM ? Math.max(attempts + 1, attempt) : attempt;
     lastAt = now;
     return Math.min(attempts * 50, 500);
@@ -75,7 +76,7 @@ export function commandClient(given: string | RedisOptions, leaseTime: number): 
 function endSilenceWithConnection(client: Redis): void {
   const waiting = client as unknown as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
   client.on('close', () => {
-    clearTimeout(waiting.socketTimeoutTimer);
+    clearTimer(waiting.socketTimeoutTimer);
     waiting.socketTimeoutTimer = undefined;
   });
 }

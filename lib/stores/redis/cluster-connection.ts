@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from 'ioredis';
 import type { ConnectionChange } from '../../port/store-health.js';
 import { within } from './bounded.js';
@@ -11,6 +10,7 @@ import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from '
 import { codeOf } from './replies.js';
 import type { Script } from './script.js';
 import { slotOf } from './slots.js';
+import { monotonicTime, sleep } from '../../lock.runtime.js';
 
 /** ms between looks at a cluster that is changing. */
 export const PAUSE = 50;
@@ -97,7 +97,7 @@ export class ClusterConnection implements Deployment {
     const slot = this.groupOf(key);
     const movedAt = this.movedAt.get(slot);
     // A slot that is being moved is at two nodes, and only the commands find out which one has the key.
-    if (movedAt !== undefined && performance.now() - movedAt < 2 * this.commandTimeout) return undefined;
+    if (movedAt !== undefined && monotonicTime() - movedAt < 2 * this.commandTimeout) return undefined;
     this.movedAt.delete(slot);
     return this.ownerOf(slot);
   }
@@ -112,7 +112,7 @@ export class ClusterConnection implements Deployment {
     args: readonly Argument[],
     acquisition?: AcquisitionGuard,
   ): Promise<unknown> {
-    const until = performance.now() + this.commandTimeout;
+    const until = monotonicTime() + this.commandTimeout;
     if (this.client.status !== 'ready' || this.sharding === undefined) await this.learnSharding();
     const slot = this.groupOf(keys[0] ?? '');
     let asked: ServerConnection | undefined;
@@ -128,7 +128,7 @@ export class ClusterConnection implements Deployment {
           throw new Error('the slot has moved meanwhile');
         return reply;
       } catch (error) {
-        const again = acquisition?.unwanted !== true && performance.now() < until - PAUSE;
+        const again = acquisition?.unwanted !== true && monotonicTime() < until - PAUSE;
         const code = replyCode(error);
         asked = undefined;
         // The slot is being moved, or has been moved. The nodes agree on that one after the other.
@@ -137,7 +137,7 @@ export class ClusterConnection implements Deployment {
         // A command that has not been sent, or has certainly not been carried out, may be sent again.
         if (!again || !(elsewhere || error instanceof NotConnected)) throw error;
         if (code === 'MOVED') await this.learnSlot(keys[0] ?? '', until);
-        if (code === 'ASK') this.movedAt.set(slot, performance.now());
+        if (code === 'ASK') this.movedAt.set(slot, monotonicTime());
         if (code === 'ASK') asked = await this.named((error as Error).message, keys[0] ?? '', until);
         if (tries > 0 || code === undefined) await sleep(PAUSE);
       }
@@ -197,8 +197,8 @@ export class ClusterConnection implements Deployment {
 
   /** Asks the client to look up which node has which slot. The client does so once at a time. */
   look(): void {
-    if (this.client.status !== 'ready' || performance.now() - this.lookedAt < PAUSE) return;
-    this.lookedAt = performance.now();
+    if (this.client.status !== 'ready' || monotonicTime() - this.lookedAt < PAUSE) return;
+    this.lookedAt = monotonicTime();
     this.client.refreshSlotsCache();
   }
 
@@ -267,7 +267,7 @@ export class ClusterConnection implements Deployment {
   /** The client learns the location of a key when it is redirected itself. */
   private async learnSlot(key: string, until: number): Promise<void> {
     const question = () => this.client.eval('return 0', 1, key);
-    await within(Math.max(1, until - performance.now()), question).catch(() => undefined);
+    await within(Math.max(1, until - monotonicTime()), question).catch(() => undefined);
   }
 
   /** The node to which a slot is on its way. That node may have no slot yet. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicTime, random, sleep } from '../../lock.runtime.js';
 import type { Subscription } from '../../port/lock-store.js';
 import { listen } from './client-events.js';
 import { PAUSE, type ClusterConnection } from './cluster-connection.js';
@@ -35,14 +35,14 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   async subscribe(channel: string, listener: Listener, sharded = false): Promise<Subscription> {
-    const until = performance.now() + this.commandTimeout;
+    const until = monotonicTime() + this.commandTimeout;
     for (;;) {
       const atOwner = sharded || hashTag(channel) !== undefined;
       const { subscriber } = atOwner ? await this.postOf(channel, sharded) : await this.anyPost();
       try {
         return await subscriber.subscribe(channel, listener);
       } catch (error) {
-        if (replyCode(error) !== 'MOVED' || performance.now() >= until) throw error;
+        if (replyCode(error) !== 'MOVED' || monotonicTime() >= until) throw error;
         this.cluster.look();
         await sleep(PAUSE);
       }
@@ -78,7 +78,7 @@ export class ClusterSubscriber implements Subscriptions {
     const connected = nodes.filter(({ client }) => client.status === 'ready');
     // The processes of an application spread over the nodes.
     const choice = connected.length > 0 ? connected : nodes;
-    const node = choice[Math.floor(Math.random() * choice.length)];
+    const node = choice[Math.floor(random() * choice.length)];
     if (node === undefined) throw new NotConnected('no node', undefined);
     return this.postAt(node, false);
   }

@@ -1,3 +1,4 @@
+import { clearTimer, setTimer } from '../../lock.runtime.js';
 import type { ConnectionChange } from '../../port/store-health.js';
 import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
 
@@ -50,11 +51,11 @@ export class ConnectionState {
   news(time: number): Promise<void> {
     return new Promise<void>((resolve) => {
       const settle = () => {
-        clearTimeout(timer);
+        clearTimer(timer);
         this.waiting.delete(settle);
         resolve();
       };
-      const timer = setTimeout(settle, time);
+      const timer = setTimer(settle, time);
       this.waiting.add(settle);
     });
   }

@@ -13,6 +13,7 @@ import { isWithheld, NotConnected, TakenBack } from './redis-errors.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
 import { SentinelRound } from './sentinel-round.js';
+import { afterStep, clearTimer, monotonicTime, setTimer } from '../../lock.runtime.js';
 
 /** How a cluster sends a command to one of its nodes. */
 export interface Sending extends Pick<Call, 'group' | 'until' | 'asking'> {
@@ -118,7 +119,7 @@ export class ServerConnection implements Deployment, Server {
   onChange(listener: (change: ConnectionChange) => void): void {
     this.state.onChange(listener);
     // A client of the application may have been connected long before.
-    queueMicrotask(() => {
+    afterStep(() => {
       if (this.client.status === 'ready') this.select().catch(() => undefined);
     });
   }
@@ -212,7 +213,7 @@ export class ServerConnection implements Deployment, Server {
   /** Leaves the client alone from now on. */
   detach(): void {
     this.stopListening();
-    clearTimeout(this.revival);
+    clearTimer(this.revival);
     this.state.settle();
   }
 
@@ -223,7 +224,7 @@ export class ServerConnection implements Deployment, Server {
     acquisition: AcquisitionGuard | undefined,
     sending: Sending,
   ): Promise<unknown> {
-    await this.ready(Math.max(1, Math.min(this.commandTimeout, sending.until - performance.now())));
+    await this.ready(Math.max(1, Math.min(this.commandTimeout, sending.until - monotonicTime())));
     return await this.run(script, keys, args, acquisition, sending);
   }
 
@@ -237,11 +238,11 @@ export class ServerConnection implements Deployment, Server {
    */
   private async ready(time: number): Promise<void> {
     const { client, state } = this;
-    const until = performance.now() + time;
+    const until = monotonicTime() + time;
     if (client.status === 'wait') client.connect().catch(() => undefined);
     if (!SETTLED.has(client.status) && state.refusal === undefined) await state.news(time);
     if (client.status !== 'ready') throw this.outage();
-    if (!this.database.certain) await within(Math.max(1, until - performance.now()), () => this.select());
+    if (!this.database.certain) await within(Math.max(1, until - monotonicTime()), () => this.select());
   }
 
   private reasonOf(error: unknown): unknown {
@@ -276,8 +277,8 @@ export class ServerConnection implements Deployment, Server {
 
   /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   private leaveReplica(error: unknown): void {
-    if (!this.owned || performance.now() - this.leftReplicaAt < REPLICA_PAUSE) return;
-    this.leftReplicaAt = performance.now();
+    if (!this.owned || monotonicTime() - this.leftReplicaAt < REPLICA_PAUSE) return;
+    this.leftReplicaAt = monotonicTime();
     this.state.failed(error);
     this.client.disconnect(true);
   }
@@ -288,7 +289,7 @@ export class ServerConnection implements Deployment, Server {
    */
   private revive(): void {
     if (!this.owned || this.client.options.sentinels == null) return;
-    this.revival = setTimeout(() => {
+    this.revival = setTimer(() => {
       this.client.connect().catch(() => undefined);
     }, REVIVAL);
   }

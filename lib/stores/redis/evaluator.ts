@@ -7,6 +7,7 @@ import { type Call, Lane } from './lane.js';
 import { isWithheld, lacksEvalsha, replyCode, TakenBack, UnexpectedReply } from './redis-errors.js';
 import { isReply } from './reply-texts.js';
 import * as scripts from './script.js';
+import { monotonicTime } from '../../lock.runtime.js';
 
 interface EvaluatorContext {
   readonly commandTimeout: number;
@@ -97,8 +98,8 @@ export class Evaluator {
     const command = { calls: this.wanted(calls, () => new TakenBack()), generation };
     if (command.calls.length === 0) return;
     const until = calls.reduce((earliest, call) => Math.min(earliest, call.until), Infinity);
-    const time = Math.max(1, Math.min(context.commandTimeout, until - performance.now()));
-    const end = performance.now() + time;
+    const time = Math.max(1, Math.min(context.commandTimeout, until - monotonicTime()));
+    const end = monotonicTime() + time;
     this.underway++;
     try {
       if (!context.isUsable()) throw context.outage();

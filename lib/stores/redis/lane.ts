@@ -1,6 +1,6 @@
+import { atEndOfTurn } from '../../lock.runtime.js';
 import type { AcquisitionGuard, Argument } from './command.js';
 import type { Script } from './script.js';
-import { atEndOfTurn } from '../../lock.turn.js';
 
 /** A script that is to run. */
 export interface Call {

@@ -1,3 +1,4 @@
+import { monotonicTime, wallTime } from '../../lock.runtime.js';
 import type { NodeHealth } from '../../port/store-health.js';
 import type { Server } from './deployment.js';
 import { isWithheld, NODE_OF_CLUSTER, reasonOf } from './redis-errors.js';
@@ -44,7 +45,7 @@ interface Answer {
 }
 
 async function ping(connection: Server): Promise<Answer> {
-  const asked = performance.now();
+  const asked = monotonicTime();
   try {
     await connection.send((client) => client.ping());
   } catch (error) {
@@ -53,15 +54,15 @@ async function ping(connection: Server): Promise<Answer> {
       return { latency: undefined, error: reasonOf(error) };
     }
   }
-  return { latency: performance.now() - asked, error: undefined };
+  return { latency: monotonicTime() - asked, error: undefined };
 }
 
 /** Compares wall clock with wall clock, for people to read. No lock depends on either. */
 async function clockOffsetOf(connection: Server): Promise<number | undefined> {
-  const sentAt = Date.now();
+  const sentAt = wallTime();
   try {
     const [seconds, microseconds] = await connection.send((client) => client.time());
-    const halfway = (sentAt + Date.now()) / 2;
+    const halfway = (sentAt + wallTime()) / 2;
     return Math.round(Number(seconds) * 1_000 + Number(microseconds) / 1_000 - halfway);
   } catch {
     return undefined;

@@ -6,6 +6,7 @@ import { noteKeyOf } from './keys.js';
 import { translate } from './redis-errors.js';
 import { noteReply, setReply, timeReply } from './replies.js';
 import { serverInfo } from './server-info.js';
+import { monotonicTime } from '../../lock.runtime.js';
 
 /** A Redis server, or a Sentinel deployment, as one member of a quorum. */
 export class RedisMember implements Member {
@@ -36,7 +37,7 @@ export class RedisMember implements Member {
   }
 
   async identify(): Promise<Incarnation> {
-    const askedAt = performance.now();
+    const askedAt = monotonicTime();
     const [{ runId, uptime }, noted, time] = await Promise.all([
       serverInfo(this.connection),
       this.connection.send((client) => directCommand(client, 'get')(this.noteKey)),
@@ -48,7 +49,7 @@ export class RedisMember implements Member {
       runId: /^0*$/.test(runId ?? '') ? undefined : runId,
       // The server takes the difference of two times in whole seconds, which may be almost one second too long.
       uptime: uptime === undefined || uptime < 0 ? uptime : Math.max(0, uptime - 1_000),
-      clock: { least: told - performance.now(), most: told - askedAt },
+      clock: { least: told - monotonicTime(), most: told - askedAt },
       noted: noteReply(noted) ?? undefined,
     };
   }

@@ -3,6 +3,7 @@ import type { Subscription } from '../../port/lock-store.js';
 import type { ServerConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { isWithheld, replyCode } from './redis-errors.js';
+import { clearRepeatingTimer, clearTimer, setRepeatingTimer, setTimer } from '../../lock.runtime.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;
@@ -90,8 +91,8 @@ export class Subscriber implements Subscriptions {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.heartbeat);
-    for (const channel of this.channels.values()) clearTimeout(channel.linger);
+    clearRepeatingTimer(this.heartbeat);
+    for (const channel of this.channels.values()) clearTimer(channel.linger);
     this.channels.clear();
     await this.connection.close();
   }
@@ -101,11 +102,11 @@ export class Subscriber implements Subscriptions {
     if (channel === undefined) {
       channel = { name, listeners: new Set(), active: false, confirmation: undefined, linger: undefined };
       this.channels.set(name, channel);
-      this.heartbeat ??= setInterval(() => {
+      this.heartbeat ??= setRepeatingTimer(() => {
         this.connection.send((client) => client.ping()).catch(() => undefined);
       }, HEARTBEAT).unref();
     }
-    clearTimeout(channel.linger);
+    clearTimer(channel.linger);
     return channel;
   }
 
@@ -152,13 +153,13 @@ export class Subscriber implements Subscriptions {
   }
 
   private leave(channel: Channel): void {
-    clearTimeout(channel.linger);
-    channel.linger = setTimeout(() => {
+    clearTimer(channel.linger);
+    channel.linger = setTimer(() => {
       // The channel was dropped meanwhile, and perhaps opened again by another caller.
       if (this.channels.get(channel.name) !== channel) return;
       this.channels.delete(channel.name);
       if (this.channels.size === 0) {
-        clearInterval(this.heartbeat);
+        clearRepeatingTimer(this.heartbeat);
         this.heartbeat = undefined;
       }
       if (this.connection.client.status === 'ready') {

@@ -72,14 +72,14 @@ export const broken: readonly Control[] = [
       {
         file: DEADLINE,
         find: 'sentAt + leaseTime - driftOf(leaseTime)',
-        replace: 'performance.now() + leaseTime',
+        replace: 'now() + leaseTime',
       },
     ],
     faults: ['replies delayed', 'worker stopped'],
   },
   {
     name: 'wall clock instead of the monotonic one',
-    patches: [{ file: CLOCK, find: 'time = performance.now();', replace: 'time = Date.now();' }],
+    patches: [{ file: CLOCK, find: 'time = monotonicTime();', replace: 'time = wallTime();' }],
     faults: ['client clock stepped', 'server stopped', 'client clock stepped'],
     habits: { long: 0.3 },
   },
