@@ -6,7 +6,7 @@ import { CLUSTER_PRIVILEGES, createLeastUser, LEAST_PRIVILEGES } from '../../sup
 import { RedisCluster } from '../../support/redis-cluster.js';
 
 /** What ioredis asks for, and does without. */
-const IDLE = ['client|setname', 'readonly'];
+const IDLE = ['client|setname', 'client|setinfo', 'readonly'];
 
 describe('The privileges that the guide lists for Redis Cluster', () => {
   const environment = new TestEnvironment();

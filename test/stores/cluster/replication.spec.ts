@@ -93,7 +93,8 @@ it('while a slot is on its way no replica can be asked: an extension is not conf
   await cluster.migrate(slot, from, to);
   // The old node's replica has all that the old node has written, and nothing of this.
   await expect(lease.extend(120_000)).rejects.toBeInstanceOf(LockUnavailableError);
-  expect(await has(replica, name)).toBe(false);
+  // Newer servers name the node that has it instead.
+  expect(String(await has(replica, name).catch(String))).toMatch(/^false$|ASK /);
   expect(lease.remainingTime()).toBeLessThan(60_000);
   expect(lease.held).toBe(true);
   await cluster.endMove(slot, to);
