@@ -24,6 +24,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // No room imports these: what they need is installed only by some.
   health: ['words', 'options', 'service', 'nest'],
   otel: ['words', 'service', 'core'],
+  cli: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores'],
   // For authors of stores.
   store: ['port'],
   testing: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'nest', 'module'],
@@ -172,6 +173,13 @@ describe('what is loaded with a file, over all that it imports', () => {
     expect(
       outside.filter((file) => graph.get(file)?.some(({ target }) => target.startsWith('otel/'))),
     ).toEqual([]);
+  });
+
+  it('the command line begins without Nest and ioredis, and no other room has it', () => {
+    const loaded = [...loadedWith('cli/main.ts', graph)];
+    expect(loaded.filter((target) => !target.startsWith('cli/') && !target.startsWith('node:'))).toEqual([]);
+    const naming = files.filter((file) => graph.get(file)?.some(({ target }) => target.startsWith('cli/')));
+    expect(new Set(naming.map(roomOf))).toEqual(new Set(['cli']));
   });
 
   it('stores, core and locks load nothing of Nest, but what makes Nest answer an error', () => {

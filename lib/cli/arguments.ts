@@ -1,0 +1,57 @@
+import { parseArgs } from 'node:util';
+import { nearest } from '../core/nearest.js';
+import { usageFailure } from './command-failure.js';
+import type { Command } from './command.js';
+import { Given } from './given.js';
+
+/** @throws Failure with the exit code of a wrong call */
+export function parse(args: readonly string[], command: Command, environment: Given['environment']): Given {
+  const end = command.runsProgram === true ? args.indexOf('--') : -1;
+  const own = end < 0 ? args : args.slice(0, end);
+  const types = Object.fromEntries(
+    Object.entries(command.options).map(([name, type]) => [
+      name,
+      { type: type === 'flag' ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
+  const { tokens } = parseArgs({
+    args: [...own],
+    options: types,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const names: string[] = [];
+  const options = new Map<string, string>();
+  for (const token of tokens) {
+    if (token.kind === 'positional') names.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, value, inlineValue } = token;
+    const type = command.options[name];
+    if (type === undefined) throw unknownOption(token.rawName, command);
+    if (options.has(name)) throw usageFailure(`--${name} stands there twice`);
+    if (type === 'flag' && value !== undefined) throw usageFailure(`--${name} takes no value`);
+    // `--url --json` lacks a value, and a value that begins so needs a sign of equality.
+    if (type === 'value' && (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))))
+      throw usageFailure(`--${name} needs a value`);
+    options.set(name, value ?? '');
+  }
+  assertArguments(names, command);
+  return new Given(names, options, end < 0 ? [] : args.slice(end + 1), environment);
+}
+
+/** The name of an option is repeated only if it is a plain word: it may be a value that slipped there. */
+function unknownOption(raw: string, { options }: Command): Error {
+  const shown = /^--?[a-z][a-z-]{0,20}$/.test(raw) ? raw : 'one of the options';
+  const meant = nearest(raw.replace(/^-+/, ''), Object.keys(options));
+  const cure = meant === undefined ? 'see --help' : `did you mean --${meant}?`;
+  return usageFailure(`${shown} is not an option of this command: ${cure}`);
+}
+
+function assertArguments(names: readonly string[], command: Command): void {
+  const missing = command.arguments.slice(names.length).find((name) => !name.startsWith('['));
+  if (missing !== undefined) throw usageFailure(`${missing} is missing`);
+  if (names.length <= command.arguments.length) return;
+  const cure = command.runsProgram === true ? ': the command to run stands behind --' : '';
+  throw usageFailure(`there are more arguments than this command takes${cure}`);
+}

@@ -1,0 +1,23 @@
+import type { Command } from './command.js';
+
+const CONNECTION = {
+  url: 'value',
+  cluster: 'value',
+  sentinel: 'value',
+  master: 'value',
+  nodes: 'value',
+  prefix: 'value',
+} as const;
+const QUESTION = { ...CONNECTION, timeout: 'value', json: 'flag' } as const;
+
+export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  [
+    'ls',
+    {
+      arguments: ['[prefix]'],
+      options: { ...QUESTION, held: 'flag', waited: 'flag', limit: 'value' },
+      load: () => import('./commands/ls.js'),
+    },
+  ],
+  ['show', { arguments: ['<name>'], options: QUESTION, load: () => import('./commands/show.js') }],
+]);

@@ -1,0 +1,14 @@
+/** What the command line exits with. From 64 on, the codes are those of sysexits and of shells. */
+export const EXIT = {
+  done: 0,
+  /** There is no such lock. */
+  no: 1,
+  /** The call is wrong. EX_USAGE */
+  usage: 64,
+  /** Another kind of lock, or no lock at all, stands under the name. EX_DATAERR */
+  mismatch: 65,
+  /** The store did not answer, or refused. EX_UNAVAILABLE */
+  unavailable: 69,
+  /** A fault of this program. EX_SOFTWARE */
+  fault: 70,
+} as const;

@@ -1,0 +1,42 @@
+import { timeOf } from '../lock.duration.js';
+import { isLockConfigError } from '../lock.errors.js';
+import { usageFailure } from './command-failure.js';
+
+/** What stands on the command line behind the command. */
+export class Given {
+  constructor(
+    readonly names: readonly string[],
+    private readonly options: ReadonlyMap<string, string>,
+    /** The program behind `--` and its arguments. */
+    readonly program: readonly string[],
+    readonly environment: Readonly<Record<string, string | undefined>>,
+  ) {}
+
+  flag(option: string): boolean {
+    return this.options.has(option);
+  }
+
+  value(option: string): string | undefined {
+    return this.options.get(option);
+  }
+
+  /** A time such as `500ms`, `10s` or `5m`, in ms. */
+  time(option: string, fallback: number, least: number): number {
+    const value = this.options.get(option);
+    if (value === undefined) return fallback;
+    try {
+      return timeOf(`--${option}`, /^\d+$/.test(value) ? Number(value) : value, { least });
+    } catch (error) {
+      // The value is left out, which may be a password that slipped there.
+      throw isLockConfigError(error) ? usageFailure(error.message.replace(/ \(found: .*$/s, '')) : error;
+    }
+  }
+
+  /** A whole number from 1 on. */
+  count(option: string, fallback: number): number {
+    const value = this.options.get(option);
+    if (value === undefined) return fallback;
+    if (/^[1-9]\d{0,8}$/.test(value)) return Number(value);
+    throw usageFailure(`--${option} must be a whole number from 1 on`);
+  }
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+import { cli } from './cli.js';
+
+// A reader that has read enough, such as `head`, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+const exitCode = await cli(process.argv.slice(2));
+// What has been printed is out when the process ends.
+process.stdout.write('', () => process.exit(exitCode));

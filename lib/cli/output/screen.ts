@@ -1,0 +1,49 @@
+/** Sequences of SGR: on, and off again. */
+const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where the program writes: results to stdout, everything else to stderr. */
+export class Screen {
+  readonly isTerminal: boolean;
+  private readonly hasColour: boolean;
+
+  constructor(
+    readonly environment: Environment = process.env,
+    private readonly out: NodeJS.WriteStream = process.stdout,
+    private readonly err: NodeJS.WritableStream = process.stderr,
+  ) {
+    // A stream that is no terminal has no such property.
+    this.isTerminal = (out as { isTTY?: boolean }).isTTY === true;
+    const { NO_COLOR = '', TERM } = environment;
+    this.hasColour = this.isTerminal && NO_COLOR === '' && TERM !== 'dumb';
+  }
+
+  /** Columns of the terminal; Infinity for a file or a pipe, which cut nothing. */
+  get width(): number {
+    return this.isTerminal ? this.out.columns || 80 : Infinity;
+  }
+
+  get height(): number {
+    return this.isTerminal ? this.out.rows || 24 : Infinity;
+  }
+
+  print(line: string): void {
+    this.out.write(`${line}\n`);
+  }
+
+  /** For people, beside the results. */
+  complain(line: string): void {
+    this.err.write(`${line}\n`);
+  }
+
+  /** Text as it is, with the sequences of a terminal. */
+  write(text: string): void {
+    this.out.write(text);
+  }
+
+  style(style: keyof typeof STYLES, text: string): string {
+    const [on, off] = STYLES[style];
+    return this.hasColour ? `\x1b[${String(on)}m${text}\x1b[${String(off)}m` : text;
+  }
+}

@@ -1,0 +1,47 @@
+import { Logger } from '@nestjs/common';
+import { LockUnavailableError } from '../lock.errors.js';
+import type { LockModuleOptions } from '../lock.options.js';
+import { LockService } from '../lock.service.js';
+import type { Given } from './given.js';
+import { connectionOf } from './connection.js';
+
+/** ms: how long a command waits for Redis unless `--timeout` says otherwise. */
+const TIMEOUT = 5_000;
+
+/** @throws Failure for a wrong address, LockConfigError for a wrong option */
+export function openService(given: Given, options: LockModuleOptions = {}): LockService {
+  // What its events tell would be told twice: this program ends with a line of its own.
+  Logger.overrideLogger(false);
+  return new LockService({ ...connectionOf(given, given.environment), ...options });
+}
+
+/**
+ * The answer to one question, after which the connections are closed.
+ * @throws LockUnavailableError when there is none within `--timeout`
+ */
+export async function ask<T>(
+  given: Given,
+  question: (service: LockService, timeout: number) => Promise<T>,
+): Promise<T> {
+  const timeout = given.time('timeout', TIMEOUT, 1);
+  const service = openService(given);
+  try {
+    return await answerWithin(timeout, question(service, timeout));
+  } finally {
+    // A server that is silent would be waited for.
+    void service.close().catch(() => undefined);
+  }
+}
+
+/** @throws LockUnavailableError */
+export function answerWithin<T>(timeout: number, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const cause = new Error(`no answer within ${String(timeout)} ms`);
+      reject(new LockUnavailableError(undefined, { cause }));
+    }, timeout);
+    answer.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+    });
+  });
+}
