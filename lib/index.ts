@@ -32,6 +32,7 @@ export type {
   LockModuleOptions,
   LockOptionsFactory,
   PresetOptions,
+  ReasonOptions,
   RedisConnection,
   ReplicationOptions,
   UsingOptions,
@@ -41,6 +42,7 @@ export type { Lease, Lock } from './locks/lock.js';
 export type { OnceOptions, OnceResult } from './locks/once.js';
 export type { Election, ElectionOptions, Term } from './locks/election.js';
 export type { ListOptions, LockPage, LockSummary } from './locks/lock-summary.js';
+export type { Asker } from './lock.asker.js';
 export type { DeadlockStep } from './lock.deadlock.js';
 export type { LockEvent } from './lock.events.js';
 export type { LockOrderStep } from './lock.order.js';

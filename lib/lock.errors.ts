@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpException } from '@nestjs/common';
+import { type Asker, describeAsker } from './lock.asker.js';
 import { type DeadlockStep, describeCycle } from './lock.deadlock.js';
 import { inQuotes } from './lock.text.js';
 
@@ -225,6 +226,8 @@ export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
   /** Why it ended. */
   readonly reason: LossReason;
+  /** The service that has taken it by {@link LockService.forceRelease}, where a message has told so. */
+  readonly forced: Asker | undefined;
   /** The owner of the lease. */
   readonly owner: string;
   /**
@@ -235,16 +238,25 @@ export class LockLostError extends LockError {
 
   constructor(
     key: string,
-    details: { reason: LossReason; owner: string; cause?: unknown; result?: unknown },
+    details: {
+      reason: LossReason;
+      owner: string;
+      cause?: unknown;
+      result?: unknown;
+      forced?: Asker | undefined;
+    },
   ) {
+    const { forced } = details;
+    const by = forced === undefined ? '' : `, taken away by ${describeAsker(forced)}`;
     super(
-      `The lease on "${inQuotes(key)}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})`,
+      `The lease on "${inQuotes(key)}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})${by}`,
       { status: 500 },
       { key, cause: details.cause },
     );
     this.reason = details.reason;
     this.owner = details.owner;
     this.result = details.result;
+    this.forced = forced;
   }
 }
 

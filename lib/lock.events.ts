@@ -1,3 +1,4 @@
+import type { Asker } from './lock.asker.js';
 import type { DeadlockStep } from './lock.deadlock.js';
 import type { LockError, LossReason } from './lock.errors.js';
 import type { LockOrderStep } from './lock.order.js';
@@ -106,6 +107,35 @@ export type LockEvent =
       readonly label: string;
       readonly owner: string;
       readonly reason: LossReason;
+      /** The service that has taken it by force, where a message has told so. */
+      readonly forced?: Asker | undefined;
+    }
+  | {
+      /**
+       * A holder of this service is asked to release its lock; see `Lease.releaseRequested`. The lease stays as it is. Sent
+       * for each request.
+       */
+      readonly type: 'release-requested';
+      readonly name: string;
+      readonly label: string;
+      readonly owner: string;
+      /** The `label` of the service that asks. */
+      readonly by: string;
+      readonly reason: string | undefined;
+    }
+  | {
+      /** This service has asked the holders of a lock to release it. */
+      readonly type: 'release-request-sent';
+      readonly name: string;
+      /** How many were asked. */
+      readonly holders: number;
+      readonly reason: string | undefined;
+    }
+  | {
+      /** This service has taken a lock away from its holders. */
+      readonly type: 'force-released';
+      readonly name: string;
+      readonly reason: string | undefined;
     }
   | {
       /** The watchdog could not renew these, and tries again until their deadlines. Sent once per outage. */

@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { because, describeAsker } from './lock.asker.js';
 import { describeCycle } from './lock.deadlock.js';
 import type { LockEvent } from './lock.events.js';
 import { describeConflict } from './lock.order.js';
@@ -12,8 +13,23 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
   switch (event.type) {
     case 'lost':
       logger[ranOut ? 'warn' : 'error'](
-        `Lost the lock "${inQuotes(event.name)}" (owner ${event.owner}): ${event.reason}`,
+        `Lost the lock "${inQuotes(event.name)}" (owner ${event.owner}): ${event.reason}` +
+          (event.forced === undefined ? '' : `, taken away by ${describeAsker(event.forced)}`),
       );
+      break;
+    case 'release-requested':
+      logger.log(
+        `Asked to release the lock "${inQuotes(event.name)}" (owner ${event.owner}) by ${describeAsker(event)}`,
+      );
+      break;
+    case 'release-request-sent':
+      logger.log(
+        `Asked the holders of the lock "${inQuotes(event.name)}" (${String(event.holders)}) to release it` +
+          because(event.reason),
+      );
+      break;
+    case 'force-released':
+      logger.warn(`Took the lock "${inQuotes(event.name)}" away from its holders${because(event.reason)}`);
       break;
     case 'renewal-failed':
       logger.warn(`Cannot renew ${list(event.names)}, trying until the lease ends: ${reason(event.error)}`);

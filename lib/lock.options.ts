@@ -200,6 +200,12 @@ export interface AnswerOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** For what a call does to the lock of another holder. */
+export interface ReasonOptions {
+  /** Why, in 1 to 1,000 characters: for the holder, for events and for log lines. */
+  reason?: string | undefined;
+}
+
 /** How a lease goes to another process. */
 export interface HandOverOptions {
   /** How long the ticket is good: after that the lock is free. @default the lease time of the lease */

@@ -5,12 +5,25 @@ import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
 import { untilAborted } from './core/until-aborted.js';
-import { ACQUIRE_OPTIONS, assertName, assertOwnOptions, KINDS, signalOf } from './core/validation.js';
+import {
+  ACQUIRE_OPTIONS,
+  assertName,
+  assertOwnOptions,
+  KINDS,
+  reasonOf,
+  signalOf,
+} from './core/validation.js';
 import { LockAbortedError, LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
 import { logEvent } from './lock.log.js';
-import type { AcquireOptions, AnswerOptions, LockModuleOptions, UsingOptions } from './lock.options.js';
+import type {
+  AcquireOptions,
+  AnswerOptions,
+  LockModuleOptions,
+  ReasonOptions,
+  UsingOptions,
+} from './lock.options.js';
 import { resolveOptions } from './lock.options.validation.js';
 import { settingsWarnings } from './lock.options.warnings.js';
 import type { LockState } from './lock.state.js';
@@ -292,9 +305,25 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     };
   }
 
+  /**
+   * Asks the holders of a lock of any kind to release it: the signal {@link Lease.releaseRequested} of their leases aborts,
+   * and tells the label of this service and the reason. Asking takes nothing away: a holder may go on.
+   *
+   * The holders of this service are asked, and those of other processes and services that have held a lock for a second or
+   * have waited for one. A holder that is not asked, such as a client of Redisson, is not counted. The messages are hints: if
+   * one is lost on its way, its holder is counted all the same. Ask again after a while.
+   * @returns how many holders were asked; 0 when the lock is free
+   * @throws LockConfigError when the reason is empty or longer than 1,000 characters
+   * @throws LockUnavailableError when the store did not answer in time, or refuses to send messages
+   */
+  async requestRelease(name: string, options?: ReasonOptions): Promise<number> {
+    assertName(name);
+    return await this.client.releaseRequests.send(name, reasonOf(options, 'requestRelease'));
+  }
+
   /** Takes a lock of any kind away from all of its holders, readers and writer alike; see {@link Lock.forceRelease}. */
-  async forceRelease(name: string): Promise<boolean> {
-    return await this.getLock(name).forceRelease();
+  async forceRelease(name: string, options?: ReasonOptions): Promise<boolean> {
+    return await this.getLock(name).forceRelease(options);
   }
 
   /**

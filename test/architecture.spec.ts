@@ -32,7 +32,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 
 const ROOMS: [RegExp, string][] = [
-  [/^lock\.(clock|runtime|duration|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
+  [/^lock\.(asker|clock|runtime|duration|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
   [/^lock\.(options|health)\.ts$/, 'options'],
   [/^lock\.module\.ts$/, 'module'],
   [/^index\.ts$/, 'index'],

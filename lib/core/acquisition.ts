@@ -47,7 +47,7 @@ export interface Callers {
 }
 
 /** A message about an acquisition. */
-export type AcquisitionMessage = Exclude<QueueMessage, { readonly type: 'lost' }>;
+export type AcquisitionMessage = Exclude<QueueMessage, { readonly type: 'lost' | 'asked' }>;
 
 export interface AcquisitionContext extends WaitingContext {
   readonly store: Pick<LockStore, 'acquire'>;

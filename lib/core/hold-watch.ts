@@ -1,3 +1,4 @@
+import type { Asker } from '../lock.asker.js';
 import { timeSuspended } from '../lock.clock.js';
 import { clearTimer } from '../lock.runtime.js';
 import { oldestBeyond } from '../port/oldest-beyond.js';
@@ -23,12 +24,12 @@ const RETRY = 10_000;
  */
 export class HoldWatch {
   private timer: NodeJS.Timeout | undefined;
-  /** The owners of which a message has said that they have lost a hold. */
-  private suspects = new Set<string>();
+  /** The owners of which a message has said that they have lost a hold, and to which service. */
+  private suspects = new Map<string, Asker | undefined>();
   /**
    * Owners that had no hold here when such a message came. The message may have overtaken the reply that grants the hold.
    */
-  private readonly unknown = new Set<string>();
+  private readonly unknown = new Map<string, Asker | undefined>();
   /** When the subscription began. A message about a hold that was asked for before may have been missed. */
   private subscribedSince = -Infinity;
 
@@ -42,7 +43,7 @@ export class HoldWatch {
     private readonly tenures: ReadonlyMap<Tenure, unknown>,
     private readonly messages: Messages,
     /** Asks the store, and ends the tenures that are gone. */
-    private readonly look: (tenures: readonly Tenure[]) => void,
+    private readonly ask: (tenures: readonly Tenure[]) => readonly Promise<void>[],
     /** The machine has been suspended: timers are late by that time. */
     private readonly onSuspension: () => void,
     private readonly setTimer: typeof timerAt,
@@ -54,7 +55,8 @@ export class HoldWatch {
   begun(tenure: Tenure): void {
     if (this.timer === undefined) this.wakeIn(LONG);
     const { owner, grantedAt } = tenure;
-    if (this.unknown.delete(owner) || grantedAt < this.subscribedSince) this.onLost(owner);
+    const forced = this.unknown.get(owner);
+    if (this.unknown.delete(owner) || grantedAt < this.subscribedSince) this.onLost(owner, forced);
   }
 
   /** A hold is over. */
@@ -64,17 +66,18 @@ export class HoldWatch {
     this.timer = undefined;
   }
 
-  /** The store says that this owner has lost a hold. */
-  onLost(owner: string): void {
-    this.suspects.add(owner);
+  /** The store says that this owner has lost a hold, and to which service. */
+  onLost(owner: string, forced?: Asker): void {
+    this.suspects.set(owner, forced ?? this.suspects.get(owner));
     if (this.suspects.size > 1) return;
     // Together with the owners of messages that come at the same time.
     void Promise.resolve().then(() => {
       const { suspects } = this;
-      this.suspects = new Set();
+      this.suspects = new Map();
       const suspected = [...this.tenures.keys()].filter((tenure) => suspects.has(tenure.owner));
+      for (const tenure of suspected) tenure.forced = suspects.get(tenure.owner);
       for (const { owner } of suspected) suspects.delete(owner);
-      for (const owner of suspects) this.keep(owner);
+      for (const [owner, forced] of suspects) this.keep(owner, forced);
       if (suspected.length > 0) this.look(suspected);
     });
   }
@@ -91,8 +94,22 @@ export class HoldWatch {
     if (this.tenures.size > 0) this.look([...this.tenures.keys()]);
   }
 
-  private keep(owner: string): void {
-    this.unknown.add(owner);
+  private look(tenures: readonly Tenure[]): void {
+    this.ask(tenures).forEach((answer, index) => {
+      const tenure = tenures[index];
+      answer.then(
+        () => {
+          // Where it is held, the message was wrong.
+          if (tenure !== undefined) tenure.forced = undefined;
+        },
+        // A tenure that gets no answer is looked at again with the watchdog's next round.
+        () => undefined,
+      );
+    });
+  }
+
+  private keep(owner: string, forced: Asker | undefined): void {
+    this.unknown.set(owner, forced);
     const oldest = oldestBeyond(MOST_UNKNOWN, this.unknown);
     if (oldest !== undefined) this.unknown.delete(oldest);
   }

@@ -328,6 +328,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
     if (tenure.user !== undefined) head.waitsFor(tenure.owner);
     tenure.user = undefined;
+    // The holder that was asked has released it.
+    tenure.asker = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
     head.grant(this.context.begin(tenure));

@@ -18,13 +18,14 @@ import type { StoreWarning } from '../port/store-health.js';
 import type { LockTerms } from './acquisition.js';
 import { lockOrder } from './lock-order.js';
 import { Acquisitions } from './acquisitions.js';
+import { ReleaseRequests } from './release-requests.js';
 import { Returns } from './returns.js';
 import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTerms } from './tenure.js';
 import { type Transferred, Transfers } from './transfers.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
 
-export type { ListedName, StoredHold, StoredLock, StoreListing } from '../port/lock-store.js';
+export type { ListedName, QueueTerms, StoredHold, StoredLock, StoreListing } from '../port/lock-store.js';
 
 type Refused = Extract<Transferred, { granted: false }>;
 
@@ -40,6 +41,7 @@ export class LockClient {
   readonly transfers: Transfers | undefined;
   readonly callers: LocalCallers;
   readonly returns: Returns;
+  readonly releaseRequests: ReleaseRequests;
   private readonly releaser: Releaser;
   /** The tenures of this process, each with the keeper that takes it back. */
   private readonly tenures = new Map<Tenure, TenureKeeper>();
@@ -90,7 +92,8 @@ export class LockClient {
     this.queueMessages = new MessageSubscription(
       (onMessage) => subscribeToMessages(store, this.id, onMessage),
       (message) => {
-        if (message.type === 'lost') this.holdWatch.onLost(message.owner);
+        if (message.type === 'lost') this.holdWatch.onLost(message.owner, message.forced);
+        else if (message.type === 'asked') this.releaseRequests.onMessage(message);
         else this.acquisitions.onMessage(message);
         if (message.type === 'missed' && message.owner === undefined) this.holdWatch.missed();
       },
@@ -101,10 +104,7 @@ export class LockClient {
     this.holdWatch = new HoldWatch(
       this.tenures,
       this.queueMessages,
-      (tenures) => {
-        // A tenure that gets no answer is looked at again with the watchdog's next round.
-        for (const looking of this.watchdog.look(tenures)) looking.catch(() => undefined);
-      },
+      (tenures) => this.watchdog.look(tenures),
       () => {
         for (const tenure of [...this.tenures.keys()]) tenure.catchUp();
         this.watchdog.catchUp();
@@ -119,7 +119,9 @@ export class LockClient {
     }));
     const initialLease = (terms: LeaseTerms): number =>
       terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime;
-    const { labels, events } = this;
+    const { labels, events, tenures } = this;
+    const { label } = options;
+    this.releaseRequests = new ReleaseRequests({ store, labels, events, label, tenures });
     const returns = (this.returns = new Returns({ releaser, labels, events, initialLease }));
     const { queues } = store;
     const handOver = queues?.handOver?.bind(queues);
@@ -258,8 +260,9 @@ export class LockClient {
     const { name, owner, user, label } = tenure;
     const reason = (await this.tenures.get(tenure)?.release(tenure, keepFor)) ?? 'released';
     if (reason === 'released') return undefined;
-    if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason });
-    return new LockLostError(name, { reason, owner });
+    const { forced } = tenure;
+    if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason, forced });
+    return new LockLostError(name, { reason, owner, forced });
   }
 
   /**
@@ -326,15 +329,27 @@ export class LockClient {
     return { tenure: this.begin(tenure), date };
   }
 
-  /** @param mode only the holders on this side of a read-write lock; default all */
-  async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
+  /**
+   * @param mode only the holders on this side of a read-write lock; undefined for all
+   * @param reason is told to the holders
+   */
+  async forceRelease(
+    name: string,
+    mode: QueueTerms['mode'] | undefined,
+    reason: string | undefined,
+  ): Promise<boolean> {
     // Only what is held now: a waiter of this process may get the lock before the answer comes.
     const held = [...this.tenures.keys()].filter(
       ({ name: held, queue }) =>
         held === name && (mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode)),
     );
-    const released = await this.store.forceRelease(name, mode);
-    for (const tenure of held) tenure.lose('deleted');
+    const forced = { by: this.options.label, reason };
+    const released = await this.store.forceRelease(name, mode, forced);
+    if (released) this.events.next({ type: 'force-released', name, reason });
+    for (const tenure of held) {
+      tenure.forced = forced;
+      tenure.lose('deleted');
+    }
     return released;
   }
 
@@ -383,6 +398,7 @@ export class LockClient {
     this.tenures.set(tenure, keeper);
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);
+    this.releaseRequests.begun(tenure);
     return tenure;
   }
 }

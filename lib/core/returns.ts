@@ -80,7 +80,7 @@ export class Returns {
     const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
     const isPlain = queue === undefined || queue.kind === 'lock';
     const reason = loss?.reason ?? 'expired';
-    const event: LockEvent = { type: 'lost', name, label, owner, reason };
+    const event: LockEvent = { type: 'lost', name, label, owner, reason, forced: loss?.forced };
     if (tenure.ranOut) this.ranOut.add(event);
     // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
     // begins.

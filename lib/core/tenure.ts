@@ -1,3 +1,4 @@
+import type { Asker } from '../lock.asker.js';
 import { LockLostError, type LossReason } from '../lock.errors.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { QueueTerms } from '../port/lock-store.js';
@@ -9,6 +10,8 @@ export interface TenureUser {
   /** ms for which no other owner is to get the lock if it is released now. */
   readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
+  /** Another asks for the lock. */
+  onReleaseRequested(asker: Asker): void;
   /** The next owner of this process is about to have it. */
   onHandedOff(): void;
 }
@@ -83,6 +86,10 @@ export class Tenure {
   label = '';
   /** Its holder has been told to give it up, and nothing makes it longer. */
   isRunningOut = false;
+  /** The service that has taken it by force, as a message says that the store has still to confirm. */
+  forced: Asker | undefined;
+  /** The service that has asked for it before its present holder has begun. */
+  asker: Asker | undefined;
   private ended = false;
   private lossTimer: NodeJS.Timeout;
 
@@ -207,10 +214,18 @@ export class Tenure {
     if (this.ended) return;
     this.ended = true;
     clearTimer(this.lossTimer);
-    const loss = new LockLostError(this.name, { reason, owner: this.owner, cause });
+    const forced = reason === 'taken' || reason === 'deleted' ? this.forced : undefined;
+    const loss = new LockLostError(this.name, { reason, owner: this.owner, cause, forced });
     this.loss = loss;
     this.onEnd(this);
     this.user?.onLost(loss);
+  }
+
+  /** Another asks for it: its present holder is told, at the latest as it begins. */
+  ask(asker: Asker): void {
+    if (!this.held) return;
+    if (this.user === undefined) this.asker = asker;
+    else this.user.onReleaseRequested(asker);
   }
 
   /** The holder gives it up. What the store is told about it is up to the caller of this method. */

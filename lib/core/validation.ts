@@ -1,6 +1,7 @@
+import { MAX_REASON } from '../lock.asker.js';
 import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
 import { cureOf, timeOf } from '../lock.duration.js';
-import type { AcquireOptions, AnswerOptions, CheckedAcquireOptions } from '../lock.options.js';
+import type { AcquireOptions, AnswerOptions, CheckedAcquireOptions, ReasonOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { RESERVED } from '../port/lock-store.js';
 import { driftOf } from './deadline.js';
@@ -154,6 +155,20 @@ export function signalOf(options: AnswerOptions | undefined, method: string): Ab
   assertKnownOptions(options, ['signal'], method);
   assertSignal(options.signal);
   return options.signal;
+}
+
+/**
+ * Why a holder is asked for its lock, or loses it.
+ * @throws LockConfigError
+ */
+export function reasonOf(options: ReasonOptions | undefined, method: string): string | undefined {
+  if (options === undefined) return undefined;
+  assertKnownOptions(options, ['reason'], method);
+  const { reason } = options as { readonly reason?: unknown };
+  if (reason === undefined) return undefined;
+  if (typeof reason === 'string' && reason.trim() !== '' && reason.length <= MAX_REASON) return reason;
+  const rule = `must be a text of 1 to ${String(MAX_REASON)} characters, not only spaces`;
+  throw new LockConfigError('reason', rule, { value: reason });
 }
 
 /** @throws LockConfigError */

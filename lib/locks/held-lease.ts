@@ -62,6 +62,10 @@ export class HeldLease implements OwnLease, Share {
     return this.hold.signal;
   }
 
+  get releaseRequested(): AbortSignal {
+    return this.hold.releaseRequested;
+  }
+
   get held(): boolean {
     return this.releasing === undefined && this.hold.held;
   }

@@ -4,6 +4,7 @@ import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
 import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
+import { type Asker, describeAsker } from '../lock.asker.js';
 import { LockAbortedError, LockConfigError, LockLostError, type LossReason } from '../lock.errors.js';
 import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
@@ -39,6 +40,8 @@ export class Hold implements TenureUser, ScopedHold {
   private endedAt: number | undefined;
   private keepUntil = -Infinity;
   private controller: AbortController | undefined;
+  private requestController: AbortController | undefined;
+  private request: Error | undefined;
   private readonly trace: HoldTrace | undefined;
   private readonly longHold: NodeJS.Timeout | undefined;
 
@@ -125,6 +128,15 @@ export class Hold implements TenureUser, ScopedHold {
     return this.controller.signal;
   }
 
+  /** Aborted when another asks for the lock. Made on first use. */
+  get releaseRequested(): AbortSignal {
+    if (this.requestController === undefined) {
+      this.requestController = new AbortController();
+      if (this.request !== undefined) this.requestController.abort(this.request);
+    }
+    return this.requestController.signal;
+  }
+
   /** The leases that share it and have not been released. */
   get leases(): readonly Share[] {
     const { shares } = this;
@@ -140,6 +152,17 @@ export class Hold implements TenureUser, ScopedHold {
     // A loss is noticed in any code that looks at a lease, or in a timer that was set in the scope of another lock.
     runOutsideScopes(() => {
       controller.abort(error);
+    });
+  }
+
+  onReleaseRequested(asker: Asker): void {
+    if (this.count === 0) return;
+    const { name, owner, label } = this.tenure;
+    const request = new Error(`Asked to release the lock "${inQuotes(name)}" by ${describeAsker(asker)}`);
+    this.request ??= request;
+    this.client.events.next({ type: 'release-requested', name, label, owner, ...asker });
+    runOutsideScopes(() => {
+      this.requestController?.abort(request);
     });
   }
 
@@ -269,9 +292,9 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** The store had forgotten it, and that is known only now. */
   private lostBefore(reason: LossReason): LockLostError {
-    const { name, owner, label } = this.tenure;
-    const loss = new LockLostError(name, { reason, owner });
-    this.client.events.next({ type: 'lost', name, label, owner, reason });
+    const { name, owner, label, forced } = this.tenure;
+    const loss = new LockLostError(name, { reason, owner, forced });
+    this.client.events.next({ type: 'lost', name, label, owner, reason, forced });
     this.onLost(loss);
     return loss;
   }

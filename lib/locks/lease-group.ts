@@ -16,7 +16,8 @@ export function endedMeanwhile(name: string): LockUnavailableError {
 /** The leases of a multi-lock as one: held while all are held, lost with the first loss, released together. */
 export class LeaseGroup implements OwnLease {
   private loss: AbortController | undefined;
-  private ignoreLosses: readonly (() => void)[] = [];
+  private request: AbortController | undefined;
+  private readonly ignore: (() => void)[] = [];
   private released = false;
 
   constructor(
@@ -40,7 +41,11 @@ export class LeaseGroup implements OwnLease {
   }
 
   get signal(): AbortSignal {
-    return (this.loss ??= this.listenForLoss()).signal;
+    return (this.loss ??= this.listenTo(({ signal }) => signal)).signal;
+  }
+
+  get releaseRequested(): AbortSignal {
+    return (this.request ??= this.listenTo(({ releaseRequested }) => releaseRequested)).signal;
   }
 
   /** When the last of them was granted. */
@@ -88,7 +93,7 @@ export class LeaseGroup implements OwnLease {
 
   async release(options?: AnswerOptions): Promise<void> {
     this.released = true;
-    for (const ignore of this.ignoreLosses) ignore();
+    for (const ignore of this.ignore) ignore();
     // All of them are given back, whatever the options are.
     const released = Promise.all(this.leases.map((lease) => lease.release()));
     await untilAborted(released, signalOf(options, 'release'), this.name);
@@ -102,15 +107,19 @@ export class LeaseGroup implements OwnLease {
     return leaseJson(this);
   }
 
-  /** A member may be the lease of an enclosing scope, which outlives this one. So no listener stays on its signal. */
-  private listenForLoss(): AbortController {
-    const loss = new AbortController();
-    this.ignoreLosses = this.leases.map(({ signal }) =>
+  /**
+   * Aborts with the first of the members' signals. A member may be the lease of an enclosing scope, which outlives this one.
+   * So no listener stays on its signal.
+   */
+  private listenTo(signalOf: (lease: OwnLease) => AbortSignal): AbortController {
+    const controller = new AbortController();
+    const ignore = this.leases.map(signalOf).map((signal) =>
       onAbort(signal, () => {
-        loss.abort(signal.reason);
+        controller.abort(signal.reason);
       }),
     );
-    if (this.released) for (const ignore of this.ignoreLosses) ignore();
-    return loss;
+    if (this.released) for (const end of ignore) end();
+    else this.ignore.push(...ignore);
+    return controller;
   }
 }

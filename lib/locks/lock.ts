@@ -1,5 +1,11 @@
 import type { Duration } from '../lock.duration.js';
-import type { AcquireOptions, AnswerOptions, HandOverOptions, UsingOptions } from '../lock.options.js';
+import type {
+  AcquireOptions,
+  AnswerOptions,
+  HandOverOptions,
+  ReasonOptions,
+  UsingOptions,
+} from '../lock.options.js';
 
 /** One name, to be held by one owner at a time. All times are milliseconds. */
 export interface Lock {
@@ -56,9 +62,13 @@ export interface Lock {
    * The holders of this process, and the holders that have held it for a second, are told at once, others within a third of
    * their lease. The side of a read-write lock takes only what is held on that side: `read` the readers, `write` the
    * writer.
+   *
+   * The event `lost` of a holder that is told at once names the label of this service and the `reason`, as its
+   * LockLostError does.
    * @returns false when there was no holder
+   * @throws LockConfigError when the reason is empty or longer than 1,000 characters
    */
-  forceRelease(): Promise<boolean>;
+  forceRelease(options?: ReasonOptions): Promise<boolean>;
 }
 
 /** The right to act until a deadline. It ends once: released by you, or lost. All times are milliseconds. */
@@ -92,6 +102,14 @@ export interface Lease extends AsyncDisposable {
 
   /** Aborted with LockLostError when the lease is lost; not on release. Its listeners run outside of any scope. */
   readonly signal: AbortSignal;
+
+  /**
+   * Aborted when another asks for the lock by {@link LockService.requestRelease}, with an Error whose message tells the label
+   * of the service that asks, and why. The lease stays as it is: the holder decides whether it comes to an end sooner. It
+   * aborts once; each request is an event `release-requested`. A request concerns all leases that share the hold, also
+   * later ones, and not the next holder. Its listeners run outside of any scope.
+   */
+  readonly releaseRequested: AbortSignal;
 
   /** Whether the lease is promised right now, by this process's monotonic clock. */
   readonly held: boolean;

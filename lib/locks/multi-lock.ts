@@ -2,8 +2,10 @@ import { now } from '../core/deadline.js';
 import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
 import { Scope } from '../core/scope.js';
+import { reasonOf } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
+import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
 import { random, sleep } from '../lock.runtime.js';
@@ -128,8 +130,9 @@ export class MultiLock extends ScopedLock {
     return Math.max(...(await Promise.all(this.members.map((member) => member.remainingTime()))));
   }
 
-  async forceRelease(): Promise<boolean> {
-    return (await Promise.all(this.members.map((member) => member.forceRelease()))).includes(true);
+  async forceRelease(options?: ReasonOptions): Promise<boolean> {
+    reasonOf(options, 'forceRelease');
+    return (await Promise.all(this.members.map((member) => member.forceRelease(options)))).includes(true);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { LockClient } from '../core/lock-client.js';
+import type { LockClient, QueueTerms } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
@@ -24,8 +24,8 @@ export const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as
 
 /** One side. The holders on the other side do not count as its own. */
 abstract class Side extends QueueLock {
-  override forceRelease(): Promise<boolean> {
-    return this.client.forceRelease(this.name, this.queue.mode);
+  protected override get forcedMode(): QueueTerms['mode'] {
+    return this.queue.mode;
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
-import type { AcquireOptions, UsingOptions } from '../lock.options.js';
+import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import type { Lease, Lock } from './lock.js';
 import { checkOrder } from './order-check.js';
@@ -62,7 +62,7 @@ export abstract class ScopedLock implements Lock {
 
   abstract isLocked(): Promise<boolean>;
   abstract remainingTime(): Promise<number>;
-  abstract forceRelease(): Promise<boolean>;
+  abstract forceRelease(options?: ReasonOptions): Promise<boolean>;
 
   /**
    * Re-enters what is held inside of one scope, or gets a new hold.

@@ -1,12 +1,13 @@
 import { leaseWithin, now } from '../core/deadline.js';
 import type { LockTerms } from '../core/acquisition.js';
 import type { Labels } from '../core/labels.js';
-import type { LockClient, StoredHold } from '../core/lock-client.js';
+import type { LockClient, QueueTerms, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
-import { assertName } from '../core/validation.js';
+import { assertName, reasonOf } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError, type LockUnavailableError } from '../lock.errors.js';
+import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
@@ -61,8 +62,14 @@ export abstract class StoreLock extends ScopedLock {
     return Math.max(0, ...(await this.holds()).map((hold) => hold.remainingTime));
   }
 
-  forceRelease(): Promise<boolean> {
-    return this.client.forceRelease(this.name);
+  async forceRelease(options?: ReasonOptions): Promise<boolean> {
+    const reason = reasonOf(options, 'forceRelease');
+    return await this.client.forceRelease(this.name, this.forcedMode, reason);
+  }
+
+  /** The side that a forced release takes the lock from; undefined for all. */
+  protected get forcedMode(): QueueTerms['mode'] | undefined {
+    return undefined;
   }
 
   /** The holds of this lock in the store. The sides of a read-write lock each see their own. */
@@ -116,8 +123,10 @@ export abstract class StoreLock extends ScopedLock {
     if (by !== undefined) events.next({ type: 'handed-over', name, label, owner, fencingToken, by });
     // The loss could not be reported before.
     if (tenure.loss !== undefined) {
-      events.next({ type: 'lost', name, label, owner, reason: tenure.loss.reason });
+      const { reason, forced } = tenure.loss;
+      events.next({ type: 'lost', name, label, owner, reason, forced });
     }
+    if (tenure.asker !== undefined) hold.onReleaseRequested(tenure.asker);
     return lease;
   }
 

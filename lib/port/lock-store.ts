@@ -1,5 +1,6 @@
+import type { Asker } from '../lock.asker.js';
 import type { LockUnavailableError } from '../lock.errors.js';
-import type { LossMessage, QueueMessage, Rivals } from './queue-messages.js';
+import type { AskRequest, LossMessage, QueueMessage, Rivals } from './queue-messages.js';
 import type { ConnectionChange, HealthDepth, StoreHealth } from './store-health.js';
 
 /**
@@ -82,8 +83,8 @@ export interface LockStore {
   subscribeToReleases(name: string, onWake: () => void): Promise<Subscription>;
 
   /**
-   * For a store without `queues`: tells a client which of its holds have been taken away by force. Where it is left out, the
-   * client learns of that when it renews.
+   * For a store without `queues`: tells a client which of its holds have been taken away by force, and which it is asked to
+   * release. Where it is left out, the client learns of a loss when it renews.
    */
   subscribeToLosses?(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription>;
 
@@ -93,8 +94,16 @@ export interface LockStore {
   /**
    * Takes the lock away from its holders, sends a message to their clients and wakes waiters. False when no owner held it.
    * @param mode only from the holders on this side of a read-write lock; a plain lock is on neither side. Default: all
+   * @param asker is told to the holders
    */
-  forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean>;
+  forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean>;
+
+  /**
+   * Tells the client of an owner that the lock is wanted, by the message `asked`. Changes nothing. Where it is left out, only
+   * holders of the own client are asked.
+   * @returns whether the client gets messages now, as far as the store can tell
+   */
+  readonly requestRelease?: ((request: AskRequest) => Promise<boolean>) | undefined;
 
   /**
    * The state of each node, and what it means for the whole store. Never rejects: a node that does not answer is `down`.

@@ -1,10 +1,17 @@
+import type { Asker } from '../lock.asker.js';
+
+export type { Asker } from '../lock.asker.js';
+
 /** What the store tells a client with owners that have entries in store queues, or that hold locks of any kind. */
 export type QueueMessage =
   | {
       /** A hold of this owner has been taken away by force. A hint, which may be late: the client asks the store. */
       readonly type: 'lost';
       readonly owner: string;
+      /** The client that has taken it. */
+      readonly forced?: Asker | undefined;
     }
+  | AskedMessage
   | {
       /** The owner holds the lock now. */
       readonly type: 'granted';
@@ -39,8 +46,22 @@ export type QueueMessage =
       readonly owner?: string;
     };
 
+/** A request to the holder of a lock to release it. */
+export interface AskRequest extends Asker {
+  /** Tells requests apart. */
+  readonly id: string;
+  readonly name: string;
+  /** The owner that holds the lock. */
+  readonly owner: string;
+}
+
+/** Another client asks for what the owner holds: see `LockStore.requestRelease`. The same request may come several times. */
+export interface AskedMessage extends AskRequest {
+  readonly type: 'asked';
+}
+
 /** What a store without queues tells a client. */
-export type LossMessage = Extract<QueueMessage, { readonly type: 'lost' | 'missed' }>;
+export type LossMessage = Extract<QueueMessage, { readonly type: 'lost' | 'missed' | 'asked' }>;
 
 /**
  * How long a hold lasts that the store has granted to a waiter by a message and that the waiter has not confirmed, ms. A

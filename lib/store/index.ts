@@ -27,7 +27,14 @@ export type {
   TransferReply,
   TransferRequest,
 } from '../port/lock-store.js';
-export type { LossMessage, QueueMessage, Rivals } from '../port/queue-messages.js';
+export type {
+  AskedMessage,
+  Asker,
+  AskRequest,
+  LossMessage,
+  QueueMessage,
+  Rivals,
+} from '../port/queue-messages.js';
 export type {
   ConnectionChange,
   HealthDepth,

@@ -1,3 +1,4 @@
+import { describeAskers } from './store-suite/askers.js';
 import { describeClaims } from './store-suite/claims.js';
 import { describeClients } from './store-suite/clients.js';
 import { describeForcedReleases } from './store-suite/forced-releases.js';
@@ -37,6 +38,7 @@ export function describeLockStore(
 
     describePlain(stage);
     if (queues || losses) describeMessages(stage);
+    if (queues || losses) describeAskers(stage);
     describe('acquireAll', () => {
       describeGroups(stage);
     });

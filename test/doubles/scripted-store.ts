@@ -71,7 +71,8 @@ export class ScriptedStore extends MemoryLockStore {
 
   subscribeToLosses(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription> {
     return this.subscribeToQueue(client, (message) => {
-      if (message.type === 'lost' || message.type === 'missed') onMessage(message);
+      if (message.type === 'lost' || message.type === 'asked' || message.type === 'missed')
+        onMessage(message);
     });
   }
 

@@ -20,7 +20,7 @@ describe('A loss is logged once', () => {
 
   beforeEach(() => {
     Logger.overrideLogger(logger);
-    locks = environment.service({ connection: server.url, leaseTime: 900 });
+    locks = environment.service({ connection: server.url, leaseTime: 900, label: 'console' });
     events = [];
     locks.events$.subscribe((event) => events.push(event));
   });
@@ -65,9 +65,13 @@ describe('A loss is logged once', () => {
 
   it('as an error, where a fixed lease ends before its time', async () => {
     const lease = await locks.getLock('deleted').acquire({ leaseTime: 60_000 });
-    await locks.forceRelease('deleted');
+    await locks.forceRelease('deleted', { reason: 'stuck' });
     expect(lease.held).toBe(false);
-    expect(logged('error')).toEqual([`Lost the lock "deleted" (owner ${lease.owner}): deleted`]);
+    const line = `Lost the lock "deleted" (owner ${lease.owner}): deleted, taken away by "console": "stuck"`;
+    expect(logged('error')).toEqual([line]);
+    expect(logger.warn.mock.calls.map(([text]) => String(text))).toContain(
+      'Took the lock "deleted" away from its holders: "stuck"',
+    );
     expect(logged('warn')).toEqual([]);
   });
 

@@ -102,7 +102,7 @@ export const withoutQueues =
     noQueues: 'none',
     subscribeToLosses: (client, onMessage) =>
       store.queues!.subscribe(client, (message) => {
-        if (message.type !== 'lost' && message.type !== 'missed') return;
+        if (message.type !== 'lost' && message.type !== 'asked' && message.type !== 'missed') return;
         const changed = change(message);
         if (changed !== undefined) onMessage({ ...message, ...changed });
       }),
@@ -428,6 +428,45 @@ plant('LockStore.forceRelease', 'does nothing', 'by force, frees a lock of any o
 plant('LockStore.forceRelease', 'takes no notice of the side', 'by force, frees one side', (store) => ({
   forceRelease: (name) => store.forceRelease(name),
 }));
+const FORCED = 'tells the holder which client has taken its lock by force, and the reason';
+const WANTED = 'tells the client of an owner that its lock is wanted, and changes nothing';
+plant('LockStore.forceRelease', 'takes no notice of the asker', FORCED, (store) => ({
+  forceRelease: (name, mode) => store.forceRelease(name, mode),
+}));
+plant('LockStore.requestRelease', 'tells nothing', WANTED, () => ({
+  requestRelease: () => Promise.resolve(true),
+}));
+plant('LockStore.requestRelease', 'does not say that it was told', WANTED, (store) => ({
+  requestRelease: async (request) => {
+    await store.requestRelease?.(request);
+    return false;
+  },
+}));
+plant('LockStore.requestRelease', 'says that a client was told that does not listen', WANTED, (store) => ({
+  requestRelease: async (request) => {
+    await store.requestRelease?.(request);
+    return true;
+  },
+}));
+plant('LockStore.requestRelease', 'takes the lock', WANTED, (store) => ({
+  requestRelease: async (request) => {
+    const told = await store.requestRelease?.(request);
+    if (told === true) await store.release(request);
+    return told === true;
+  },
+}));
+for (const [field, wrong] of Object.entries({
+  id: 'r 1',
+  name: 'another',
+  owner: 'wanted:2',
+  by: '',
+  reason: '',
+})) {
+  plant(`AskRequest.${field}`, 'is another', WANTED, (store) => ({
+    requestRelease: async (request) =>
+      (await store.requestRelease?.({ ...request, [field]: wrong })) === true,
+  }));
+}
 plant('LockStore.health', 'rejects', 'reports the health of its nodes, at each depth', () => ({
   health: () => Promise.reject(new Error('ill')),
 }));
@@ -945,6 +984,18 @@ plant(
   'is never lost',
   'tells the client of each hold that is taken by force, on one side or on all',
   told(({ type }) => (type === 'lost' ? undefined : {})),
+);
+plant(
+  'QueueMessage.forced',
+  'is missing',
+  FORCED,
+  told(({ type }) => (type === 'lost' ? { forced: undefined } : {})),
+);
+plant(
+  'AskedMessage.type',
+  'is never asked',
+  WANTED,
+  told(({ type }) => (type === 'asked' ? { type: 'missed' } : {})),
 );
 plant(
   'QueueMessage.type',

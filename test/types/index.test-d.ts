@@ -6,6 +6,7 @@ import {
   DistributedLock,
   type DistributedLockOptions,
   type Election,
+  type Asker,
   isLockLostError,
   isLockTimeoutError,
   type Lease,
@@ -660,3 +661,13 @@ expectAssignable<LockModuleOptions>({ store: 'memory', localHandoff: 0, waitTime
 declare const error: unknown;
 if (isLockTimeoutError(error)) expectType<number>(error.waited);
 if (isLockLostError(error)) expectType<LossReason>(error.reason);
+
+// Asking for a lock, and taking it.
+expectType<Promise<number>>(locks.requestRelease('a', { reason: 'deploy' }));
+expectType<Promise<boolean>>(locks.forceRelease('a', { reason: 'stuck' }));
+expectType<Promise<boolean>>(locks.getLock('a').forceRelease({ reason: 'stuck' }));
+// @ts-expect-error several names are several locks
+void locks.requestRelease(['a', 'b']);
+declare const asked: Lease;
+expectType<AbortSignal>(asked.releaseRequested);
+if (isLockLostError(error)) expectType<Asker | undefined>(error.forced);

@@ -1,4 +1,5 @@
 import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
+import type { Asker } from '../../lock.asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -22,7 +23,7 @@ import type {
   TransferReply,
   TransferRequest,
 } from '../../port/lock-store.js';
-import type { QueueMessage } from '../../port/queue-messages.js';
+import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
 import type { StoreHealth } from '../../port/store-health.js';
 import { MemoryLock } from './memory-lock.js';
 import { memoryNotes } from './memory-notes.js';
@@ -138,8 +139,12 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve({ granted: false, state: isTaken ? 'taken' : 'deleted', date });
   }
 
-  forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
-    return Promise.resolve(this.find(name)?.clear(mode) ?? false);
+  forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
+    return Promise.resolve(this.find(name)?.clear(mode, asker) ?? false);
+  }
+
+  requestRelease(request: AskRequest): Promise<boolean> {
+    return Promise.resolve(this.tell(request.owner, { ...request, type: 'asked' }));
   }
 
   subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {

@@ -1,3 +1,4 @@
+import type { Asker } from '../../lock.asker.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -160,14 +161,14 @@ export class MemoryLock {
     return token;
   }
 
-  clear(mode: Mode | undefined): boolean {
+  clear(mode: Mode | undefined, forced: Asker | undefined): boolean {
     this.dropExpired();
     // A plain lock is on neither side.
     const isAsked = (hold: MemoryHold) => mode === undefined || (this.kind !== 'lock' && hold.mode === mode);
     const taken = [...this.holders].filter(([, hold]) => isAsked(hold));
     for (const [owner] of taken) {
       this.holders.delete(owner);
-      this.around.tell(owner, { type: 'lost', owner });
+      this.around.tell(owner, { type: 'lost', owner, forced });
     }
     if (taken.length > 0) this.handOver();
     return taken.length > 0;

@@ -1,3 +1,4 @@
+import type { Asker } from '../../lock.asker.js';
 import { now } from '../../lock.clock.js';
 import type { StoredLock } from '../../port/lock-store.js';
 import type { Releaser } from '../../port/releaser.js';
@@ -30,7 +31,7 @@ interface ForcedReleasesContext {
 export class ForcedReleases {
   constructor(private readonly context: ForcedReleasesContext) {}
 
-  async release(name: string): Promise<boolean> {
+  async release(name: string, asker: Asker | undefined): Promise<boolean> {
     const { releasers } = this.context;
     const states = await askMembers(this.context, name, (store) => store.inspect(name));
     const known = majorityState(states);
@@ -45,7 +46,12 @@ export class ForcedReleases {
         if (!isHeard(index)) void releaser.release({ name, owner, fencingToken }, until);
       });
     }
-    const released = await askMembers(this.context, name, (store) => store.forceRelease(name), isHeard);
+    const released = await askMembers(
+      this.context,
+      name,
+      (store) => store.forceRelease(name, undefined, asker),
+      isHeard,
+    );
     return tally(released, (held) => held) > 0;
   }
 

@@ -1,3 +1,4 @@
+import type { Asker } from '../../lock.asker.js';
 import { clearTimer, setTimer } from '../../lock.runtime.js';
 import { quorumOf } from './member.js';
 
@@ -13,28 +14,29 @@ export class Hints {
   /** By owner. */
   private readonly hints = new Map<
     string,
-    { readonly members: Set<number>; readonly timer: NodeJS.Timeout }
+    { readonly members: Set<number>; readonly timer: NodeJS.Timeout; readonly forced: Asker | undefined }
   >();
 
   constructor(
     private readonly members: number,
-    private readonly onHint: (owner: string) => void,
+    private readonly onHint: (owner: string, forced: Asker | undefined) => void,
   ) {}
 
-  add(member: number, owner: string): void {
+  add(member: number, owner: string, forced?: Asker): void {
     let hint = this.hints.get(owner);
     if (hint === undefined) {
       const members = new Set<number>();
       const timer = setTimer(() => {
         this.hints.delete(owner);
-        if (members.size < quorumOf(this.members)) this.onHint(owner);
+        if (members.size < quorumOf(this.members)) this.onHint(owner, forced);
       }, APART);
-      hint = { members, timer };
+      hint = { members, timer, forced };
       this.hints.set(owner, hint);
     }
     const before = hint.members.size;
     hint.members.add(member);
-    if (before < hint.members.size && hint.members.size === quorumOf(this.members)) this.onHint(owner);
+    if (before < hint.members.size && hint.members.size === quorumOf(this.members))
+      this.onHint(owner, hint.forced);
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { LockConfigError, LockUnavailableError, asAnswer } from '../../lock.errors.js';
+import type { Asker } from '../../lock.asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -16,7 +17,7 @@ import type {
   StoreWaits,
   Subscription,
 } from '../../port/lock-store.js';
-import type { LossMessage } from '../../port/queue-messages.js';
+import type { AskRequest, LossMessage } from '../../port/queue-messages.js';
 import type { ConnectionChange, HealthDepth, StoreHealth } from '../../port/store-health.js';
 import { Releaser } from '../../port/releaser.js';
 import { MajorityAcquisition, type MajorityAcquisitionContext, noMajority } from './majority-acquisition.js';
@@ -178,14 +179,14 @@ export class QuorumLockStore implements LockStore {
   }
 
   async subscribeToLosses(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription> {
-    const hints = new Hints(this.members.length, (owner) => {
-      onMessage({ type: 'lost', owner });
+    const hints = new Hints(this.members.length, (owner, forced) => {
+      onMessage({ type: 'lost', owner, forced });
     });
     const open = (store: MemberStore, index: number, isOpen: () => boolean) =>
       store.queues.subscribe(client, (message) => {
         if (!isOpen()) return;
-        if (message.type === 'lost') hints.add(index, message.owner);
-        else if (message.type === 'missed') onMessage(message);
+        if (message.type === 'lost') hints.add(index, message.owner, message.forced);
+        else if (message.type === 'missed' || message.type === 'asked') onMessage(message);
       });
     const close = () => {
       hints.close();
@@ -202,9 +203,17 @@ export class QuorumLockStore implements LockStore {
     return majorityState(states);
   }
 
-  async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
+  async forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
     if (mode !== undefined) return false; // a quorum has plain locks only
-    return await this.forcedReleases.release(name);
+    return await this.forcedReleases.release(name, asker);
+  }
+
+  /** The message of one member is enough: the client tells of a request once. */
+  async requestRelease(request: AskRequest): Promise<boolean> {
+    const cast = await askMembers(this.context, request.name, async (store) =>
+      store.requestRelease?.(request),
+    );
+    return tally(cast, (isAsked) => isAsked === true) > 0;
   }
 
   async health(depth?: HealthDepth): Promise<StoreHealth> {

@@ -1,5 +1,6 @@
+import type { Asker } from '../../lock.asker.js';
 import type { QueueTerms, StoredLock } from '../../port/lock-store.js';
-import type { QueueMessage, Rivals } from '../../port/queue-messages.js';
+import type { AskRequest, QueueMessage, Rivals } from '../../port/queue-messages.js';
 import type { ServerClocks } from './server-clock.js';
 import { now } from '../../lock.clock.js';
 
@@ -16,17 +17,51 @@ const modeOf = (letter: string) => (letter === 's' ? 'shared' : 'exclusive');
 export const rivalsOf = (code: number): Rivals => (['none', 'queued', 'outside'] as const)[code] ?? 'none';
 
 /**
- * `granted <owner> <token> <server ms> <ms granted> <server> <rivals>`, `next <owner> <ms> <1 to subscribe to releases>` or
- * `lost <owner>`.
+ * `granted <owner> <token> <server ms> <ms granted> <server> <rivals>`, `next <owner> <ms> <1 to subscribe to releases>`,
+ * `lost <owner> forced <asker>` or `lost <owner> asked <request>`, both as JSON.
+ *
+ * A version that does not know requests takes one for a loss, asks the store, and finds that it holds the lock. So does this
+ * version with what it cannot read.
  */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
   const [type, owner = '', value, date, time, node = '', rivals = '0'] = text.split(' ');
   if (type === 'next') return { type, owner, within: Number(value), listen: date === '1' };
-  if (type === 'lost') return { type, owner };
+  if (type === 'lost') return lossMessage(text, owner, value);
+  if (type !== 'granted') return { type: 'missed', owner };
   const grantedAt = clocks.of(node).momentOf(Number(date), now());
   const granted = { grantedAt, leaseTime: Number(time), rivals: rivalsOf(Number(rivals)) };
   return { type: 'granted', owner, fencingToken: Number(value), ...granted };
 }
+
+/** What follows the owner in the message of a forced release. */
+export const forcedText = (asker: Asker | undefined): string =>
+  asker === undefined ? '' : ` forced ${JSON.stringify(asker)}`;
+
+export const askedText = ({ owner, id, name, by, reason }: AskRequest): string =>
+  `lost ${owner} asked ${JSON.stringify({ id, name, by, reason })}`;
+
+function lossMessage(text: string, owner: string, what = ''): QueueMessage {
+  const { by, reason, id, name } = fieldsOf(text.slice(`lost ${owner} ${what} `.length));
+  if (by === undefined) return { type: 'lost', owner };
+  if (what === 'forced') return { type: 'lost', owner, forced: { by, reason } };
+  if (what !== 'asked' || id === undefined || name === undefined) return { type: 'lost', owner };
+  return { type: 'asked', owner, id, name, by, reason };
+}
+
+/** Any user of the server may publish. */
+function fieldsOf(json: string): Partial<Record<'by' | 'reason' | 'id' | 'name', string>> {
+  if (json.length > LONGEST_REQUEST) return {};
+  try {
+    const { by, reason, id, name } = JSON.parse(json) as Record<string, unknown>;
+    const texts = Object.entries({ by, reason, id, name }).filter(([, value]) => typeof value === 'string');
+    return Object.fromEntries(texts);
+  } catch {
+    return {};
+  }
+}
+
+/** Characters of the longest one: a name, a label and a reason, each character as an escape sequence. */
+const LONGEST_REQUEST = 20_000;
 
 /** What inspect.lua returns. */
 interface Inspected {

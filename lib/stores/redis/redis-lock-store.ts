@@ -1,3 +1,4 @@
+import type { Asker } from '../../lock.asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -20,7 +21,7 @@ import type {
   TransferReply,
   TransferRequest,
 } from '../../port/lock-store.js';
-import type { QueueMessage } from '../../port/queue-messages.js';
+import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
 import type {
   ConnectionChange,
   HealthDepth,
@@ -35,15 +36,16 @@ import { overallStatus } from '../../port/overall-status.js';
 import { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
-import type { Deployment, Listener, Server, Subscriptions } from './deployment.js';
+import type { Deployment, Listener, Subscriptions } from './deployment.js';
 import { FENCE_TTL, clientKeyOf } from './keys.js';
 import { Listing } from './listing.js';
 import { nodeHealth } from './node-health.js';
-import { LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
+import { forcedText, LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
 import { Periods } from './periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
+import { ReleaseRequests } from './release-requests.js';
 import { Renewals } from './renewals.js';
-import { codeOf, countOf, handOverReply, inspectReply, clientNoteReply, releaseReply } from './replies.js';
+import { codeOf, handOverReply, inspectReply, clientNoteReply, releaseReply } from './replies.js';
 import type { Replication } from './replication.js';
 import { ScriptCalls } from './script-calls.js';
 import * as scripts from './script.js';
@@ -68,6 +70,7 @@ export class RedisLockStore implements LockStore {
   private readonly acquiring: AcquireCommands;
   private readonly renewals: Renewals;
   private readonly transfers: Transfers;
+  private readonly releaseRequests: ReleaseRequests;
   private readonly trial: Trial;
   readonly queues: StoreQueues;
   readonly labels: StoreLabels;
@@ -89,6 +92,7 @@ export class RedisLockStore implements LockStore {
       // Only the owner of a grant can wait for the replicas that have to confirm it.
       handOver: replication !== undefined ? undefined : (request, next) => this.passOn(request, next),
     };
+    this.releaseRequests = new ReleaseRequests(connection, this.calls);
     this.renewals = new Renewals({
       connection,
       keys: (name) => this.calls.keys(name),
@@ -201,11 +205,12 @@ export class RedisLockStore implements LockStore {
     return (reply) => (this.connection.generationOf(key) === generation ? reply : 'released');
   }
 
-  async forceRelease(name: string, mode?: QueueTerms['mode']): Promise<boolean> {
+  async forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
     await this.calls.learnSharding(name);
     const keys = this.calls.keys(name);
     const letter = mode === undefined ? '' : LETTERS[mode];
-    const args = [...this.calls.publishing(keys), letter, FENCE_TTL, this.calls.clusterArgument];
+    const telling = forcedText(asker);
+    const args = [...this.calls.publishing(keys), letter, FENCE_TTL, telling, this.calls.clusterArgument];
     return await this.calls.run(
       scripts.forceRelease,
       keys.queued,
@@ -213,6 +218,10 @@ export class RedisLockStore implements LockStore {
       name,
       (reply) => codeOf(reply, 0, 1) === 1,
     );
+  }
+
+  requestRelease(request: AskRequest): Promise<boolean> {
+    return this.releaseRequests.send(request);
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
@@ -224,7 +233,7 @@ export class RedisLockStore implements LockStore {
     if (stored === null) return null;
     if (!this.connection.isCluster || this.connection.sharded) return stored;
     // Each node counts only its own subscribers.
-    return { ...stored, listeners: await this.listenersEverywhere(channel) };
+    return { ...stored, listeners: (await this.releaseRequests.subscribersOf(channel)).count };
   }
 
   /** What clients tell each other: for each client a key of its own, which ends by itself. */
@@ -312,13 +321,5 @@ export class RedisLockStore implements LockStore {
     } catch (error) {
       throw translate(error, name);
     }
-  }
-
-  private async listenersEverywhere(channel: string): Promise<number> {
-    const count = async (node: Server) => {
-      return countOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', channel)));
-    };
-    const counts = await Promise.allSettled((await this.connection.nodes()).map(count));
-    return counts.reduce((sum, node) => sum + (node.status === 'fulfilled' ? node.value : 0), 0);
   }
 }

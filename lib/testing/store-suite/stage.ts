@@ -67,7 +67,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 /** Every message to a client is about one of its own owners, and has the fields of its type. */
 export function assertMessage(message: QueueMessage, client: string): void {
   const { type, owner } = message;
-  assert.ok(['lost', 'granted', 'next', 'missed'].includes(type), type);
+  assert.ok(['lost', 'asked', 'granted', 'next', 'missed'].includes(type), type);
   if (type !== 'missed' || owner !== undefined) {
     assert.ok(owner?.startsWith(`${client}:`) === true, `${client} was told of ${String(owner)}`);
   }

@@ -5,19 +5,20 @@
 -- ARGV[2]  channel of the release of a plain lock
 -- ARGV[3]  x or s: only from the exclusive holder or the shared holders of a read-write lock; '' from all
 -- ARGV[4]  how long the fence outlives the last holder, ms
--- ARGV[5]  as in queue.include.lua
+-- ARGV[5]  the end of the message to the holders, which names the client that takes the lock
+-- ARGV[6]  as in queue.include.lua
 --
 -- Returns 1, or 0 if the lock had no holder. A key that is no lock is an error, and stays.
 
 -- @include plain
 
-local publishing, release_channel, stay = ARGV[1], ARGV[2], ARGV[4]
+local publishing, release_channel, stay, asker_text = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local asker, outsiders
 
 -- The message is a hint, which a user may not be allowed to send. What the script has done stays valid.
 local function tell_lost(owner)
   local client = string.match(owner, '^(.*):')
-  if client then redis.pcall('PUBLISH', 'lock_queue__channel:' .. client, 'lost ' .. owner) end
+  if client then redis.pcall('PUBLISH', 'lock_queue__channel:' .. client, 'lost ' .. owner .. asker_text) end
 end
 
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then

@@ -1,0 +1,19 @@
+import { inQuotes } from './lock.text.js';
+
+/** A service that asks for a lock that another has, or has taken it by force. */
+export interface Asker {
+  /** The `label` of the LockService that was called. */
+  readonly by: string;
+  /** The `reason` of the call. */
+  readonly reason: string | undefined;
+}
+
+/** A longer reason is more likely a body than a sentence, and each holder gets it in a message. */
+export const MAX_REASON = 1_000;
+
+/** For messages and log lines. */
+export const describeAsker = ({ by, reason }: Asker): string => `"${inQuotes(by)}"${because(reason)}`;
+
+/** The end of a line that tells what was done. */
+export const because = (reason: string | undefined): string =>
+  reason === undefined ? '' : `: "${inQuotes(reason)}"`;
