@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: scripts/ci/tools.sh <tool>…
 #
-# Installs what the tests use and the machine lacks, on Debian or Ubuntu: `server`, `openssl`, `compiler`, `docker`, `jvm`.
+# Installs what the tests use and the machine lacks, on Debian or Ubuntu: `server`, `openssl`, `compiler`, `spin`, `docker`,
+# `jvm`.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
@@ -20,6 +21,8 @@ for tool in "$@"; do
     openssl) command -v openssl >/dev/null || install openssl ;;
     # Some faults of the chaos run need a C compiler, and are left out where there is none.
     compiler) command -v cc >/dev/null || install gcc libc6-dev ;;
+    # The models are checked by it, and are left out where there is none.
+    spin) command -v spin >/dev/null || install spin ;;
     # Newer Debians have the client in a package of its own.
     docker) command -v dockerd >/dev/null || install docker.io $(apt-cache pkgnames docker-cli | grep -x docker-cli) ;;
     jvm) { command -v mvn && command -v javac; } >/dev/null || install default-jdk-headless maven ;;
