@@ -1,4 +1,5 @@
 import { LockClosedError, LockLostError } from '../lock.errors.js';
+import { onOneLine } from '../lock.text.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
 import { uuid } from '../lock.runtime.js';
 import type { LockStore, QueueTerms, TransferRequest } from '../port/lock-store.js';
@@ -88,7 +89,16 @@ export class LockClient {
     const { releaser } = this;
     this.transfers = transfer && new Transfers({ transfer, releaser, setTimer, isClosed: () => this.closed });
     this.labels = new Labels(store, this.id, options.label);
-    this.deadlocks = new DeadlockDetector(store, { clientId: this.id, label: options.label });
+    this.deadlocks = new DeadlockDetector(store, {
+      clientId: this.id,
+      label: options.label,
+      onNotesRefused: ({ cause }) => {
+        this.warn({
+          code: 'deadlock-notes',
+          message: `Deadlocks over processes are not found: the store refuses the note of what waits (${onOneLine(cause instanceof Error ? cause.message : '')})`,
+        });
+      },
+    });
     this.queueMessages = new MessageSubscription(
       (onMessage) => subscribeToMessages(store, this.id, onMessage),
       (message) => {

@@ -1,5 +1,6 @@
 import type { DeadlockStep } from '../../lock.deadlock.js';
 import { clearTimer } from '../../lock.runtime.js';
+import { isLockUnavailableError } from '../../lock.errors.js';
 import type { LockStore } from '../../port/lock-store.js';
 import { idleTimerAt, now } from '../deadline.js';
 import { Confirmation } from './confirmation.js';
@@ -35,6 +36,8 @@ interface ToldWait {
 export interface DeadlockSettings {
   readonly clientId: string;
   readonly label: string;
+  /** The store refuses the notes, and will: deadlocks over processes are not found. Called once. */
+  readonly onNotesRefused?: (error: Error) => void;
 }
 
 /**
@@ -51,6 +54,7 @@ export class DeadlockDetector {
   /** Which of the waits without a suspicion are looked at in the next round. */
   private turn = 0;
   private isNoted = false;
+  private isRefused = false;
   private running: Promise<void> | undefined;
   private pausedUntil = -Infinity;
   private lookAt = -Infinity;
@@ -166,10 +170,13 @@ export class DeadlockDetector {
           encodeNote({ process: label, stamp: ++this.stamp, waits: told.map(noted) }),
           NOTE_LIFE,
         );
-    } catch {
+    } catch (error) {
       // Without a note the others find nothing. What may still arrive has to be over before the next one is sent.
       this.isNoted = false;
       this.pausedUntil = now() + NOTE_LIFE;
+      if (this.isRefused || !isLockUnavailableError(error) || !error.permanent) return;
+      this.isRefused = true;
+      this.settings.onNotesRefused?.(error);
     }
   }
 

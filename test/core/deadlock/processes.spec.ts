@@ -168,6 +168,23 @@ describe('processes that wait for each other', () => {
   });
 });
 
+it('a user that may not write what waits is told that deadlocks over processes are not found, once', async () => {
+  workers = [];
+  await redis.call('ACL', 'SETUSER', 'narrow', 'on', '>pw', '~lock:[ab]*', '&*', '+@all');
+  const url = `redis://narrow:pw@127.0.0.1:${String(server.port)}`;
+  const [one, two] = [1, 2].map(() => new LockService({ connection: url, lockOrder: 'off' }));
+  const told: string[] = [];
+  one!.events$.subscribe((event) => event.type === 'warning' && told.push(`${event.code} ${event.message}`));
+  const lease = await two!.acquire('b');
+  for (let n = 0; n < 2; n++) {
+    const waiting = one!.using('a', () => one!.acquire('b', { waitTime: 700 }));
+    await expect(waiting).rejects.toMatchObject({ reason: 'timeout' });
+  }
+  await lease.release();
+  expect(told).toEqual([expect.stringMatching(/^deadlock-notes .*NOPERM/)]);
+  await Promise.all([one!.close(), two!.close()]);
+});
+
 describe('a break without a deadlock', () => {
   it('does not happen for a note that stays although its wait has ended, or its process has stopped', async () => {
     const [one, two] = await start(2);
