@@ -69,8 +69,6 @@ export class ReleaseRequests {
   private async ask(request: AskRequest): Promise<boolean> {
     const { store, labels } = this.context;
     const { owner } = request;
-    // After its release, a lock may be kept for its minHoldTime, and no code holds it.
-    if (owner.startsWith('kept:')) return false;
     if (labels.isOwn(owner)) return this.tell(request);
     return (await store.requestRelease?.(request)) ?? false;
   }

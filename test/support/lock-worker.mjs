@@ -91,6 +91,11 @@ const methods = {
   },
   /** What the holder has been told, without asking. */
   lossOf: (id) => losses.get(id),
+  /** Which process has asked for it, or has taken it, in words. */
+  toldOf: (id) => {
+    const { releaseRequested, signal } = leases.get(id);
+    return [releaseRequested, signal].map(({ reason }) => reason?.message);
+  },
   holdFor,
   race: (name, times, options, holdMs) =>
     Promise.all(Array.from({ length: times }, () => holdFor(name, options, holdMs))),
@@ -151,7 +156,8 @@ const methods = {
   },
   /** Where a preload has made the wall clock adjustable. */
   stepClock: (ms) => globalThis.stepClock(ms),
-  forceRelease: (name) => service.forceRelease(name),
+  forceRelease: (name, options) => service.forceRelease(name, options),
+  requestRelease: (name, options) => service.requestRelease(name, options),
   /** Takes part in an election until the shutdown, and keeps what each of its terms was. */
   campaign: (name, { leaseTime, work = 0 } = {}) => {
     const election = service.getElection(name, { leaseTime });
