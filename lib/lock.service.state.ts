@@ -1,6 +1,7 @@
 import type { DeadlockStep } from './lock.deadlock.js';
 import type { ResolvedLockOptions } from './lock.options.js';
 import type { ProbableMistake } from './lock.options.warnings.js';
+import type { Server } from './stores/redis/deployment.js';
 
 /** What the module and the decorators know of a LockService, and its users do not. */
 export interface ServiceState {
@@ -18,6 +19,8 @@ export interface ServiceState {
    * @param names locks that are waited for
    */
   lookForDeadlocks(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]>;
+  /** The Redis servers of its store, to be asked one by one. */
+  servers(): Promise<readonly Server[]>;
   /** The service shuts down, or has ended. */
   isEnding(): boolean;
   /** Ends the elections. Resolves when this process leads nowhere. */

@@ -41,7 +41,7 @@ import { Semaphore } from './locks/semaphore.js';
 import { once, type OnceOptions, type OnceResult } from './locks/once.js';
 import { resume } from './locks/travel.js';
 import { rememberState, type ServiceState } from './lock.service.state.js';
-import { connect, createStore, isInProcess } from './stores/create-store.js';
+import { connect, createStore, isInProcess, serversOf } from './stores/create-store.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];
@@ -79,6 +79,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
         this.client.warn(warning);
       },
       lookForDeadlocks: (names) => standingDeadlocks.look(names),
+      servers: () => serversOf(store),
       isEnding: () => this.state.draining || this.closing !== undefined,
       endTerms: () => this.elections.close(),
     });

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { Failure, usageFailure } from './command-failure.js';
 import { COMMANDS } from './commands.js';
 import { EXIT } from './exit-code.js';
 import { COMMAND_HELP, HELP } from './help.js';
 import { Screen } from './output/screen.js';
+import { readVersion } from './version.js';
 
 const NAME = 'nestjs-distributed-lock';
 
@@ -23,7 +23,7 @@ async function dispatch([word, ...rest]: readonly string[], screen: Screen): Pro
   const isHelp = word === 'help' || asksForHelp(word);
   const name = isHelp ? rest[0] : word;
   if (word === '--version' || word === '-v') {
-    screen.print(version());
+    screen.print(readVersion());
     return EXIT.done;
   }
   if (name === undefined) {
@@ -60,9 +60,4 @@ async function unknownCommand(word: string): Promise<Failure> {
   const meant = nearest(word, known);
   const cure = meant === undefined ? `the commands are ${known.join(', ')}` : `did you mean ${meant}?`;
   return usageFailure(`${shown} is not a command: ${cure}`);
-}
-
-function version(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }

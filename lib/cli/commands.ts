@@ -20,4 +20,5 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
     },
   ],
   ['show', { arguments: ['<name>'], options: QUESTION, load: () => import('./commands/show.js') }],
+  ['doctor', { arguments: [], options: QUESTION, load: () => import('./commands/doctor.js') }],
 ]);

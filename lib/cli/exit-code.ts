@@ -1,8 +1,10 @@
 /** What the command line exits with. From 64 on, the codes are those of sysexits and of shells. */
 export const EXIT = {
   done: 0,
-  /** There is no such lock. */
+  /** There is no such lock. `doctor`: warnings. */
   no: 1,
+  /** `doctor`: errors. */
+  errors: 2,
   /** The call is wrong. EX_USAGE */
   usage: 64,
   /** Another kind of lock, or no lock at all, stands under the name. EX_DATAERR */

@@ -21,12 +21,13 @@ export function openService(given: Given, options: LockModuleOptions = {}): Lock
  */
 export async function ask<T>(
   given: Given,
-  question: (service: LockService, timeout: number) => Promise<T>,
+  question: (service: LockService) => Promise<T>,
+  usual = TIMEOUT,
 ): Promise<T> {
-  const timeout = given.time('timeout', TIMEOUT, 1);
+  const timeout = given.time('timeout', usual, 1);
   const service = openService(given);
   try {
-    return await answerWithin(timeout, question(service, timeout));
+    return await answerWithin(timeout, question(service));
   } finally {
     // A server that is silent would be waited for.
     void service.close().catch(() => undefined);

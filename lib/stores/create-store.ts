@@ -19,6 +19,7 @@ import {
 import { ClusterConnection } from './redis/cluster-connection.js';
 import { ClusterSubscriber } from './redis/cluster-subscriber.js';
 import { ServerConnection } from './redis/connection.js';
+import type { Deployment, Server } from './redis/deployment.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/replication.js';
@@ -44,6 +45,15 @@ const connectors = new WeakMap<LockStore, () => void>();
  */
 export const connect = (store: LockStore): void => connectors.get(store)?.();
 
+/** Where the commands of a store go that this module has made. */
+const deployments = new WeakMap<LockStore, readonly Deployment[]>();
+
+/** The Redis servers of a store, one by one: none for any other store. Rejects if one of its clusters cannot be asked. */
+export async function serversOf(store: LockStore): Promise<readonly Server[]> {
+  const nodes = await Promise.all((deployments.get(store) ?? []).map((deployment) => deployment.nodes()));
+  return nodes.flat();
+}
+
 /** Whether the locks live only in this process. */
 export const isInProcess = (store: LockStore): boolean => store instanceof MemoryLockStore;
 
@@ -58,15 +68,21 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
     const terms = termsOf(options, settings, commandTimeOf(leaseTime / 20, 50));
     const given = nodes.map((node) => clientOf(node, leaseTime));
     const members = given.map((client) => singleStore(client, terms));
-    return connectable(new QuorumLockStore(members, leaseTime), given);
+    const quorum = new QuorumLockStore(members, leaseTime);
+    deployments.set(
+      quorum,
+      members.map((member) => member.deployment),
+    );
+    return connectable(quorum, given);
   }
   if (connection === undefined) throw new LockConfigError('connection', 'is missing');
   // A timeout of a sixth of the lease leaves time to repeat a renewal.
   const terms = termsOf(options, settings, commandTimeOf(leaseTime / 6, 100));
   const given = clientOf(connection, leaseTime);
-  const made = given.client.isCluster
+  const { store: made, deployment } = given.client.isCluster
     ? clusterStore(given, nameOf(connection), terms)
-    : singleStore(given, terms).store;
+    : singleStore(given, terms);
+  deployments.set(made, [deployment]);
   return connectable(made, [given]);
 }
 
@@ -109,7 +125,7 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
   return new RedisMember(store, connection, terms.keyPrefix);
 }
 
-function clusterStore(given: GivenClient, name: string, { commandTimeout, ...terms }: Terms): LockStore {
+function clusterStore(given: GivenClient, name: string, { commandTimeout, ...terms }: Terms) {
   const client = given.client as Cluster;
   const { keyPrefix: clientPrefix = '', redisOptions } = client.options;
   assertPrefix('connection.keyPrefix', clientPrefix);
@@ -128,12 +144,13 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
   const connection = new ClusterConnection(client, name, commandTimeout, given.owned);
   const connect = ({ client: node, node: nodeKey }: ServerConnection) =>
     new ServerConnection(nodeSubscriberClient(node), nodeKey, commandTimeout, true);
-  return new RedisLockStore({
+  const store = new RedisLockStore({
     ...terms,
     connection,
     subscriptions: () => new ClusterSubscriber(connection, connect, commandTimeout),
     clientWarnings: [],
   });
+  return { store, deployment: connection };
 }
 
 function clientOf(connection: ConnectionOption, leaseTime: number): GivenClient {

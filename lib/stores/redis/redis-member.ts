@@ -14,34 +14,34 @@ export class RedisMember implements Member {
 
   constructor(
     readonly store: MemberStore,
-    private readonly connection: ServerConnection,
+    readonly deployment: ServerConnection,
     keyPrefix: string,
   ) {
     this.noteKey = noteKeyOf(keyPrefix);
   }
 
   get node(): string {
-    return this.connection.node;
+    return this.deployment.node;
   }
 
   get generation(): number {
-    return this.connection.generationOf();
+    return this.deployment.generationOf();
   }
 
   get isDown(): boolean {
-    return this.connection.isDown;
+    return this.deployment.isDown;
   }
 
   outage(name: string): Error {
-    return translate(this.connection.outage(), name);
+    return translate(this.deployment.outage(), name);
   }
 
   async identify(): Promise<Incarnation> {
     const askedAt = monotonicTime();
     const [{ runId, uptime }, noted, time] = await Promise.all([
-      serverInfo(this.connection),
-      this.connection.send((client) => directCommand(client, 'get')(this.noteKey)),
-      this.connection.send((client) => client.time()),
+      serverInfo(this.deployment),
+      this.deployment.send((client) => directCommand(client, 'get')(this.noteKey)),
+      this.deployment.send((client) => client.time()),
     ]);
     const told = timeReply(time);
     return {
@@ -56,6 +56,6 @@ export class RedisMember implements Member {
 
   async note(note: string, time: number): Promise<boolean> {
     const send = (client: Redis) => directCommand(client, 'set')(this.noteKey, note, 'PX', time, 'NX');
-    return setReply(await this.connection.send(send));
+    return setReply(await this.deployment.send(send));
   }
 }

@@ -1,0 +1,30 @@
+import { describeCycle } from '../../lock.deadlock.js';
+import type { LockService } from '../../lock.service.js';
+import { stateOf } from '../../lock.service.state.js';
+import type { Finding } from './finding.js';
+
+/** ms from one look to the next. A deadlock over processes is certain after several. */
+const PAUSE = 200;
+const LOOKS = 15;
+const MOST = 256;
+
+/** The deadlocks that stand in the fleet. It takes three seconds where locks are waited for. */
+export async function deadlockFindings(service: LockService): Promise<Finding[]> {
+  const { locks } = await service.list({ state: 'waited', limit: MOST });
+  const names = locks.filter(({ holders }) => holders.length > 0).map(({ name }) => name);
+  const look = () => stateOf(service)?.lookForDeadlocks(names) ?? Promise.resolve([]);
+  let found = names.length < 2 ? [] : await look();
+  for (let looks = 1; names.length >= 2 && found.length === 0 && looks < LOOKS; looks++) {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    found = await look();
+  }
+  if (found.length === 0)
+    return [{ level: 'ok', code: 'deadlock', node: undefined, message: 'there is no deadlock' }];
+  return found.map((cycle) => ({
+    level: 'error',
+    code: 'deadlock',
+    node: undefined,
+    message: `deadlock: ${describeCycle(cycle)}`,
+    cure: 'Restart one of the processes. Then take the locks in one order: docs/guide/recipes/deadlocks.md',
+  }));
+}

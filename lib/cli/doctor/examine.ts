@@ -1,0 +1,82 @@
+import type { LockHealth } from '../../lock.health.js';
+import { onOneLine } from '../../lock.text.js';
+import type { LockService } from '../../lock.service.js';
+import { stateOf } from '../../lock.service.state.js';
+import type { StoreWarning } from '../../port/store-health.js';
+import type { Server } from '../../stores/redis/deployment.js';
+import { Failure } from '../command-failure.js';
+import { EXIT } from '../exit-code.js';
+import { duration } from '../output/text.js';
+import { deadlockFindings } from './deadlocks.js';
+import type { Finding } from './finding.js';
+import { latencyOf, type Latency } from './latency.js';
+import { nodeFindings } from './node-findings.js';
+import { rightFindings, type UserContext } from './right-findings.js';
+
+/** What has been found, by node, and what concerns them all. */
+export interface Examination {
+  readonly status: LockHealth['status'];
+  readonly latencies: ReadonlyMap<string, Latency>;
+  readonly health: LockHealth;
+  readonly findings: readonly Finding[];
+}
+
+/** ms by which the clocks of nodes may differ. */
+const SPREAD = 1_000;
+
+/** @throws Failure where no server answers: there is nothing to examine */
+export async function examine(service: LockService, context: UserContext): Promise<Examination> {
+  const health = await service.health();
+  assertReached(health);
+  const servers = new Map((await serversOf(service)).map((server) => [server.node, server]));
+  const latencies = new Map<string, Latency>();
+  const findings: Finding[] = [];
+  for (const node of health.nodes) {
+    const server = node.latency === undefined ? undefined : servers.get(node.node);
+    const latency = server && (await latencyOf(server).catch(() => undefined));
+    if (latency !== undefined) latencies.set(node.node, latency);
+    findings.push(...nodeFindings(node, latency), ...settingFindings(node.node, health));
+    if (server !== undefined) findings.push(...(await rightFindings(server, context)));
+  }
+  findings.push(...spreadOf(health));
+  // What cannot be listed has been found above.
+  findings.push(...(await deadlockFindings(service).catch(() => [])));
+  return { status: health.status, latencies, health, findings };
+}
+
+function assertReached({ nodes }: LockHealth): void {
+  if (nodes.some(({ latency }) => latency !== undefined)) return;
+  const why = nodes.map(({ node, error = 'no answer' }) => `${node} ${error}`).join('; ');
+  throw new Failure(`Redis cannot be used: ${onOneLine(why)}`, EXIT.unavailable);
+}
+
+/** None where a cluster cannot be asked, which its health says. */
+const serversOf = (service: LockService): Promise<readonly Server[]> =>
+  stateOf(service)
+    ?.servers()
+    .catch(() => []) ?? Promise.resolve([]);
+
+/** The warnings of the preflight about a node. */
+function settingFindings(node: string, { nodes, warnings }: LockHealth): Finding[] {
+  const found: Finding[] = warnings.filter((warning) => warning.node === node).map(asFinding);
+  const policy = nodes.find((one) => one.node === node)?.evictionPolicy;
+  if (policy === 'noeviction')
+    found.push({ level: 'ok', code: 'eviction-policy', node, message: 'it evicts no keys (noeviction)' });
+  return found;
+}
+
+/** The first sentence says what is wrong, the next one how to correct it. */
+function asFinding({ code, node, message }: StoreWarning): Finding {
+  const [, what = message, cure = ''] = /^(.*?)\. ([^]*)$/.exec(message) ?? [];
+  return { level: 'warning', code, node, message: what, cure };
+}
+
+function spreadOf({ nodes }: LockHealth): Finding[] {
+  const offsets = nodes.map(({ clockOffset }) => clockOffset).filter((offset) => offset !== undefined);
+  if (offsets.length < 2) return [];
+  const spread = Math.max(...offsets) - Math.min(...offsets);
+  const message = `the clocks of the nodes are within ${duration(spread)}`;
+  if (spread < SPREAD) return [{ level: 'ok', code: 'clocks', node: undefined, message }];
+  const cure = 'Let NTP keep the clocks of all nodes: fencing tokens come from them';
+  return [{ level: 'warning', code: 'clocks', node: undefined, message, cure }];
+}

@@ -1,0 +1,19 @@
+/** What `doctor` has found. What is not as it should be comes with a cure. */
+export type Finding = Good | Trouble;
+
+interface Good {
+  readonly level: 'ok';
+  readonly code: string;
+  /** Host and port; undefined for what concerns all nodes. */
+  readonly node: string | undefined;
+  readonly message: string;
+}
+
+export interface Trouble {
+  /** `error`: locks cannot be taken or kept, or do not exclude. `warning`: something can cost a lock, or time. */
+  readonly level: 'warning' | 'error';
+  readonly code: string;
+  readonly node: string | undefined;
+  readonly message: string;
+  readonly cure: string;
+}
