@@ -4,16 +4,8 @@ import { idleTimerAt } from './core/deadline.js';
 import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
-import { untilAborted } from './core/until-aborted.js';
-import {
-  ACQUIRE_OPTIONS,
-  assertName,
-  assertOwnOptions,
-  KINDS,
-  reasonOf,
-  signalOf,
-} from './core/validation.js';
-import { LockAbortedError, LockConfigError } from './lock.errors.js';
+import { ACQUIRE_OPTIONS, assertName, assertOwnOptions, KINDS, reasonOf } from './core/validation.js';
+import { LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
 import { logEvent } from './lock.log.js';
@@ -30,6 +22,7 @@ import type { LockState } from './lock.state.js';
 import { Candidates } from './locks/candidates.js';
 import type { Election, ElectionOptions } from './locks/election.js';
 import { Hold } from './locks/hold.js';
+import { inspect } from './locks/inspection.js';
 import type { Lease, Lock } from './locks/lock.js';
 import { LockList } from './locks/lock-list.js';
 import type { ListOptions, LockPage } from './locks/lock-summary.js';
@@ -263,47 +256,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockAbortedError when the signal aborts
    */
   async inspect(name: string, options?: AnswerOptions): Promise<LockState | null> {
-    assertName(name);
-    const signal = signalOf(options, 'inspect');
-    if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
-    const stored = await untilAborted(this.client.store.inspect(name), signal, name);
-    if (stored === null) return null;
-    const { kind, holders, queue: places, fencingToken, listeners } = stored;
-    const isPlain = kind === 'lock';
-    const { labels } = this.client;
-    const isLocal = (owner: string) => labels.isOwn(owner);
-    const found = Promise.all([...holders, ...places].map(({ owner }) => labels.find(owner)));
-    const labelled = await untilAborted(found, signal, name);
-    return {
-      name,
-      kind,
-      holders: holders.map(({ owner, since, ...hold }, index) => ({
-        ...hold,
-        owner,
-        label: labelled[index],
-        local: isLocal(owner),
-        since: since === undefined ? undefined : new Date(since),
-      })),
-      remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-      // This process knows its own token. The nodes of a quorum may have greater tokens, which were given too late to
-      // count.
-      fencingToken:
-        isPlain && holders.some(({ owner }) => isLocal(owner))
-          ? (this.client.lastToken(name) ?? fencingToken)
-          : latest(fencingToken, this.client.lastToken(name)),
-      waiters: {
-        local: this.client.callers.waitingFor(name),
-        processes: isPlain ? listeners + places.length : listeners,
-      },
-      queue: places.map(({ owner, mode, since }, index) => ({
-        position: index + 1,
-        owner,
-        label: labelled[holders.length + index],
-        local: isLocal(owner),
-        mode,
-        since: new Date(since),
-      })),
-    };
+    return await inspect(this.client, name, options);
   }
 
   /**
@@ -421,7 +374,3 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return this.getReadWriteLock(name)[kind];
   }
 }
-
-/** The greater token, where either may be unknown. */
-const latest = (one: number | undefined, two: number | undefined): number | undefined =>
-  one === undefined || two === undefined ? (one ?? two) : Math.max(one, two);

@@ -65,6 +65,8 @@ describeOnJvm('Redisson on a JVM and this package: a hold of one excludes the ot
     const seen = (await locks.inspect('left:theirs'))?.remainingTime ?? 0;
     expect(seen).toBeGreaterThanOrEqual(await java.remainTimeToLive('left:theirs'));
     expect(seen).toBeLessThanOrEqual(60_000);
+    // Redisson listens to no requests.
+    expect(await locks.requestRelease('left:theirs')).toBe(0);
     await java.unlock('left:theirs');
   });
 

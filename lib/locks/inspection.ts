@@ -1,0 +1,59 @@
+import type { LockClient } from '../core/lock-client.js';
+import { untilAborted } from '../core/until-aborted.js';
+import { assertName, signalOf } from '../core/validation.js';
+import { LockAbortedError } from '../lock.errors.js';
+import type { AnswerOptions } from '../lock.options.js';
+import type { LockState } from '../lock.state.js';
+
+/** Reads the state of one lock. Null when it has no holder and no waiter. */
+export async function inspect(
+  client: LockClient,
+  name: string,
+  options: AnswerOptions | undefined,
+): Promise<LockState | null> {
+  assertName(name);
+  const signal = signalOf(options, 'inspect');
+  if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
+  const stored = await untilAborted(client.store.inspect(name), signal, name);
+  if (stored === null) return null;
+  const { kind, holders, queue: places, fencingToken, listeners } = stored;
+  const isPlain = kind === 'lock';
+  const { labels } = client;
+  const isLocal = (owner: string) => labels.isOwn(owner);
+  const found = Promise.all([...holders, ...places].map(({ owner }) => labels.find(owner)));
+  const labelled = await untilAborted(found, signal, name);
+  return {
+    name,
+    kind,
+    holders: holders.map(({ owner, since, ...hold }, index) => ({
+      ...hold,
+      owner,
+      label: labelled[index],
+      local: isLocal(owner),
+      since: since === undefined ? undefined : new Date(since),
+    })),
+    remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
+    // This process knows its own token. The nodes of a quorum may have greater tokens, which were given too late to
+    // count.
+    fencingToken:
+      isPlain && holders.some(({ owner }) => isLocal(owner))
+        ? (client.lastToken(name) ?? fencingToken)
+        : latest(fencingToken, client.lastToken(name)),
+    waiters: {
+      local: client.callers.waitingFor(name),
+      processes: isPlain ? listeners + places.length : listeners,
+    },
+    queue: places.map(({ owner, mode, since }, index) => ({
+      position: index + 1,
+      owner,
+      label: labelled[holders.length + index],
+      local: isLocal(owner),
+      mode,
+      since: new Date(since),
+    })),
+  };
+}
+
+/** The greater token, where either may be unknown. */
+const latest = (one: number | undefined, two: number | undefined): number | undefined =>
+  one === undefined || two === undefined ? (one ?? two) : Math.max(one, two);
