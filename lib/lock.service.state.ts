@@ -1,5 +1,6 @@
 import type { DeadlockStep } from './lock.deadlock.js';
 import type { ResolvedLockOptions } from './lock.options.js';
+import type { Election } from './locks/election.js';
 import type { ProbableMistake } from './lock.options.warnings.js';
 import type { Server } from './stores/redis/deployment.js';
 
@@ -25,6 +26,8 @@ export interface ServiceState {
   isEnding(): boolean;
   /** Ends the elections. Resolves when this process leads nowhere. */
   endTerms(): Promise<void>;
+  /** The elections in which this process takes part now. */
+  elections(): readonly Election[];
   /** Locked methods whose locks end before the transaction around them. */
   readonly insideTransactions: Set<string>;
   /** The application shuts down, and its work in flight still has its locks. */

@@ -75,6 +75,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       servers: () => serversOf(store),
       isEnding: () => this.state.draining || this.closing !== undefined,
       endTerms: () => this.elections.close(),
+      elections: () => this.elections.inUse,
     });
     // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
     // does keep it alive.

@@ -25,6 +25,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   health: ['words', 'options', 'service', 'nest'],
   otel: ['words', 'service', 'core'],
   cli: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores'],
+  board: ['words', 'port', 'options', 'core', 'locks', 'service', 'nest'],
   // For authors of stores.
   store: ['port'],
   testing: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'nest', 'module'],

@@ -29,6 +29,10 @@ export class Candidates {
     return true;
   }
 
+  get inUse(): readonly Election[] {
+    return [...this.byName.values()].filter(({ isUnused }) => !isUnused);
+  }
+
   get(name: string, options: ElectionOptions = {}): Election {
     assertName(name);
     assertKnownOptions(options, ['leaseTime'], 'getElection');

@@ -4,11 +4,16 @@ import ts from 'typescript';
 
 const lib = fileURLToPath(new URL('../../lib', import.meta.url));
 /**
- * Without the suite for the authors of stores, whose words are titles of tests, and what metrics say of themselves. What the
- * command line says of a wrong call is the rule already, and its findings come with their cures.
+ * Without the suite for the authors of stores, whose words are titles of tests, what metrics say of themselves, and the page of
+ * the board. What the command line says of a wrong call is the rule already, and its findings come with their cures.
  */
-const FILE =
-  /^(?!testing\/(?:describe-lock-store|store-suite)|otel\/lock-metrics|cli\/(?!failure|run\/)).*(?<!\.generated)\.ts$/;
+const OTHERS = [
+  String.raw`testing\/(?:describe-lock-store|store-suite)`,
+  String.raw`otel\/lock-metrics`,
+  String.raw`cli\/(?!failure|run\/)`,
+  String.raw`board\/(?:page|view|browser)\/`,
+];
+const FILE = new RegExp(String.raw`^(?!${OTHERS.join('|')}).*(?<!\.generated)\.ts$`);
 
 /** The English of the package: what its errors and log lines are made of, with … for the parts that vary. */
 export function messages(): string[] {

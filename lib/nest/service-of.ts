@@ -1,7 +1,7 @@
 import type { ModuleRef } from '@nestjs/core';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
-import { getLockServiceToken } from '../nest/lock-service.token.js';
+import { getLockServiceToken } from './lock-service.token.js';
 
 /** @throws LockConfigError when there is no such instance */
 export function serviceOf(modules: ModuleRef, instance: string | undefined): LockService {

@@ -1,0 +1,45 @@
+import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { ModuleRef } from '@nestjs/core';
+import type { LockService } from '../lock.service.js';
+import { serviceOf } from '../nest/service-of.js';
+import { Details } from './feed/detail.js';
+import { LockFeed } from './feed/lock-feed.js';
+import type { ResolvedBoardOptions } from './lock-board.options.js';
+
+/** What is known of one LockService. */
+export interface BoardInstance {
+  readonly name: string;
+  readonly service: LockService;
+  readonly feed: LockFeed;
+  readonly details: Details;
+}
+
+/** The LockServices that one board shows. */
+export class Board implements OnModuleInit, BeforeApplicationShutdown {
+  private readonly byName = new Map<string, BoardInstance>();
+
+  constructor(
+    readonly options: ResolvedBoardOptions,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** @throws LockConfigError where there is no such LockService */
+  onModuleInit(): void {
+    const { instances, readOnly, limit, interval } = this.options;
+    for (const name of instances) {
+      const service = serviceOf(this.modules, name === 'default' ? undefined : name);
+      const feed = new LockFeed(service, { instance: name, instances, writable: !readOnly, limit, interval });
+      this.byName.set(name, { name, service, feed, details: new Details(service) });
+    }
+  }
+
+  /** The first one without a name; undefined where there is none of this name. */
+  instance(name: string | null): BoardInstance | undefined {
+    return this.byName.get(name ?? this.options.instances[0] ?? '');
+  }
+
+  /** Before the server waits for its connections to end. */
+  beforeApplicationShutdown(): void {
+    for (const { feed } of this.byName.values()) feed.close();
+  }
+}

@@ -1,0 +1,90 @@
+import type { BoardState, BoardUpdate } from '../view/wire.js';
+
+/** The server sends something every 5 s. After so many ms without anything the connection is taken for dead. */
+const SILENCE = 15_000;
+/** Pauses between two attempts to connect, ms. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 10_000;
+/** A tab that has been hidden for so many ms lets the connection go: it costs the store nothing then. */
+const HIDDEN = 30_000;
+
+export interface Listener {
+  state(state: BoardState): void;
+  update(update: BoardUpdate): void;
+  /** The connection is lost, and is tried again. */
+  cut(): void;
+}
+
+/** The events of the server. Comes back by itself after whatever has cut it, with the whole state. */
+export class Connection {
+  private source: EventSource | undefined;
+  private silence = 0;
+  private retry = 0;
+  private hiding = 0;
+  private pause = FIRST_PAUSE;
+
+  constructor(
+    private readonly url: string,
+    private readonly listener: Listener,
+  ) {
+    document.addEventListener('visibilitychange', () => {
+      clearTimeout(this.hiding);
+      if (document.hidden)
+        this.hiding = window.setTimeout(() => {
+          this.close();
+        }, HIDDEN);
+      else if (this.source === undefined) this.open();
+    });
+    window.addEventListener('online', () => {
+      this.open();
+    });
+    window.addEventListener('pagehide', () => {
+      this.close();
+    });
+    window.addEventListener('pageshow', () => {
+      if (this.source === undefined) this.open();
+    });
+  }
+
+  open(): void {
+    this.close();
+    const source = (this.source = new EventSource(this.url));
+    source.addEventListener('state', ({ data }: MessageEvent<string>) => {
+      this.pause = FIRST_PAUSE;
+      this.received();
+      this.listener.state(JSON.parse(data) as BoardState);
+    });
+    source.addEventListener('update', ({ data }: MessageEvent<string>) => {
+      this.received();
+      this.listener.update(JSON.parse(data) as BoardUpdate);
+    });
+    source.addEventListener('error', () => {
+      this.lost();
+    });
+    this.received();
+  }
+
+  private close(): void {
+    this.source?.close();
+    this.source = undefined;
+    clearTimeout(this.silence);
+    clearTimeout(this.retry);
+  }
+
+  private received(): void {
+    clearTimeout(this.silence);
+    this.silence = window.setTimeout(() => {
+      this.lost();
+    }, SILENCE);
+  }
+
+  /** Not left to the browser, which gives up after an answer that is none, such as that of a proxy. */
+  private lost(): void {
+    this.close();
+    this.listener.cut();
+    this.retry = window.setTimeout(() => {
+      this.open();
+    }, this.pause);
+    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+  }
+}

@@ -1,0 +1,89 @@
+import { detailBody, detailHead } from '../view/detail.js';
+import { timeText } from '../view/times.js';
+import { h } from '../view/tree.js';
+import type { BoardDetail } from '../view/wire.js';
+import { serverTime } from './clock.js';
+import { buildAll, byId, setText } from './elements.js';
+
+/** How often the lock that is open is asked for, ms. */
+const AGAIN = 1_000;
+
+/** The lock that is looked at. */
+export class DetailPanel {
+  name: string | undefined;
+  private shown = '';
+  private timer = 0;
+  private readonly element = byId('detail');
+
+  constructor(
+    private readonly url: (name: string) => string,
+    private readonly home: () => string,
+    private readonly onChange: (name: string | undefined) => void,
+  ) {
+    this.element.addEventListener('click', (event) => {
+      if (!(event.target instanceof Element) || event.target.closest('.close') === null) return;
+      event.preventDefault();
+      this.close();
+    });
+  }
+
+  open(name: string): void {
+    this.name = name;
+    this.shown = '';
+    this.element.replaceChildren(...buildAll([detailHead(name, this.home()), h('div', { class: 'body' })]));
+    this.element.hidden = false;
+    this.element.focus({ preventScroll: true });
+    this.onChange(name);
+    void this.look();
+  }
+
+  close(): void {
+    if (this.name === undefined) return;
+    this.name = undefined;
+    clearTimeout(this.timer);
+    this.element.hidden = true;
+    this.element.replaceChildren();
+    this.onChange(undefined);
+  }
+
+  tick(): void {
+    const at = serverTime();
+    for (const time of this.element.querySelectorAll<HTMLElement>('time')) {
+      const { since, until } = time.dataset;
+      if (since !== undefined) setText(time, timeText(at - Number(since)));
+      if (until !== undefined) setText(time, timeText(Number(until) - at));
+    }
+  }
+
+  /** The lock may be another one now. */
+  async look(): Promise<void> {
+    const { name } = this;
+    if (name === undefined) return;
+    clearTimeout(this.timer);
+    try {
+      const response = await fetch(this.url(name), { headers: { Accept: 'application/json' } });
+      if (response.ok && this.name === name) this.show((await response.json()) as BoardDetail);
+    } catch {
+      // The page says by itself that the server does not answer.
+    }
+    if (this.name !== name) return;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.look(), document.hidden ? 10 * AGAIN : AGAIN);
+  }
+
+  private show(detail: BoardDetail): void {
+    const body = this.element.querySelector('.body');
+    const holders = detail.lock?.holders.map(({ owner, label, until }) => [
+      owner,
+      label,
+      until && Math.round(until / 1_000),
+    ]);
+    const key = JSON.stringify([detail.lock?.token, holders, detail.lock?.queue, detail.lock?.listeners]);
+    if (body === null || key === this.shown) return;
+    this.shown = key;
+    const scrolled = body.querySelector('.queue')?.scrollTop ?? 0;
+    body.replaceChildren(...buildAll(detailBody(detail, serverTime())));
+    const queue = body.querySelector('.queue');
+    if (queue !== null) queue.scrollTop = scrolled;
+  }
+}

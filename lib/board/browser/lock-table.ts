@@ -1,0 +1,214 @@
+import { tableHead, type SortKey } from '../view/columns.js';
+import { queryOf } from '../view/links.js';
+import { inOrder } from '../view/order.js';
+import { h } from '../view/tree.js';
+import type { BoardLock } from '../view/wire.js';
+import { serverTime } from './clock.js';
+import { byId, make, one, setText } from './elements.js';
+import type { Model } from './model.js';
+import { Row } from './row.js';
+
+/** How many rows are added when the end of the table comes into view: what is not looked at need not be made. */
+const STEP = 100;
+
+/** The locks as rows: those that are wanted, in the wanted order. */
+export class LockTable {
+  query = '';
+  filter = 'all';
+  private sort: SortKey = 'age';
+  private isReversed = false;
+  private shown = STEP;
+  /** What is wanted, also beyond the rows that are shown. */
+  private wanted: readonly BoardLock[] = [];
+  private readonly rows = new Map<string, Row>();
+  private readonly byElement = new WeakMap<Element, Row>();
+  private readonly visible = new Set<Row>();
+  private readonly body = one('tbody');
+  private readonly foot = byId('foot');
+  private active: Row | undefined;
+  private readonly watcher = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const row = this.byElement.get(target);
+        if (row === undefined) continue;
+        if (isIntersecting) {
+          this.visible.add(row);
+          row.tick(serverTime());
+        } else this.visible.delete(row);
+      }
+    },
+    { rootMargin: '200px' },
+  );
+
+  constructor(
+    private readonly model: Model,
+    private readonly onOpen: (name: string) => void,
+  ) {
+    this.body.replaceChildren();
+    this.showHead();
+    new IntersectionObserver(
+      ([entry]) => {
+        if (entry?.isIntersecting !== true || this.shown >= this.wanted.length) return;
+        this.shown += STEP;
+        this.render();
+      },
+      { rootMargin: '600px' },
+    ).observe(this.foot);
+    this.body.addEventListener('click', (event) => {
+      const row = this.rowOf(event.target);
+      if (row === undefined || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      this.activate(row);
+      this.onOpen(row.lock.name);
+    });
+    this.body.addEventListener('focusin', (event) => {
+      const row = this.rowOf(event.target);
+      if (row !== undefined) this.activate(row);
+    });
+  }
+
+  /** Shows the model as it is now. */
+  render(): void {
+    const at = serverTime();
+    this.wanted = inOrder(
+      [...this.model.locks.values()].filter((lock) => this.isWanted(lock)),
+      this.sort,
+      this.isReversed,
+    );
+    const focused = document.activeElement;
+    const kept = new Set<Row>();
+    let next = this.body.firstElementChild;
+    for (const lock of this.wanted.slice(0, this.shown)) {
+      const row = this.rowFor(lock, at);
+      kept.add(row);
+      if (row.element === next) next = next.nextElementSibling;
+      else this.body.insertBefore(row.element, next);
+    }
+    for (const row of this.rows.values()) if (!kept.has(row)) this.drop(row);
+    if (focused instanceof HTMLElement && focused !== document.activeElement && this.body.contains(focused))
+      focused.focus({ preventScroll: true });
+    if (this.active === undefined) this.activate(this.rowOf(this.body.firstElementChild));
+    this.tellCount();
+  }
+
+  tick(): void {
+    const at = serverTime();
+    for (const row of this.visible) row.tick(at);
+  }
+
+  search(query: string): void {
+    this.query = query.trim().toLowerCase();
+    this.again();
+  }
+
+  show(filter: string): void {
+    this.filter = filter;
+    this.again();
+  }
+
+  /** Marks the row of the lock that is looked at. */
+  mark(name: string | undefined): void {
+    for (const [lock, row] of this.rows) row.element.classList.toggle('is-open', lock === name);
+  }
+
+  focus(): void {
+    this.active?.link.focus();
+  }
+
+  /** Moves the focus by so many rows. */
+  move(by: number): void {
+    const elements = [...this.body.children];
+    const at = this.active === undefined ? -1 : elements.indexOf(this.active.element);
+    const target = elements[Math.min(elements.length - 1, Math.max(0, at + by))];
+    this.rowOf(target)?.link.focus();
+  }
+
+  private isWanted({ name, holders, waiting }: BoardLock): boolean {
+    if (this.filter === 'held' && holders.length === 0) return false;
+    if (this.filter === 'waited' && waiting === 0) return false;
+    const { query } = this;
+    if (query === '' || name.toLowerCase().includes(query)) return true;
+    return holders.some(({ label }) => label.toLowerCase().includes(query));
+  }
+
+  private rowFor(lock: BoardLock, at: number): Row {
+    const known = this.rows.get(lock.name);
+    if (known !== undefined) {
+      if (known.lock !== lock) known.update(lock, at);
+      return known;
+    }
+    const { instance = '', instances = [] } = this.model.rest ?? {};
+    const row = new Row(lock, queryOf(instance, instances, lock.name), at);
+    this.rows.set(lock.name, row);
+    this.byElement.set(row.element, row);
+    this.watcher.observe(row.element);
+    return row;
+  }
+
+  private drop(row: Row): void {
+    this.rows.delete(row.lock.name);
+    this.visible.delete(row);
+    this.watcher.unobserve(row.element);
+    if (row === this.active) {
+      const hadFocus = document.activeElement === row.link;
+      const near = row.element.nextElementSibling ?? row.element.previousElementSibling;
+      this.active = undefined;
+      this.activate(this.rowOf(near));
+      if (hadFocus) this.focus();
+    }
+    row.element.remove();
+  }
+
+  /** One row can be reached by Tab, the others by arrows. */
+  private activate(row: Row | undefined): void {
+    if (row === undefined || row === this.active) return;
+    if (this.active !== undefined) this.active.link.tabIndex = -1;
+    this.active = row;
+    row.link.tabIndex = 0;
+  }
+
+  private rowOf(target: EventTarget | null | undefined): Row | undefined {
+    const element = target instanceof Element ? target.closest('tr') : null;
+    return element === null ? undefined : this.byElement.get(element);
+  }
+
+  private again(): void {
+    this.shown = STEP;
+    this.render();
+  }
+
+  private showHead(): void {
+    const head = tableHead(this.sort, this.isReversed, (title, sort) =>
+      h('button', { type: 'button', class: 'sort', 'data-sort': sort }, title),
+    );
+    const built = make(head);
+    document.querySelector('thead')?.replaceWith(built);
+    built.addEventListener('click', ({ target }) => {
+      const sort = target instanceof HTMLElement ? (target.dataset.sort as SortKey | undefined) : undefined;
+      if (sort === undefined) return;
+      this.isReversed = sort === this.sort && !this.isReversed;
+      this.sort = sort;
+      this.showHead();
+      document.querySelector<HTMLElement>(`[data-sort="${sort}"]`)?.focus();
+      this.again();
+    });
+  }
+
+  private tellCount(): void {
+    const { size } = this.model.locks;
+    const more = this.model.rest?.more === true;
+    const all = `${size.toLocaleString('en')}${more ? '+' : ''}`;
+    const { length } = this.wanted;
+    const unit = size === 1 && !more ? 'lock' : 'locks';
+    setText(byId('count'), length === size ? `${all} ${unit}` : `${String(length)} of ${all} ${unit}`);
+    setText(this.foot, this.footText(more));
+  }
+
+  private footText(more: boolean): string {
+    const { size } = this.model.locks;
+    if (size === 0) return 'No lock is held or waited for.';
+    if (this.wanted.length === 0) return 'No lock is like that.';
+    if (this.shown < this.wanted.length) return `… ${String(this.wanted.length - this.shown)} more`;
+    return more ? `There are more than the ${String(size)} locks that are shown.` : '';
+  }
+}

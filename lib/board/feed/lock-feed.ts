@@ -1,0 +1,251 @@
+import type { Subscription } from 'rxjs';
+import { idleTimerAt, now } from '../../core/deadline.js';
+import type { LockService } from '../../lock.service.js';
+import { stateOf } from '../../lock.service.state.js';
+import type {
+  BoardDeadlock,
+  BoardElection,
+  BoardHealth,
+  BoardProblem,
+  BoardState,
+  BoardUpdate,
+} from '../view/wire.js';
+import { ChangeLog } from './change-log.js';
+import { changesBetween, differenceOf } from './difference.js';
+import { electionsOf } from './elections.js';
+import { boardHealthOf } from '../view/health.js';
+import { changeOf } from '../view/own-events.js';
+import { type Snapshot, takeSnapshot } from './snapshot.js';
+
+/** A look at the store takes one part in so many of the time at most. */
+const SHARE = 5;
+/** How often the health is asked for, ms. */
+const HEALTH = 5_000;
+/** After so many ms without an answer the page says so. */
+const SLOW = 3_000;
+/** How often viewers hear something, ms, so that a connection that is gone is noticed on both ends. */
+const BEAT = 5_000;
+/** Nothing is told of what has changed over a longer time than this, ms: the moments are not known. */
+const GAP = 10_000;
+/** How many deadlocks are kept. */
+const MOST_DEADLOCKS = 20;
+
+/** What is told of a feed. */
+export interface Viewer {
+  /** @param json the update */
+  update(json: string): void;
+  /** There will be no more. */
+  end(): void;
+}
+
+export interface FeedOptions {
+  readonly instance: string;
+  readonly instances: readonly string[];
+  readonly writable: boolean;
+  readonly limit: number;
+  readonly interval: number;
+}
+
+/**
+ * Follows the locks of one LockService for all viewers together: one look at the store at a time, the next one after a pause,
+ * and none while no viewer is there.
+ */
+export class LockFeed {
+  private readonly viewers = new Set<Viewer>();
+  private readonly log = new ChangeLog();
+  private readonly listening: Subscription;
+  private snapshot: Snapshot | undefined;
+  private problem: BoardProblem | null = null;
+  private health: BoardHealth | null = null;
+  private elections: readonly BoardElection[] = [];
+  private deadlocks: readonly BoardDeadlock[] = [];
+  /** What viewers know, as JSON: what is the same is not told again. */
+  private readonly told = new Map<string, string>();
+  private toldChange = 0;
+  private reading: Promise<void> | undefined;
+  private readAt = -Infinity;
+  private healthAt = -Infinity;
+  private timer: NodeJS.Timeout | undefined;
+  private beating: NodeJS.Timeout | undefined;
+  private isClosed = false;
+
+  constructor(
+    private readonly service: LockService,
+    private readonly options: FeedOptions,
+  ) {
+    this.listening = service.events$.subscribe((event) => {
+      if (event.type === 'reconnected') this.hurry();
+      const change = changeOf(event);
+      if (change === undefined) return;
+      this.log.add(change);
+      if (event.type !== 'deadlock') return;
+      const { cycle, broken } = event;
+      this.deadlocks = [...this.deadlocks, { at: change.at, cycle, broken }].slice(-MOST_DEADLOCKS);
+    });
+  }
+
+  /** How many viewers there are. */
+  get watched(): number {
+    return this.viewers.size;
+  }
+
+  /** What is known now. Reads first where that is older than an interval, and waits for `patience` ms at most. */
+  async state(patience = 2_000): Promise<BoardState> {
+    const isOld = now() - this.readAt >= this.options.interval && this.timer === undefined;
+    if (this.snapshot === undefined || isOld) await this.readWithin(patience);
+    return this.present;
+  }
+
+  /** What is known now, without a look at the store. */
+  get present(): BoardState {
+    const { instance, instances, writable } = this.options;
+    const { snapshot, problem, health, elections, deadlocks, log } = this;
+    return {
+      at: Date.now(),
+      ...{ instance, instances, writable, label: this.label },
+      locks: [...(snapshot?.locks.values() ?? [])],
+      more: snapshot?.more ?? false,
+      ...{ problem, health, elections, deadlocks },
+      changes: log.all.filter(({ id }) => id <= this.toldChange),
+    };
+  }
+
+  /** Tells the viewer of all that changes from now on. */
+  add(viewer: Viewer): void {
+    if (this.isClosed) {
+      viewer.end();
+      return;
+    }
+    this.viewers.add(viewer);
+    this.beating ??= setInterval(() => {
+      this.publish({ at: Date.now() });
+    }, BEAT).unref();
+    if (this.timer === undefined && this.reading === undefined) this.schedule(0);
+  }
+
+  remove(viewer: Viewer): void {
+    this.viewers.delete(viewer);
+    if (this.viewers.size > 0) return;
+    clearTimeout(this.timer);
+    clearInterval(this.beating);
+    this.timer = this.beating = undefined;
+  }
+
+  /** The locks are looked at again at once: a viewer has changed something. */
+  hurry(): void {
+    if (this.viewers.size === 0 || this.reading !== undefined) return;
+    clearTimeout(this.timer);
+    this.schedule(0);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.listening.unsubscribe();
+    for (const viewer of [...this.viewers]) {
+      this.remove(viewer);
+      viewer.end();
+    }
+  }
+
+  private get label(): string {
+    return stateOf(this.service)?.settings.label ?? '';
+  }
+
+  private schedule(pause: number): void {
+    this.timer = idleTimerAt(now() + pause, () => {
+      this.timer = undefined;
+      void this.round();
+    });
+  }
+
+  private async round(): Promise<void> {
+    const begunAt = now();
+    await this.read();
+    const spent = now() - begunAt;
+    const { interval } = this.options;
+    if (this.viewers.size > 0 && this.timer === undefined)
+      this.schedule(Math.max(interval - spent, this.problem === null ? (SHARE - 1) * spent : interval));
+  }
+
+  private async readWithin(patience: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<void>((resolve) => {
+      timer = idleTimerAt(now() + patience, () => {
+        this.failed(`The store has not answered for ${String(patience / 1_000)} s`);
+        resolve();
+      });
+    });
+    await Promise.race([this.read(), tooLate]);
+    clearTimeout(timer);
+  }
+
+  /** One look at a time, for all that ask. Never rejects. */
+  private read(): Promise<void> {
+    this.reading ??= this.look().finally(() => {
+      this.reading = undefined;
+      this.readAt = now();
+    });
+    return this.reading;
+  }
+
+  private async look(): Promise<void> {
+    const slow = idleTimerAt(now() + SLOW, () => {
+      this.failed(`The store has not answered for ${String(SLOW / 1_000)} s`);
+      this.tell({ at: Date.now() });
+    });
+    const before = this.snapshot;
+    let update: BoardUpdate = { at: Date.now() };
+    try {
+      const health = this.lookAtHealth();
+      const { limit } = this.options;
+      const leaseTime = stateOf(this.service)?.settings.leaseTime ?? Infinity;
+      const snapshot = await takeSnapshot(this.service, limit, before, leaseTime);
+      this.elections = await electionsOf(stateOf(this.service));
+      if (before !== undefined && snapshot.at - before.at < GAP)
+        for (const change of changesBetween(before, snapshot)) this.log.add(change);
+      const { set, gone } = differenceOf(before, snapshot);
+      update = { at: snapshot.at, ...(set.length > 0 ? { set } : {}), ...(gone.length > 0 ? { gone } : {}) };
+      this.snapshot = snapshot;
+      this.problem = null;
+      await health;
+    } catch (error) {
+      this.failed(error instanceof Error ? error.message : String(error));
+    }
+    clearTimeout(slow);
+    this.tell(update);
+  }
+
+  /** Never rejects. */
+  private async lookAtHealth(): Promise<void> {
+    if (now() < this.healthAt) return;
+    this.healthAt = now() + HEALTH;
+    this.health = boardHealthOf(await this.service.health());
+  }
+
+  private failed(message: string): void {
+    this.problem = { since: this.problem?.since ?? Date.now(), message };
+  }
+
+  /** Adds what else is new. */
+  private tell(update: BoardUpdate): void {
+    const { problem, health, elections, deadlocks } = this;
+    const more = this.snapshot?.more ?? false;
+    const fresh: Record<string, unknown> = {};
+    for (const [field, value] of Object.entries({ more, problem, health, elections, deadlocks })) {
+      const json = JSON.stringify(value);
+      if (this.told.get(field) !== json) fresh[field] = value;
+      this.told.set(field, json);
+    }
+    const changes = this.log.since(this.toldChange);
+    this.toldChange = this.log.last;
+    if (changes.length > 0) fresh.changes = changes;
+    const whole: BoardUpdate = { ...update, ...fresh };
+    if (Object.keys(whole).length > 1) this.publish(whole);
+  }
+
+  private publish(update: BoardUpdate): void {
+    if (this.viewers.size === 0) return;
+    const json = JSON.stringify(update);
+    for (const viewer of this.viewers) viewer.update(json);
+  }
+}

@@ -1,0 +1,94 @@
+import type { LockService } from '../../lock.service.js';
+import type { LockSummary } from '../../locks/lock-summary.js';
+import type { BoardHolder, BoardLock } from '../view/wire.js';
+import { pairsOf, steady } from './pairs.js';
+
+/** The locks of one look at the store. */
+export interface Snapshot {
+  readonly at: number;
+  readonly locks: ReadonlyMap<string, BoardLock>;
+  readonly more: boolean;
+}
+
+/** A hold that has been prolonged since the look before has so many ms less than its lease at most. */
+const RENEWED_WITHIN = 1_500;
+
+const PAGE = 1_000;
+
+/** @param before the look before */
+export async function takeSnapshot(
+  service: LockService,
+  limit: number,
+  before: Snapshot | undefined,
+  leaseTime: number,
+): Promise<Snapshot> {
+  const locks = new Map<string, BoardLock>();
+  let cursor: string | null | undefined;
+  do {
+    const page = await service.list({
+      limit: Math.min(PAGE, limit - locks.size),
+      cursor: cursor ?? undefined,
+    });
+    const at = Date.now();
+    for (const summary of page.locks) {
+      const former = before?.locks.get(summary.name);
+      locks.set(summary.name, steadyLock(lockOf(summary, at, leaseTime), former, at));
+    }
+    cursor = page.cursor;
+  } while (cursor !== null && locks.size < limit);
+  return { at: Date.now(), locks, more: cursor !== null };
+}
+
+function lockOf(
+  { name, kind, holders, waiting, longestWait }: LockSummary,
+  at: number,
+  leaseTime: number,
+): BoardLock {
+  return {
+    name,
+    kind,
+    holders: holders.map(({ label, since, remaining }) => ({
+      label,
+      since: Number.isNaN(since) ? null : at - since,
+      until: remaining === Infinity ? null : at + remaining,
+      lease: remaining === Infinity ? null : firstLease(remaining, since, leaseTime),
+    })),
+    token: holders[0]?.fencingToken ?? 0,
+    waiting,
+    waitingSince: longestWait === null ? null : at - longestWait,
+  };
+}
+
+/**
+ * How long the lease of a hold is, as far as one look can tell: for one that has been renewed the lease time of this process, for
+ * one that cannot have been the time since it began and the time that is left.
+ */
+function firstLease(remaining: number, since: number, leaseTime: number): number {
+  const whole = Number.isNaN(since) ? remaining : since + remaining;
+  return Math.max(remaining, Math.min(whole, leaseTime));
+}
+
+/** The lock with the moments of the look before, where they are the same ones: what has not changed is not told again. */
+function steadyLock(lock: BoardLock, former: BoardLock | undefined, at: number): BoardLock {
+  if (former === undefined) return lock;
+  const pairs = pairsOf(former, lock);
+  const holders = lock.holders.map((holder) => {
+    const before = pairs.get(holder);
+    return before === undefined ? holder : steadyHolder(holder, before, at);
+  });
+  return { ...lock, holders, waitingSince: steady(lock.waitingSince, former.waitingSince) };
+}
+
+function steadyHolder(holder: BoardHolder, former: BoardHolder, at: number): BoardHolder {
+  const until = steady(holder.until, former.until);
+  // A hold that was prolonged shows its whole lease.
+  const isRenewed = until !== null && former.until !== null && until > former.until;
+  const lease = holder.lease === null || former.lease === null ? holder.lease : former.lease;
+  const left = until === null ? 0 : until - at;
+  return {
+    label: holder.label,
+    since: steady(holder.since ?? former.since, former.since),
+    until,
+    lease: isRenewed && lease !== null ? Math.max(left, Math.min(lease, left + RENEWED_WITHIN)) : lease,
+  };
+}

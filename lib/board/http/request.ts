@@ -1,0 +1,29 @@
+/** What the board reads of a request of Express or Fastify. */
+export interface BoardRequest {
+  readonly method: string;
+  readonly url: string;
+  /** As it came: Express cuts `url` where a router is mounted. */
+  readonly originalUrl?: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body?: unknown;
+  readonly secure?: boolean;
+  readonly protocol?: string;
+}
+
+export const urlOf = (request: BoardRequest): URL =>
+  new URL(request.originalUrl ?? request.url, 'http://board.invalid');
+
+/**
+ * What the addresses of the files begin with, seen from the page. A browser takes them relative to the folder of the page: that is
+ * the page itself only where its address ends in a slash. A prefix that a proxy adds or removes does not matter.
+ */
+export function baseOf(request: BoardRequest): string {
+  const last = /[^/]*$/.exec(urlOf(request).pathname)?.[0] ?? '';
+  return last === '' ? './' : `./${last}/`;
+}
+
+/** One header; the first of several. */
+export function headerOf({ headers }: BoardRequest, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,72 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+
+/** A reply of Fastify, as far as the board uses it. */
+interface Reply {
+  readonly raw: ServerResponse;
+  code(status: number): Reply;
+  headers(headers: Readonly<Record<string, string>>): Reply;
+  send(body: string): unknown;
+  getHeaders(): OutgoingHttpHeaders;
+  hijack(): unknown;
+}
+
+/** A response of Express, or a reply of Fastify. */
+export type BoardResponse = ServerResponse | Reply;
+
+const isReply = (response: BoardResponse): response is Reply => 'hijack' in response;
+
+/** What the page may do: load what comes from here, and nothing that stands in it as a script or a style. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
+
+/** An answer that no interceptor changes: many applications wrap all answers. */
+export function respond(
+  response: BoardResponse,
+  status: number,
+  type: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const all = { ...SAFE_HEADERS, 'Content-Type': `${type}; charset=utf-8`, ...headers };
+  if (isReply(response)) {
+    response.code(status).headers(all).send(body);
+    return;
+  }
+  response.writeHead(status, all);
+  response.end(body);
+}
+
+export const respondJson = (response: BoardResponse, body: unknown, status = 200): void => {
+  respond(response, status, 'application/json', JSON.stringify(body));
+};
+
+/** An answer that goes on. Headers that other parts of the application have set stay. */
+export function openStream(
+  response: BoardResponse,
+  headers: Readonly<Record<string, string>>,
+): ServerResponse {
+  const all = { ...SAFE_HEADERS, ...headers };
+  if (!isReply(response)) {
+    response.writeHead(200, all);
+    return response;
+  }
+  response.hijack();
+  response.raw.writeHead(200, { ...response.getHeaders(), ...all });
+  return response.raw;
+}

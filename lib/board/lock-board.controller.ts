@@ -1,0 +1,99 @@
+import { Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
+import { assertName } from '../core/validation.js';
+import { Board, type BoardInstance } from './board.js';
+import { script, assetVersion, style } from './assets.generated.js';
+import { EventStream } from './http/event-stream.js';
+import { baseOf, urlOf, type BoardRequest } from './http/request.js';
+import { openStream, respond, respondJson, type BoardResponse } from './http/respond.js';
+import { pageOf } from './page/page.js';
+import type { BoardDetail } from './view/wire.js';
+
+const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
+
+/** What viewers read. Its path and its guards come from the options: see LockBoardModule. */
+export class LockBoardController {
+  constructor(@Inject(Board) protected readonly board: Board) {}
+
+  @Get()
+  async page(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    const instance = this.instanceOf(request, response);
+    if (instance === undefined) return;
+    const state = await instance.feed.state();
+    const lock = urlOf(request).searchParams.get('lock');
+    const detail = lock === null ? undefined : await detailOf(instance, lock).catch(() => undefined);
+    const page = pageOf({ state, base: baseOf(request), version: assetVersion, token: undefined, detail });
+    respond(response, 200, 'text/html', page);
+  }
+
+  @Get('board.css')
+  style(@Res() response: BoardResponse): void {
+    respond(response, 200, 'text/css', style, UNCHANGING);
+  }
+
+  @Get('board.js')
+  script(@Res() response: BoardResponse): void {
+    respond(response, 200, 'text/javascript', script, UNCHANGING);
+  }
+
+  @Get('state')
+  async state(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    const instance = this.instanceOf(request, response);
+    if (instance !== undefined) respondJson(response, await instance.feed.state());
+  }
+
+  @Get('lock')
+  async lock(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    const instance = this.instanceOf(request, response);
+    if (instance === undefined) return;
+    try {
+      const name = urlOf(request).searchParams.get('name') ?? '';
+      respondJson(response, await detailOf(instance, name));
+    } catch (error) {
+      respondJson(response, { message: (error as Error).message }, 503);
+    }
+  }
+
+  @Get('events')
+  async events(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    const instance = this.instanceOf(request, response);
+    if (instance === undefined) return;
+    const { feed } = instance;
+    await feed.state();
+    const raw = openStream(response, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+    });
+    if (request.method === 'HEAD') {
+      raw.end();
+      return;
+    }
+    const stream = new EventStream(
+      raw,
+      () => feed.present,
+      (gone) => {
+        feed.remove(gone);
+      },
+    );
+    stream.state();
+    feed.add(stream);
+  }
+
+  /** The page with a slash at the end, where that is a path of its own. */
+  async rest(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    if (urlOf(request).pathname.endsWith('/')) await this.page(request, response);
+    else throw new NotFoundException();
+  }
+
+  /** Answers by itself where there is no such instance. */
+  protected instanceOf(request: BoardRequest, response: BoardResponse): BoardInstance | undefined {
+    const instance = this.board.instance(urlOf(request).searchParams.get('instance'));
+    if (instance === undefined) respondJson(response, { message: 'There is no such instance' }, 404);
+    return instance;
+  }
+}
+
+async function detailOf(instance: BoardInstance, name: string): Promise<BoardDetail> {
+  assertName(name);
+  return await instance.details.of(name);
+}

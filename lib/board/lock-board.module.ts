@@ -1,0 +1,68 @@
+import {
+  Controller,
+  Inject,
+  type NestModule,
+  type DynamicModule,
+  Module,
+  type Type,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { Board } from './board.js';
+import { LockBoardController } from './lock-board.controller.js';
+import type { LockBoardOptions, ResolvedBoardOptions } from './lock-board.options.js';
+import { SlashRoute } from './slash-route.js';
+import { resolveBoardOptions } from './lock-board.options.validation.js';
+
+/**
+ * A page that shows the locks of this application's LockServices, as the whole fleet holds and waits for them. Import it in the
+ * root module, beside LockModule. It is subject to the guards, the global prefix and the other settings of the application, and
+ * answers in each version.
+ *
+ * The page tells names of locks, hosts, ports and labels, so it belongs behind a guard.
+ */
+@Module({})
+export class LockBoardModule implements NestModule {
+  constructor(@Inject(SlashRoute) private readonly slashRoute: { add(): void }) {}
+
+  /** @throws LockConfigError when an option is wrong, and where `readOnly` is false and there is no guard */
+  static forRoot(options: LockBoardOptions = {}): DynamicModule {
+    const resolved = resolveBoardOptions(options);
+    const controller = controllerOf(LockBoardController, resolved);
+    return {
+      module: LockBoardModule,
+      imports: resolved.imports ?? [],
+      controllers: [controller],
+      providers: [
+        {
+          provide: Board,
+          inject: [ModuleRef],
+          useFactory: (modules: ModuleRef) => new Board(resolved, modules),
+        },
+        {
+          provide: SlashRoute,
+          inject: [HttpAdapterHost],
+          useFactory: (host: HttpAdapterHost) => new SlashRoute(controller, host),
+        },
+      ],
+    };
+  }
+
+  /** Nest calls this when the application has its adapter, and before it registers routes. */
+  configure(): void {
+    this.slashRoute.add();
+  }
+}
+
+/** A class of its own for each board: a path and guards belong to a class. */
+function controllerOf(
+  base: Type<LockBoardController>,
+  { path, guards }: ResolvedBoardOptions,
+): Type<LockBoardController> {
+  const board = class extends base {};
+  Object.defineProperty(board, 'name', { value: base.name });
+  Controller({ path, version: VERSION_NEUTRAL })(board);
+  if (guards.length > 0) UseGuards(...guards)(board);
+  return board;
+}

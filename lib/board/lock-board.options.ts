@@ -1,0 +1,47 @@
+import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
+import type { Duration } from '../lock.duration.js';
+
+/** A guard as `@UseGuards` takes it: a class, which Nest makes, or an object. */
+export type LockBoardGuard = CanActivate | Type<CanActivate>;
+
+/** What `LockBoardModule.forRoot` takes. */
+export interface LockBoardOptions {
+  /** Where the page is, below the global prefix of the application. @default 'locks' */
+  path?: string;
+  /**
+   * The names of the LockServices that can be looked at, the first one first; `'default'` is the one without a name.
+   * @default ['default']
+   */
+  instances?: readonly string[];
+  /**
+   * False lets viewers ask for a lock and take it away. It needs a guard: what is taken away may run twice.
+   * @default true
+   */
+  readOnly?: boolean;
+  /**
+   * Guards of all routes of the board, those that only read included. They come after the guards of the application.
+   * @default none
+   */
+  guards?: readonly LockBoardGuard[];
+  /** Modules that provide what the guards inject. @default none */
+  imports?: ModuleMetadata['imports'];
+  /**
+   * What to call the person behind a request, for the reason of what is asked for or taken away. It gets the request of
+   * Express or Fastify.
+   * @default none: the reason names the board only
+   */
+  actor?: (request: unknown) => string | undefined | Promise<string | undefined>;
+  /**
+   * How often the store is read while the page is open somewhere, ms, from 200 on. A store that takes long to answer is read less
+   * often: its answers take a fifth of the time at most.
+   * @default 1_000
+   */
+  interval?: Duration;
+  /** How many locks are shown at most, from 1 to 10,000. @default 1_000 */
+  limit?: number;
+}
+
+/** The options with their defaults. */
+export type ResolvedBoardOptions = Readonly<
+  Required<Omit<LockBoardOptions, 'actor' | 'imports' | 'interval'>>
+> & { readonly interval: number } & Pick<LockBoardOptions, 'actor' | 'imports'>;

@@ -1,0 +1,72 @@
+import { assertKnownOptions } from '../core/validation.js';
+import { cureOf, timeOf } from '../lock.duration.js';
+import { LockConfigError } from '../lock.errors.js';
+import type { LockBoardOptions, ResolvedBoardOptions } from './lock-board.options.js';
+
+const OPTIONS: readonly (keyof LockBoardOptions)[] = [
+  'path',
+  'instances',
+  'readOnly',
+  'guards',
+  'imports',
+  'actor',
+  'interval',
+  'limit',
+];
+
+/** The shortest pause between two looks at the store, ms. */
+const SHORTEST = 200;
+const MOST = 10_000;
+
+/** @throws LockConfigError for what is no option, for a wrong value, and for writing without a guard */
+export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOptions {
+  assertKnownOptions(options, OPTIONS, 'LockBoardModule.forRoot');
+  const { readOnly = true, guards = [], path = 'locks', instances = ['default'], limit = 1_000 } = options;
+  if (typeof path !== 'string' || path.replaceAll('/', '').trim() === '')
+    throw new LockConfigError('path', 'must be a path below the root, such as locks', { value: path });
+  if (typeof readOnly !== 'boolean')
+    throw new LockConfigError('readOnly', 'must be true or false', { value: readOnly });
+  assertInstances(instances);
+  assertGuards(guards);
+  if (!readOnly && guards.length === 0) {
+    const rule =
+      'false needs a guard: viewers could take any lock away; give guards: [ … ] that let only operators in';
+    throw new LockConfigError('readOnly', rule, { value: readOnly });
+  }
+  if (options.actor !== undefined && typeof options.actor !== 'function')
+    throw new LockConfigError('actor', 'must be a function of the request', { value: options.actor });
+  if (options.imports !== undefined && !Array.isArray(options.imports))
+    throw new LockConfigError('imports', 'must be an array of modules', { value: options.imports });
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST) {
+    const rule = `must be a whole number from 1 to ${String(MOST)}${cureOf(limit)}`;
+    throw new LockConfigError('limit', rule, { value: limit });
+  }
+  const interval = timeOf('interval', options.interval ?? 1_000, { least: SHORTEST });
+  const { actor, imports } = options;
+  return { path, instances, readOnly, guards, limit, interval, ...definedOf({ actor, imports }) };
+}
+
+function assertInstances(instances: unknown): void {
+  const isName = (name: unknown) => typeof name === 'string' && name.trim() !== '';
+  const isList = Array.isArray(instances) && instances.length > 0 && instances.every(isName);
+  if (!isList || new Set(instances).size < instances.length) {
+    const rule = "must be different names of LockServices; 'default' is the one without a name";
+    throw new LockConfigError('instances', rule, { value: instances });
+  }
+}
+
+function assertGuards(guards: unknown): void {
+  const isGuard = (guard: unknown) =>
+    typeof guard === 'function' ||
+    typeof (guard as { canActivate?: unknown } | null)?.canActivate === 'function';
+  if (!Array.isArray(guards) || !guards.every(isGuard))
+    throw new LockConfigError('guards', 'must be guards: classes, or objects with canActivate()', {
+      value: guards,
+    });
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the properties that are undefined. */
+const definedOf = <T extends object>(values: T): Defined<T> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;

@@ -1,0 +1,47 @@
+import type { LockEvent } from '../../lock.events.js';
+import { describeCycle } from '../../lock.deadlock.js';
+import type { Change } from '../feed/difference.js';
+
+/** An event of this process as the page tells it; undefined for what the fleet's changes tell anyway. */
+export function changeOf(event: LockEvent): Change | undefined {
+  const at = Date.now();
+  const { type } = event;
+  switch (type) {
+    case 'acquired':
+    case 'handed-over':
+    case 'released':
+      return undefined;
+    case 'lost':
+      return { at, type, name: event.name, text: event.reason };
+    case 'timed-out':
+      return { at, type, name: event.name, text: afterWait(event.waited, event.holderLabel ?? event.holder) };
+    case 'waiting-long':
+      return { at, type, name: event.name, text: afterWait(event.waited, event.holderLabel ?? event.holder) };
+    case 'held-long':
+      return { at, type, name: event.name, text: `for ${seconds(event.heldFor)}` };
+    case 'lock-order':
+      return { at, type, name: event.name, text: `asked for under ${event.heldName}` };
+    case 'deadlock':
+      return { at, type, name: event.name, text: describeCycle(event.cycle) };
+    case 'renewal-failed':
+      return { at, type, name: listOf(event.names), text: messageOf(event.error) };
+    case 'release-failed':
+      return { at, type, name: event.name, text: messageOf(event.error) };
+    case 'warning':
+      return { at, type, name: '', text: event.message };
+    case 'disconnected':
+    case 'reconnected':
+      return { at, type, name: '', text: event.node };
+    default:
+      return undefined;
+  }
+}
+
+const seconds = (time: number): string => `${(time / 1_000).toFixed(1)} s`;
+const afterWait = (waited: number, holder: string | undefined): string =>
+  `after ${seconds(waited)}${holder === undefined ? '' : `, held by ${holder}`}`;
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const listOf = (names: readonly string[]): string =>
+  names.length > 3
+    ? `${names.slice(0, 3).join(', ')} and ${String(names.length - 3)} more`
+    : names.join(', ');
