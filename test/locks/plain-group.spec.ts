@@ -66,7 +66,7 @@ describe('a group of plain locks that may hold some while it waits', () => {
     await expect(entering).rejects.toMatchObject({
       cause: { message: expect.stringMatching('a lease ended') },
     });
-    expect(told).toEqual([]);
+    expect(told).toEqual(['force-released']);
     expect((await owned()).owners).toBe(0);
   });
 
