@@ -20,5 +20,22 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
     },
   ],
   ['show', { arguments: ['<name>'], options: QUESTION, load: () => import('./commands/show.js') }],
+  [
+    'release',
+    {
+      arguments: ['<name>'],
+      options: { ...QUESTION, reason: 'value', force: 'flag', yes: 'flag' },
+      load: () => import('./commands/release.js'),
+    },
+  ],
+  [
+    'run',
+    {
+      arguments: ['<name>'],
+      options: { ...CONNECTION, wait: 'value', lease: 'value', fair: 'flag' },
+      runsProgram: true,
+      load: () => import('./commands/run.js'),
+    },
+  ],
   ['doctor', { arguments: [], options: QUESTION, load: () => import('./commands/doctor.js') }],
 ]);

@@ -1,7 +1,10 @@
-/** What the command line exits with. From 64 on, the codes are those of sysexits and of shells. */
+/**
+ * What the command line exits with. `run` exits with the code of its command: 128 and the number of a signal that ended it.
+ * From 64 on, the codes are those of sysexits and of shells.
+ */
 export const EXIT = {
   done: 0,
-  /** There is no such lock. `doctor`: warnings. */
+  /** There is no such lock, or it is not held. `doctor`: warnings. */
   no: 1,
   /** `doctor`: errors. */
   errors: 2,
@@ -13,4 +16,10 @@ export const EXIT = {
   unavailable: 69,
   /** A fault of this program. EX_SOFTWARE */
   fault: 70,
+  /** The lock is still busy after the wait. EX_TEMPFAIL */
+  busy: 75,
+  notExecutable: 126,
+  notFound: 127,
+  /** And the number of the signal. */
+  signal: 128,
 } as const;

@@ -3,6 +3,7 @@ import {
   isLockConfigError,
   isLockKeyError,
   isLockKindMismatchError,
+  isLockTimeoutError,
   isLockUnavailableError,
   type LockUnavailableError,
 } from '../lock.errors.js';
@@ -15,6 +16,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isLockConfigError(error) || isLockKeyError(error)) return new Failure(error.message, EXIT.usage);
   if (isLockKindMismatchError(error)) return new Failure(error.message, EXIT.mismatch);
+  if (isLockTimeoutError(error)) return new Failure(error.message, EXIT.busy);
   if (isLockUnavailableError(error)) return new Failure(outageOf(error), EXIT.unavailable);
   return new Failure(error instanceof Error ? error.message : String(error), EXIT.fault);
 }

@@ -3,6 +3,8 @@ export const HELP = `nestjs-distributed-lock <command> [options]
 
   ls [prefix]           the locks that are held or waited for
   show <name>           one lock: holders, fencing token, queue
+  release <name>        asks the holder to release it; --force takes it
+  run <name> -- <cmd>   runs a command while it holds the lock
   doctor                what can cost a lock here, each with its cure
 
 Where the locks are (one of the first four, or REDIS_URL):
@@ -16,8 +18,8 @@ A password comes with a URL, or as REDIS_USERNAME, REDIS_PASSWORD.
   --json                for scripts
   --timeout <time>      how long to wait for Redis (5s)
   <command> --help      all options of a command; --version
-Exit codes: 0 done, 1 no such lock, warnings, 2 errors, 64 wrong call,
-  65 another kind, 69 Redis cannot be used`;
+Exit codes: 0 done, 1 no such lock, 64 wrong call, 69 Redis cannot be used,
+  75 busy, and those of each command`;
 
 const WHERE = `Where the locks are: --url, --cluster, --sentinel with --master, --nodes,
 --prefix, or REDIS_URL; see nestjs-distributed-lock --help`;
@@ -49,6 +51,38 @@ itself, and its queue in order.
 ${WHERE}
 Exit codes: 0 held, 1 no such lock is held, 64 wrong call,
   65 what stands under the name is no lock, 69 Redis cannot be used`,
+  release: `nestjs-distributed-lock release <name> [options]
+
+Asks the holders of a lock to release it: the signal releaseRequested of their
+leases aborts, and a command of run gets SIGTERM. They may go on. --force takes
+the lock away from all holders. They are told, and may go on for a moment. The
+terminal is asked before, unless --yes is given.
+
+  --reason <text>       is told to the holders
+  --force               takes the lock away
+  --yes                 asks nothing, for scripts
+  --json                { "asked": 1 }, or with --force { "released": true }
+  --timeout <time>      how long to wait for Redis (5s)
+
+${WHERE}
+Exit codes: 0 asked or released, 1 not held, or no holder can be asked,
+  64 wrong call, 65 what stands under the name is no lock,
+  69 Redis cannot be used`,
+  run: `nestjs-distributed-lock run <name> [options] -- <command> [arguments]
+
+Runs a command while it holds the lock, which is renewed. The command has
+LOCK_NAME and LOCK_TOKEN (the fencing token) in its environment. When the lease
+is lost, or 2 s before it ends without a renewal, the command and all that it
+has started get SIGTERM, and SIGKILL when the lease ends.
+
+  --wait <time>         how long to wait for the lock (10s); 0, or forever
+  --lease <time>        how long a crash keeps others waiting (30s)
+  --fair                first come, first served: kind fair
+
+${WHERE}
+Exit codes: that of the command, 128 + n after signal n, 64 wrong call,
+  69 Redis cannot be used, 75 the lock is busy, 126 the command cannot be run,
+  127 it is not found`,
   doctor: `nestjs-distributed-lock doctor [options]
 
 Looks at each Redis server as the locks see it: whether all kinds can be taken,

@@ -22,10 +22,10 @@ export function openService(given: Given, options: LockModuleOptions = {}): Lock
 export async function ask<T>(
   given: Given,
   question: (service: LockService) => Promise<T>,
-  usual = TIMEOUT,
+  { usual = TIMEOUT, options = {} }: { usual?: number; options?: LockModuleOptions } = {},
 ): Promise<T> {
   const timeout = given.time('timeout', usual, 1);
-  const service = openService(given);
+  const service = openService(given, options);
   try {
     return await answerWithin(timeout, question(service));
   } finally {

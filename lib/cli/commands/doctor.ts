@@ -13,7 +13,7 @@ const TIMEOUT = 30_000;
 
 export async function run(given: Given, screen: Screen): Promise<number> {
   const context = { keyPrefix: given.value('prefix') ?? 'lock:', isCluster: given.flag('cluster') };
-  const found = await ask(given, (service) => examine(service, context), TIMEOUT);
+  const found = await ask(given, (service) => examine(service, context), { usual: TIMEOUT });
   if (given.flag('json')) screen.print(json(report(found)));
   else for (const line of linesOf(found, screen)) screen.print(line);
   const levels = new Set(found.findings.map(({ level }) => level));

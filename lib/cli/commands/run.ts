@@ -1,0 +1,45 @@
+import type { LockService } from '../../lock.service.js';
+import { usageFailure } from '../command-failure.js';
+import type { Given } from '../given.js';
+import type { Screen } from '../output/screen.js';
+import { hold } from '../run/hold.js';
+import { codeOfSignal } from '../run/signals.js';
+import { StopSignals } from '../run/stop-signals.js';
+import { openService } from '../service.js';
+
+const WAIT = 10_000;
+const LEASE = 30_000;
+/** ms: a shorter lease is lost when a machine is busy for a moment. */
+const SHORTEST = 1_000;
+/** ms for the release: a Redis that is silent frees the lock by its lease. */
+const GOODBYE = 1_000;
+
+/** Holds a lock while a command runs. Resolves with the exit code of the command. */
+export async function run(given: Given, screen: Screen): Promise<number> {
+  if (given.program.length === 0) throw usageFailure('the command to run stands behind --');
+  const waitTime = given.value('wait') === 'forever' ? Infinity : given.time('wait', WAIT, 0);
+  const leaseTime = given.time('lease', LEASE, SHORTEST);
+  const stop = new StopSignals();
+  const service = openService(given, { leaseTime });
+  try {
+    const [name = ''] = given.names;
+    const kind = given.flag('fair') ? 'fair' : 'lock';
+    const lease = await service
+      .acquire(name, { waitTime, kind, signal: stop.signal })
+      .catch((error: unknown) => {
+        if (stop.received === undefined) throw error;
+        return undefined;
+      });
+    if (stop.received !== undefined || lease === undefined) return codeOfSignal(stop.received ?? 'SIGTERM');
+    return await hold(lease, { given, screen, leaseTime, stop });
+  } finally {
+    stop.end();
+    await goodbye(service);
+  }
+}
+
+/** Releases the lock, or leaves its queue. */
+async function goodbye(service: LockService): Promise<void> {
+  const closed = service.close().catch(() => undefined);
+  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, GOODBYE))]);
+}

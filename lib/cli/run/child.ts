@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { EXIT } from '../exit-code.js';
+import { Family, Group, type Processes } from './processes.js';
+import { codeOfSignal } from './signals.js';
+
+/** A command that runs. */
+export interface Child {
+  readonly processes: Processes;
+  /** Its exit code; 128 and the number of the signal that has ended it. Rejects with NotStarted. */
+  readonly ended: Promise<number>;
+}
+
+/** With the exit code of a shell where a command cannot be started. */
+export class NotStarted extends Error {
+  readonly exitCode: number;
+
+  constructor({ code = '' }: NodeJS.ErrnoException) {
+    super(code === 'ENOENT' ? 'the command is not found' : `the command cannot be run (${code})`);
+    this.exitCode = code === 'ENOENT' ? EXIT.notFound : EXIT.notExecutable;
+  }
+}
+
+/**
+ * Starts a command with the streams of this process. With a terminal it stays in the process group that has it, so that keys
+ * reach it and it may ask for a password. Without one it leads a group, so that all that it starts can be ended.
+ */
+export function startChild(
+  [command = '', ...args]: readonly string[],
+  env: NodeJS.ProcessEnv,
+  hasTerminal: boolean,
+): Child {
+  const child = spawn(command, args, { env, stdio: 'inherit', detached: !hasTerminal });
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once('error', (error) => {
+      reject(new NotStarted(error));
+    });
+    child.once('exit', (code, signal) => {
+      resolve(code ?? (signal === null ? EXIT.fault : codeOfSignal(signal)));
+    });
+  });
+  const { pid } = child;
+  const processes = pid === undefined ? NONE : hasTerminal ? new Family(pid) : new Group(pid);
+  return { processes, ended };
+}
+
+const NONE: Processes = { signal: () => undefined, alive: () => false };

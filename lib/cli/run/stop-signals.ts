@@ -1,0 +1,25 @@
+import { ENDING } from './signals.js';
+
+/** While the lock is waited for, a signal ends the waiting. */
+export class StopSignals {
+  /** The first that came. */
+  received: NodeJS.Signals | undefined;
+  private readonly controller = new AbortController();
+  private readonly listener = (signal: NodeJS.Signals) => {
+    this.received ??= signal;
+    this.controller.abort(new Error(signal));
+  };
+
+  constructor() {
+    for (const signal of ENDING) process.on(signal, this.listener);
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  /** They are handled elsewhere from here on. */
+  end(): void {
+    for (const signal of ENDING) process.off(signal, this.listener);
+  }
+}
