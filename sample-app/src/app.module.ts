@@ -3,6 +3,7 @@ import { LockModule } from 'nestjs-distributed-lock';
 import { LockTelemetryModule } from 'nestjs-distributed-lock/otel';
 import { HealthModule } from './health/health.module.js';
 import { ReportsModule } from './reports/reports.module.js';
+import { RushModule } from './rush/rush.module.js';
 import { TicketsModule } from './tickets/tickets.module.js';
 
 /** How the shop is opened. */
@@ -23,6 +24,7 @@ export class AppModule {
         LockTelemetryModule.forRoot(),
         LockModule.forRoot({ waitTime, ...(redisUrl ? { connection: redisUrl } : { store: 'memory' }) }),
         TicketsModule.forRoot(redisUrl),
+        RushModule,
         ReportsModule,
         HealthModule,
       ],

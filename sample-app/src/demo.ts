@@ -46,7 +46,7 @@ async function demo(): Promise<boolean> {
 /** Starts an instance of the application as `npm start` does. Returns its URL. */
 async function openShop(redisUrl: string): Promise<string> {
   const main = fileURLToPath(new URL('main.js', import.meta.url));
-  const env = { REDIS_URL: redisUrl, PORT: '0' };
+  const env = { REDIS_URL: redisUrl, PORT: '0', PAYMENT_TIME: '5' };
   return await processes.start(process.execPath, [main], { ready: /http:\/\/\S+/, env });
 }
 

@@ -10,7 +10,7 @@ const HOST = '127.0.0.1';
 const { PORT = '3000', REDIS_URL } = process.env;
 
 Logger.overrideLogger(['fatal', 'error', 'warn']);
-const app = await NestFactory.create(AppModule.forRoot({ redisUrl: REDIS_URL }));
+const app = await NestFactory.create(AppModule.forRoot({ redisUrl: REDIS_URL, waitTime: 30_000 }));
 app.enableShutdownHooks();
 try {
   await app.listen(Number(PORT), HOST);

@@ -3,7 +3,7 @@ export function guide(url: string): string {
   const rush = (path: string) =>
     `curl -s -o /dev/null -X POST ${url}/reset; seq 200 | xargs -P 50 -I{} curl -s -o /dev/null -w '%{http_code}\\n' -X POST ${url}/${path} | sort | uniq -c`;
 
-  return `Ticket shop, open at ${url}
+  return `Ticket shop: open ${url} in a browser, press "200 buyers" and watch the line. The locks alone: ${url}/locks
 
 One buyer:
   curl -X POST ${url}/buy             with the lock

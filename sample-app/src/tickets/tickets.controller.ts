@@ -1,4 +1,5 @@
-import { Controller, Get, Header, Headers, HttpCode, Post } from '@nestjs/common';
+import { Controller, Get, Headers, HttpCode, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
 import { guide } from './guide.js';
 import { TicketsService } from './tickets.service.js';
 
@@ -7,10 +8,15 @@ import { TicketsService } from './tickets.service.js';
 export class TicketsController {
   constructor(private readonly tickets: TicketsService) {}
 
+  /** A browser goes on to the page; a terminal gets what to try. */
   @Get()
-  @Header('content-type', 'text/plain; charset=utf-8')
-  guide(@Headers('host') host: string) {
-    return guide(`http://${host}`);
+  guide(
+    @Headers('host') host: string,
+    @Headers('accept') accept: string | undefined,
+    @Res() response: Response,
+  ) {
+    if (accept?.includes('text/html') === true) response.redirect('rush');
+    else response.type('text/plain').send(guide(`http://${host}`));
   }
 
   @Post('buy')

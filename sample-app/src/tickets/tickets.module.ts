@@ -14,7 +14,7 @@ export class TicketsModule {
     return {
       module: TicketsModule,
       global: true,
-      exports: [TicketsService],
+      exports: [TicketsService, Sale],
       controllers: [TicketsController],
       providers: [TicketsService, Sale, { provide: SeatStore, useFactory: seatStore, inject: [Sale] }],
     };

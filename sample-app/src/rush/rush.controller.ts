@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { Body, Controller, Get, Header, HttpCode, ParseBoolPipe, ParseIntPipe, Post } from '@nestjs/common';
+import { RushService } from './rush.service.js';
+
+const fileOf = (name: string) => readFile(new URL(`./page/${name}`, import.meta.url), 'utf8');
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:";
+
+/** The page with the buttons, beside the board. */
+@Controller('rush')
+export class RushController {
+  constructor(private readonly rushes: RushService) {}
+
+  @Get()
+  @Header('content-type', 'text/html; charset=utf-8')
+  @Header('content-security-policy', POLICY)
+  async page() {
+    return await fileOf('rush.html');
+  }
+
+  @Get('rush.css')
+  @Header('content-type', 'text/css; charset=utf-8')
+  async styles() {
+    return await fileOf('rush.css');
+  }
+
+  @Get('rush.js')
+  @Header('content-type', 'text/javascript; charset=utf-8')
+  async script() {
+    return await fileOf('rush.js');
+  }
+
+  @Get('state')
+  async state() {
+    return await this.rushes.state();
+  }
+
+  @Post()
+  @HttpCode(202)
+  async start(@Body('buyers', ParseIntPipe) buyers: number, @Body('locked', ParseBoolPipe) locked: boolean) {
+    await this.rushes.start(Math.min(Math.max(buyers, 1), 1_000), locked);
+  }
+}

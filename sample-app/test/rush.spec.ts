@@ -1,0 +1,75 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { until } from '../../test/scenarios/until.js';
+import { AppModule } from '../src/app.module.js';
+import type { RushState } from '../src/rush/rush.service.js';
+import { Sale } from '../src/tickets/sale.js';
+
+describe('the page of the ticket shop', () => {
+  let app: INestApplication;
+  afterEach(async () => {
+    await app.close();
+  });
+
+  async function open(): Promise<string> {
+    const sale = Object.assign(new Sale(), { seats: 10, paymentTime: 10 });
+    const module = await Test.createTestingModule({ imports: [AppModule.forRoot()] })
+      .overrideProvider(Sale)
+      .useValue(sale)
+      .compile();
+    app = module.createNestApplication();
+    app.useLogger(false);
+    await app.listen(0, '127.0.0.1');
+    return await app.getUrl();
+  }
+
+  const start = (url: string, locked: boolean) =>
+    fetch(`${url}/rush`, {
+      method: 'POST',
+      body: new URLSearchParams({ buyers: '30', locked: String(locked) }),
+    });
+  const stateOf = async (url: string) => (await (await fetch(`${url}/rush/state`)).json()) as RushState;
+  async function ended(url: string) {
+    await until(async () => (await stateOf(url)).rush?.running === false);
+    return await stateOf(url);
+  }
+
+  it('sells each seat once to the buyers of a rush who stand in line, and one rush at a time', async () => {
+    const url = await open();
+    expect((await start(url, true)).status).toBe(202);
+    await until(async () => (await stateOf(url)).waitingHere > 0);
+    expect((await stateOf(url)).holder).toEqual(expect.any(String));
+    expect((await start(url, true)).status).toBe(409);
+    const { rush, sold } = await ended(url);
+    expect(rush?.tally).toEqual({ bought: 10, soldOut: 20, busy: 0, failed: 0 });
+    expect([rush?.seats, sold]).toEqual([Array.from({ length: 10 }, () => 1), 10]);
+  });
+
+  it('sells a seat several times where they do not', async () => {
+    const url = await open();
+    await start(url, false);
+    const { rush } = await ended(url);
+    expect(Math.max(...(rush?.seats ?? []))).toBeGreaterThan(1);
+  });
+
+  it.each([{ buyers: 'many', locked: 'true' }, { buyers: '1', locked: 'maybe' }, {}])(
+    'refuses %j',
+    async (body) => {
+      const url = await open();
+      const answer = await fetch(`${url}/rush`, { method: 'POST', body: new URLSearchParams({ ...body }) });
+      expect(answer.status).toBe(400);
+    },
+  );
+
+  it('is where a browser goes, with all that it loads', async () => {
+    const url = await open();
+    const page = await fetch(url, { headers: { accept: 'text/html,*/*' } });
+    expect([page.url, page.headers.get('content-type')]).toEqual([`${url}/rush`, 'text/html; charset=utf-8']);
+    const loaded = [...(await page.text()).matchAll(/(?:src|href)="([\w/.]+)"/g)].map(
+      ([, path = '']) => path,
+    );
+    const answers = await Promise.all(loaded.map((path) => fetch(new URL(path, page.url))));
+    expect(answers.map(({ status }) => status)).toEqual(loaded.map(() => 200));
+  });
+});
