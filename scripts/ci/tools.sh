@@ -26,6 +26,7 @@ for tool in "$@"; do
     # Newer Debians have the client in a package of its own.
     docker) command -v dockerd >/dev/null || install docker.io $(apt-cache pkgnames docker-cli | grep -x docker-cli) ;;
     jvm) { command -v mvn && command -v javac; } >/dev/null || install default-jdk-headless maven ;;
+    debootstrap) command -v debootstrap >/dev/null || install debootstrap ;;
     *) echo "No such tool: $tool" >&2 && exit 64 ;;
   esac
 done

@@ -1,13 +1,13 @@
-// Usage: npm run matrix -- [--server <text>]… [--node <major>]… [--turn <number>] [-- <arguments for Jest>]
+// Usage: npm run matrix -- [--server <text>]… [--node <major>]… [--turn <number>] [--unpack] [-- <arguments for Jest>]
 //
 // Runs the tests on each server that a release of Debian carries, with this Node, and on each other Node with this machine's
-// server. `--server` (`redis-trixie`, `valkey-trixie`, `valkey-sid`, or a part of
+// server. `--unpack` only gets them. `--server` (`redis-trixie`, `valkey-trixie`, `valkey-sid`, or a part of
 // these) and `--node` choose among them; `--turn` takes one of the servers, another for each number.
 import { spawnSync } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runtime } from './runtimes.mjs';
-import { obstacle, servers } from './servers.mjs';
+import { KEYS, obstacle, server } from './servers.mjs';
 
 const NODES = ['22', '24'];
 
@@ -17,24 +17,23 @@ const { values, positionals } = parseArgs({
     server: { type: 'string', multiple: true },
     node: { type: 'string', multiple: true },
     turn: { type: 'string' },
+    unpack: { type: 'boolean' },
   },
 });
 
+const asksForAll = values.server === undefined && values.node === undefined;
+const chosen = KEYS.filter((key) => asksForAll || values.server?.some((text) => key.includes(text)));
+const inTurn = values.turn === undefined ? chosen : [chosen[Number(values.turn) % chosen.length]];
+const majors = values.node ?? (asksForAll && values.turn === undefined ? NODES : []);
+
 const stages = [];
-const isAll = values.server === undefined && values.node === undefined;
-const reason = obstacle();
-if (reason !== undefined && (isAll || values.server !== undefined)) {
-  console.log(`No other server can run here: ${reason}`);
-} else if (isAll || values.server !== undefined) {
-  stages.push(...(await servers((key) => values.server?.some((text) => key.includes(text)) ?? true)));
-}
-if (values.turn === undefined) {
-  const majors = values.node ?? (values.server === undefined ? NODES : []);
-  for (const major of majors) stages.push(runtime(major));
-} else stages.splice(0, stages.length, ...stages.slice(Number(values.turn) % stages.length).slice(0, 1));
+const reason = inTurn.length > 0 ? obstacle() : undefined;
+if (reason === undefined) for (const key of inTurn) stages.push(await server(key));
+else console.log(`No other server can run here: ${reason}`);
+for (const major of majors) stages.push(runtime(major));
 
 const failed = [];
-for (const { title, bin } of stages) {
+for (const { title, bin } of values.unpack ? [] : stages) {
   console.log(`\n== ${title}`);
   const env = { ...process.env, PATH: [bin, process.env.PATH].join(delimiter) };
   const program = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js'];

@@ -16,5 +16,5 @@ export function runtime(major) {
     execFileSync('npm', ['install', ...options, `${name}@${major}`], { cwd: folder, stdio: 'ignore' });
   }
   const version = execFileSync(join(bin, 'node'), ['--version'], { encoding: 'utf8' }).trim();
-  return { key: `node-${major}`, title: `Node ${version.slice(1)}`, bin };
+  return { title: `Node ${version.slice(1)}`, bin };
 }

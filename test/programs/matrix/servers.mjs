@@ -10,19 +10,15 @@ const run = promisify(execFile);
 const RELEASES = { trixie: ['redis', 'valkey'], sid: ['valkey'] };
 const MIRROR = process.env.DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
 
-/**
- * Every server, once its release is unpacked: what it calls itself, and a folder with its programs under Redis's names, for
- * the PATH of a test run.
- */
-export async function servers(wanted = () => true) {
-  const found = [];
-  for (const [release, families] of Object.entries(RELEASES)) {
-    const chosen = families.filter((family) => wanted(`${family}-${release}`));
-    if (chosen.length === 0) continue;
-    const root = await unpacked(release, families);
-    for (const family of chosen) found.push(await serverOf(root, release, family));
-  }
-  return found;
+/** What the servers are called before they are here. */
+export const KEYS = Object.entries(RELEASES).flatMap(([release, families]) =>
+  families.map((family) => `${family}-${release}`),
+);
+
+/** What a server calls itself, and a folder with its programs under Redis's names, for the PATH of a test run. */
+export async function server(key) {
+  const [family, release] = key.split('-');
+  return await serverOf(await unpacked(release, RELEASES[release]), release, family);
 }
 
 /** Not installed, so nothing else on the machine changes: each program runs through the loader of its own release. */
@@ -57,7 +53,7 @@ async function serverOf(root, release, family) {
   }
   const { stdout } = await run(join(bin, 'redis-server'), ['--version']);
   const [, title = '', version = ''] = /^(\w+) server v=(\S+)/.exec(stdout) ?? [];
-  return { key: `${family}-${release}`, title: `${title} ${version}`, bin };
+  return { title: `${title} ${version}`, bin };
 }
 
 const wrapper = (root, libraries, program) => `#!/bin/sh
