@@ -11,6 +11,8 @@ export interface ServiceState {
   clientId(): string;
   /** The share of the lease that is left, of the lease closest to its end; undefined where it renews none. */
   headroomShare(): number | undefined;
+  /** How many callers of this process wait for a lock. */
+  waitingFor(name: string): number;
   /** Opens the connections. */
   connect(): void;
   /** Tells of what is allowed and probably not meant, unless its code is silenced. */

@@ -64,6 +64,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       insideTransactions: new Set(),
       clientId: () => this.client.id,
       headroomShare: () => this.client.watchdog.headroomShare(),
+      waitingFor: (name) => this.client.callers.waitingFor(name),
       connect: () => {
         logger.log(`Holds locks as "${settings.label}"`);
         connect(store);

@@ -1,6 +1,8 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { LockModule } from 'nestjs-distributed-lock';
+import { LockBoardModule } from 'nestjs-distributed-lock/board';
 import { LockTelemetryModule } from 'nestjs-distributed-lock/otel';
+import { LoopbackGuard } from './board.guard.js';
 import { HealthModule } from './health/health.module.js';
 import { ReportsModule } from './reports/reports.module.js';
 import { RushModule } from './rush/rush.module.js';
@@ -24,6 +26,8 @@ export class AppModule {
         LockTelemetryModule.forRoot(),
         LockModule.forRoot({ waitTime, ...(redisUrl ? { connection: redisUrl } : { store: 'memory' }) }),
         TicketsModule.forRoot(redisUrl),
+        // The locks of all instances, on a page at /locks.
+        LockBoardModule.forRoot({ readOnly: false, guards: [LoopbackGuard] }),
         RushModule,
         ReportsModule,
         HealthModule,

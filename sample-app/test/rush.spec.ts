@@ -41,6 +41,10 @@ describe('the page of the ticket shop', () => {
     await until(async () => (await stateOf(url)).waitingHere > 0);
     expect((await stateOf(url)).holder).toEqual(expect.any(String));
     expect((await start(url, true)).status).toBe(409);
+    // The board has the line as well, without a script.
+    const board = await (await fetch(`${url}/locks`)).text();
+    expect(board).toContain('show:tonight');
+    expect(Number(/class="count">(\d+)/.exec(board)?.[1])).toBeGreaterThan(1);
     const { rush, sold } = await ended(url);
     expect(rush?.tally).toEqual({ bought: 10, soldOut: 20, busy: 0, failed: 0 });
     expect([rush?.seats, sold]).toEqual([Array.from({ length: 10 }, () => 1), 10]);

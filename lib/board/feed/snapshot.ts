@@ -1,4 +1,5 @@
 import type { LockService } from '../../lock.service.js';
+import { stateOf } from '../../lock.service.state.js';
 import type { LockSummary } from '../../locks/lock-summary.js';
 import type { BoardHolder, BoardLock } from '../view/wire.js';
 import { pairsOf, steady } from './pairs.js';
@@ -32,7 +33,8 @@ export async function takeSnapshot(
     const at = Date.now();
     for (const summary of page.locks) {
       const former = before?.locks.get(summary.name);
-      locks.set(summary.name, steadyLock(lockOf(summary, at, leaseTime), former, at));
+      const lock = lockOf(summary, at, leaseTime);
+      locks.set(summary.name, steadyLock(withCallersHere(lock, service), former, at));
     }
     cursor = page.cursor;
   } while (cursor !== null && locks.size < limit);
@@ -57,6 +59,12 @@ function lockOf(
     waiting,
     waitingSince: longestWait === null ? null : at - longestWait,
   };
+}
+
+/** The callers of this process who wait for a plain lock have one place in its queue together. They count where they are more. */
+function withCallersHere(lock: BoardLock, service: LockService): BoardLock {
+  const here = stateOf(service)?.waitingFor(lock.name) ?? 0;
+  return here > lock.waiting ? { ...lock, waiting: here } : lock;
 }
 
 /**

@@ -15,7 +15,10 @@ export type BoardResponse = ServerResponse | Reply;
 
 const isReply = (response: BoardResponse): response is Reply => 'hijack' in response;
 
-/** What the page may do: load what comes from here, and nothing that stands in it as a script or a style. */
+/**
+ * What the page may do: load what comes from here, and nothing that stands in it as a script or a style. Only a page of the
+ * application may have it in a frame.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,13 +27,13 @@ const POLICY = [
   "img-src 'self' data:",
   "base-uri 'none'",
   "form-action 'self'",
-  "frame-ancestors 'none'",
+  "frame-ancestors 'self'",
 ].join('; ');
 
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': POLICY,
   'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
+  'X-Frame-Options': 'SAMEORIGIN',
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 };

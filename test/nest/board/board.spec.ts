@@ -42,7 +42,7 @@ describe.each(['express', 'fastify'] as const)('the board on %s', (platform) => 
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     const policy = response.headers.get('content-security-policy');
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("frame-ancestors 'self'");
     expect(policy).not.toContain('unsafe');
     const html = await response.text();
     expect(html).toMatch(/<a href="\?lock=order%3A7" title="order:7">order:7<\/a>/);
