@@ -21,6 +21,8 @@ const { values } = parseArgs({
     summary: { type: 'string' },
     /** `only` or `none`, else both. */
     controls: { type: 'string', default: 'too' },
+    /** `0/2`: of the controls only every second one, from the first on. */
+    part: { type: 'string', default: '0/1' },
     /** Of a control's name: only those. */
     control: { type: 'string', multiple: true },
     /** Of faults' names: only those strike, one alone in each round. */
@@ -93,7 +95,7 @@ if (values.controls !== 'only') {
     summary.findShortfalls();
   summary.print();
 }
-if (values.controls !== 'none') summary.controls = await controls(PACKAGE, values.control);
+if (values.controls !== 'none') summary.controls = await controls(PACKAGE, values.control, values.part);
 if (values.summary !== undefined) writeFileSync(values.summary, `${JSON.stringify(summary, null, 2)}\n`);
 if (values.outputFile !== undefined) writeFileSync(values.outputFile, JSON.stringify(jestReport(summary)));
 process.exitCode = jestReport(summary).success ? 0 : 1;

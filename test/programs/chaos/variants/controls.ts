@@ -16,8 +16,12 @@ const DURATION = 3_500;
 export async function controls(
   entry: string,
   names: readonly string[] = [],
+  part = '0/1',
 ): Promise<{ name: string; caught: Record<string, number> }[]> {
-  const chosen = broken.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)));
+  const [first = 0, step = 1] = part.split('/').map(Number);
+  const chosen = broken
+    .filter(({ name }) => names.length === 0 || names.some((text) => name.includes(text)))
+    .filter((_, index) => index % step === first % step);
   const rows = await together(chosen, async (control) => ({
     control,
     caught: await caughtBy(control, entry),
