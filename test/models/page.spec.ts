@@ -50,7 +50,7 @@ describe.each(MODELS)('The page about the model %s', (model) => {
   });
 
   it('has all mutants of the model, and no others', () => {
-    const settings = ['N', 'FAULTS', 'CLAIM', 'LEASE'];
+    const settings = ['N', 'FAULTS', 'CLAIM', 'LEASE', 'APART', 'ATTEMPTS', 'RESTARTS', 'LOSSES'];
     const mutants = [...source.matchAll(/^#ifn?def (\w+)/gm)].map(([, name = '']) => name);
     const named = [...section.matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name = '']) => name);
     expect(named).toHaveLength(new Set(named).size);
