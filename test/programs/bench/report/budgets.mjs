@@ -141,6 +141,8 @@ const budgets = (r, machine) => {
       r.median('nested', 'ours', 'orderedPercent'),
       atMost(1),
     ),
+    timed('list, 10,000 among 1,000,000 keys: s', r.median('list', 'ours', 'listSeconds'), atMost(2)),
+    timed('list: slowest command, ms', r.median('list', 'ours', 'slowestCommand'), atMost(5)),
   ];
 };
 

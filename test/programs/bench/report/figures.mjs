@@ -39,6 +39,9 @@ export const FIGURES = {
   nestedOnRedis: ['on Redis µs', 2],
   orderedPercent: ['lockOrder, % of one lock', 2],
   watchedPercent: ['deadlock, % of one lock', 2],
+  listSeconds: ['s', 2],
+  slowestCommand: ['slowest command, ms', 2],
+  listed: ['listed', 0],
 };
 
 export const number = (value, digits) =>

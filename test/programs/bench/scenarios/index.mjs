@@ -3,6 +3,7 @@ import { control, crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
 import { growths } from './growth.mjs';
 import { handOver } from './hand-over.mjs';
 import { held } from './held.mjs';
+import { list } from './list.mjs';
 import { decorator, nested, reEntry, telemetry } from './local.mjs';
 import { loopScenarios } from './loops.mjs';
 import { leaseMemory, waiterMemory } from './memory.mjs';
@@ -29,5 +30,6 @@ export const scenarios = [
   decorator,
   telemetry,
   nested,
+  list,
   ...growths,
 ];
