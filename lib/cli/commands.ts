@@ -21,6 +21,14 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ],
   ['show', { arguments: ['<name>'], options: QUESTION, load: () => import('./commands/show.js') }],
   [
+    'watch',
+    {
+      arguments: ['[prefix]'],
+      options: { ...QUESTION, held: 'flag', waited: 'flag', limit: 'value', interval: 'value' },
+      load: () => import('./commands/watch.js'),
+    },
+  ],
+  [
     'release',
     {
       arguments: ['<name>'],

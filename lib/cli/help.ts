@@ -3,6 +3,7 @@ export const HELP = `nestjs-distributed-lock <command> [options]
 
   ls [prefix]           the locks that are held or waited for
   show <name>           one lock: holders, fencing token, queue
+  watch [prefix]        the same as ls, live
   release <name>        asks the holder to release it; --force takes it
   run <name> -- <cmd>   runs a command while it holds the lock
   doctor                what can cost a lock here, each with its cure
@@ -51,6 +52,21 @@ itself, and its queue in order.
 ${WHERE}
 Exit codes: 0 held, 1 no such lock is held, 64 wrong call,
   65 what stands under the name is no lock, 69 Redis cannot be used`,
+  watch: `nestjs-distributed-lock watch [prefix] [options]
+
+Shows what ls lists, again each second. Goes on when Redis is away, and shows
+why. Ends with q or Ctrl-C.
+
+  --held                only locks that are held
+  --waited              only locks that are waited for
+  --limit <number>      at most so many (1000)
+  --interval <time>     time between two looks (1s)
+  --json                a line for each look: { "at", "locks", "more" }, or
+                        { "at", "error" }
+  --timeout <time>      how long to wait for Redis (5s)
+
+${WHERE}
+Exit codes: 0 stopped, 64 wrong call, 128 + n after signal n`,
   release: `nestjs-distributed-lock release <name> [options]
 
 Asks the holders of a lock to release it: the signal releaseRequested of their
