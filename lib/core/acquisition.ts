@@ -56,6 +56,8 @@ export interface AcquisitionContext extends WaitingContext {
   /** The subscription to the messages about acquisitions. */
   readonly queueMessages: Messages;
   readonly setTimer: typeof timerAt;
+  /** An acquisition has to wait. */
+  acquisitionWaits(): void;
 }
 
 /** A request for the lock. */
@@ -332,6 +334,7 @@ export class Acquisition {
     if (retryAfter < Infinity) this.blockedUntil = now() + retryAfter;
     this.callers.refused(attempt.askedAt, busyWith(holder, retryAfter));
     if (this.isOver) return 0;
+    if (this.callers.wait) this.context.acquisitionWaits();
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);
     if (!attempt.takesEntry) {
       if (!this.callers.wait || (await queueMessages.subscribe())) return 0;

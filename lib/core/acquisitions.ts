@@ -1,6 +1,7 @@
 import type { ReleaseRequest } from '../port/lock-store.js';
 import { CLAIM } from '../port/queue-messages.js';
 import type { Releaser } from '../port/releaser.js';
+import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from './deadline.js';
 import { Tombstones } from './tombstones.js';
 import type { Acquisition, AcquisitionMessage } from './acquisition.js';
@@ -20,7 +21,7 @@ export class Acquisitions {
   /** By name. */
   private readonly exclusive = new Map<string, Tenure>();
 
-  /** Not cancelled when no acquisition is left: one timer a second serves all acquisitions that come and go. */
+  /** For all acquisitions, from the first on that has to wait: most are granted at once, and need none. */
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -31,6 +32,10 @@ export class Acquisitions {
 
   add(acquisition: Acquisition): void {
     this.acquisitions.set(acquisition.firstOwner, acquisition);
+  }
+
+  /** Another owner has the lock that one of the acquisitions waits for. */
+  waits(): void {
     this.timer ??= idleTimerAt(now() + LONG, this.look);
   }
 
@@ -38,6 +43,9 @@ export class Acquisitions {
   remove(acquisition: Acquisition): void {
     if (this.acquisitions.delete(acquisition.firstOwner) && !acquisition.isGranted)
       this.tombstones.add(acquisition.releaseRequest);
+    if (this.timer === undefined || this.acquisitions.size > 0) return;
+    clearTimer(this.timer);
+    this.timer = undefined;
   }
 
   onMessage(message: AcquisitionMessage): void {

@@ -151,6 +151,9 @@ export class LockClient {
       acquisitionBegun: (acquisition) => {
         acquisitions.add(acquisition);
       },
+      acquisitionWaits: () => {
+        acquisitions.waits();
+      },
       acquisitionOver: (acquisition) => {
         acquisitions.remove(acquisition);
       },

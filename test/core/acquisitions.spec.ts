@@ -53,6 +53,7 @@ it('tells of an acquisition that lasts for a second, once a second, and of none 
   const begun = (firstOwner: string) => {
     const acquisition = { firstOwner, createdAt: now(), isGranted: true } as unknown as Acquisition;
     acquisitions.add(acquisition);
+    acquisitions.waits();
     return acquisition;
   };
   acquisitions.remove(begun('client:1'));
