@@ -82,12 +82,13 @@ function versionOf({ version }, changelog, tag) {
   return wrong;
 }
 
-function contentsOf({ exports, main, types }, packed) {
+function contentsOf({ exports, main, types, bin = {} }, packed) {
   const pages = readdirSync(posix.join(root, 'docs'), { recursive: true })
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
     .filter((path) => path.endsWith('.md') && !path.startsWith('docs/api/'));
   const needed = new Set(['README.md', 'LICENSE', 'CHANGELOG.md', ...pages]);
-  for (const path of [main, types, ...targetsOf(exports)]) needed.add(posix.normalize(path));
+  for (const path of [main, types, ...targetsOf(exports), ...targetsOf(bin)])
+    needed.add(posix.normalize(path));
   const lacks = [...needed].filter((path) => !packed.has(path)).map((path) => `The tarball lacks ${path}.`);
   const foreign = [...packed].filter((path) =>
     /^(test|lib|sample-app|scripts|docs\/api)\/|\.(spec|test)\./.test(path),

@@ -165,6 +165,16 @@ describe.each(applications)('an application ($project)', ({ project, resolutions
     await node('dist/telemetry.js');
   });
 
+  it('has the command line beside it', async () => {
+    const program = join(directory, 'node_modules/.bin/nestjs-distributed-lock');
+    const script = 'echo "$LOCK_NAME"; "$0" show "$LOCK_NAME" --json';
+    const output = await run(directory, program, ['run', project, '--', 'sh', '-c', script, program], {
+      REDIS_URL: redis.url,
+    });
+    const [name, lock = ''] = output.split('\n');
+    expect([name, JSON.parse(lock)]).toEqual([project, expect.objectContaining({ name, kind: 'lock' })]);
+  });
+
   it('gets the package by a plain require', async () => {
     await node('require.cjs');
   });
