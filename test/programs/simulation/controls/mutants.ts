@@ -1,0 +1,122 @@
+import { broken as chaosControls, type Control } from '../../chaos/variants/broken.js';
+import type { Patch } from '../../chaos/variants/variant.js';
+import { type FaultKind, HABITS, type Habits, type LockSpec } from '../plan.js';
+
+/** A lock that is broken on purpose, and the plans that bring it to light. */
+export interface Mutant {
+  readonly name: string;
+  readonly topology: string;
+  readonly patches: readonly Patch[];
+  readonly faults: readonly FaultKind[];
+  readonly habits: Habits;
+  readonly loops: number;
+  readonly leaseTime: number;
+  readonly locks: readonly LockSpec[] | undefined;
+  /** ms @default 3000 */
+  readonly duration?: number;
+  readonly strikes?: number;
+}
+
+/** What the faults of chaos runs are called here. */
+const KINDS: Readonly<Record<string, FaultKind>> = {
+  'worker stopped': 'process paused',
+  'event loop blocked': 'process stalls in a turn',
+  'replies lost after the command was carried out': 'replies lost',
+  'replies delayed': 'slow',
+  'client clock stepped': 'process clock stepped',
+  'server stopped': 'server paused',
+  'network slow': 'slow',
+  FLUSHALL: 'data lost',
+  'DEL of a lock': 'lock lost',
+  'the majority of a fresh hold killed, restarted empty': 'majority of a hold killed, restarted empty',
+  'requests lost': 'requests lost',
+  'messages dropped': 'messages dropped',
+};
+
+const calm: Habits = { ...HABITS, fixedShare: 0, tries: 0, patient: 1, several: 0, nests: 0, extensions: 0 };
+
+/** What is different here. Time costs nothing, so that a holder need not hold for long to be there when others are back. */
+const ADJUSTED: Readonly<Record<string, Partial<Mutant>>> = {
+  // Every tenure that there has been is renewed: the fewer, the sooner it is over.
+  'watchdog outlives the release': { duration: 500, loops: 1 },
+  'restarted nodes vote at once': {
+    leaseTime: 3_000,
+    loops: 3,
+    habits: { ...calm, long: 0.5, shortest: 300, longest: 600 },
+  },
+};
+
+const isOfRedis = ({ patches }: Control) => patches.some(({ file }) => file.startsWith('stores/redis/'));
+
+/** The controls of the chaos runs that concern what a topology is made of. */
+const known: readonly Mutant[] = chaosControls
+  .filter((control) => control.promises !== true && !isOfRedis(control))
+  .filter(({ faults }) => faults.every((name) => name in KINDS))
+  .map(
+    ({ name, patches, faults, habits = {}, loops = 6, leaseTime = 1_500, locks, topology = 'memory' }) => ({
+      name,
+      topology,
+      patches,
+      faults: faults.flatMap((fault) => KINDS[fault] ?? []),
+      habits: { ...HABITS, several: 0, ...habits },
+      loops,
+      leaseTime,
+      locks,
+      ...ADJUSTED[name],
+    }),
+  );
+
+const further: readonly Mutant[] = [
+  {
+    name: 'no quarantine of restarted nodes',
+    topology: 'quorum',
+    patches: [
+      {
+        file: 'stores/quorum/restart-quarantine.js',
+        find: 'if (quarantine > 0 && !standing.founder)\n            return quarantine;',
+        replace: '',
+      },
+    ],
+    faults: ['majority of a hold killed, restarted empty'],
+    habits: { ...calm, long: 0.5, shortest: 300, longest: 600 },
+    loops: 3,
+    leaseTime: 3_000,
+    locks: undefined,
+  },
+  {
+    name: 'multi-lock on a quorum waits for the wrong name',
+    topology: 'quorum',
+    patches: [
+      {
+        file: 'stores/quorum/majority-acquisition.js',
+        find: "name: name ?? names[0] ?? ''",
+        replace: "name: names.find((other) => other !== name) ?? ''",
+      },
+    ],
+    faults: [],
+    habits: { ...calm, several: 0.5, long: 0.4, shortest: 200, longest: 500, pause: 400 },
+    loops: 2,
+    leaseTime: 6_000,
+    locks: ['a', 'b', 'c'].map((name) => ({ name, kind: 'lock' })),
+    duration: 6_000,
+  },
+  {
+    name: 'multi-lock that never gets its turn beside steady queues',
+    topology: 'memory',
+    patches: [
+      {
+        file: 'locks/rounds.js',
+        find: 'const MOST_REFUSALS = 4;',
+        replace: 'const MOST_REFUSALS = Infinity;',
+      },
+    ],
+    faults: [],
+    habits: { ...calm, several: 0.02, long: 1, shortest: 2, longest: 6, pause: 0, served: 0 },
+    loops: 8,
+    leaseTime: 3_000,
+    locks: ['a', 'b', 'c', 'd'].map((name) => ({ name, kind: 'lock' })),
+    duration: 12_000,
+  },
+];
+
+export const mutants: readonly Mutant[] = [...known, ...further];

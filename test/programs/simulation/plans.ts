@@ -1,0 +1,57 @@
+import type { Topology } from './cast.js';
+import { type FaultKind, faultsOf, HABITS, type LockSpec, type Plan } from './plan.js';
+import { Random } from '../chaos/random.js';
+
+/** Faults that can strike anywhere. */
+const EVERYWHERE: readonly FaultKind[] = [
+  'process killed',
+  'process paused',
+  'process stalls in a turn',
+  'process clock stepped',
+  'server paused',
+  'connections cut',
+  'out of reach',
+  'slow',
+  'requests lost',
+  'replies lost',
+  'messages dropped',
+];
+
+export const PLAIN: readonly LockSpec[] = [
+  { name: 'plain', kind: 'lock' },
+  { name: 'busy', kind: 'lock' },
+];
+
+const ALL: readonly LockSpec[] = [
+  ...PLAIN,
+  { name: 'fair', kind: 'fair' },
+  { name: 'read-write', kind: 'read-write' },
+  { name: 'permits', kind: 'semaphore', permits: 3 },
+];
+
+/** One of the schedules of a topology. Some are calm, some have one kind of fault, most have several. */
+export function planOf(topology: Topology, seed: number): Plan {
+  const random = new Random(seed);
+  const duration = 3_000;
+  const leaseTime = random.pick([1_500, 1_500, 3_000]);
+  const kinds = [...EVERYWHERE, ...topology.faults];
+  const way = random.next();
+  const chosen = way < 0.1 ? [] : way < 0.4 ? [random.pick(kinds)] : random.some(kinds);
+  return {
+    seed,
+    workers: random.between(2, 4),
+    loops: random.between(1, 6),
+    duration,
+    leaseTime,
+    habits: {
+      ...HABITS,
+      several: random.pick([0, 0, 0.05, 0.2]),
+      nests: random.pick([0, 0.01, 0.1]),
+      fixedShare: random.pick([0, 0.15]),
+      long: random.pick([0.012, 0.1]),
+      patient: random.pick([0.5, 1]),
+    },
+    locks: topology.queues ? ALL : PLAIN,
+    faults: faultsOf(chosen, random, duration, random.between(2, 14)),
+  };
+}
