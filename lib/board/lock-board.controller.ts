@@ -3,11 +3,13 @@ import { assertName } from '../core/validation.js';
 import { Board, type BoardInstance } from './board.js';
 import { script, assetVersion, style } from './assets.generated.js';
 import { EventStream } from './http/event-stream.js';
+import { tokenFor } from './http/cross-site.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
 import { openStream, respond, respondJson, type BoardResponse } from './http/respond.js';
 import { pageOf } from './page/page.js';
 import type { BoardDetail } from './view/wire.js';
 
+const NO_TOKEN = { token: undefined, cookie: undefined };
 const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
 
 /** What viewers read. Its path and its guards come from the options: see LockBoardModule. */
@@ -21,8 +23,9 @@ export class LockBoardController {
     const state = await instance.feed.state();
     const lock = urlOf(request).searchParams.get('lock');
     const detail = lock === null ? undefined : await detailOf(instance, lock).catch(() => undefined);
-    const page = pageOf({ state, base: baseOf(request), version: assetVersion, token: undefined, detail });
-    respond(response, 200, 'text/html', page);
+    const { token, cookie } = this.board.options.readOnly ? NO_TOKEN : tokenFor(request);
+    const page = pageOf({ state, base: baseOf(request), version: assetVersion, token, detail });
+    respond(response, 200, 'text/html', page, cookie === undefined ? {} : { 'Set-Cookie': cookie });
   }
 
   @Get('board.css')

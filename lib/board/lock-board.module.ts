@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { Board } from './board.js';
+import { LockBoardActionsController } from './lock-board-actions.controller.js';
 import { LockBoardController } from './lock-board.controller.js';
 import type { LockBoardOptions, ResolvedBoardOptions } from './lock-board.options.js';
 import { SlashRoute } from './slash-route.js';
@@ -33,7 +34,9 @@ export class LockBoardModule implements NestModule {
     return {
       module: LockBoardModule,
       imports: resolved.imports ?? [],
-      controllers: [controller],
+      controllers: resolved.readOnly
+        ? [controller]
+        : [controller, controllerOf(LockBoardActionsController, resolved)],
       providers: [
         {
           provide: Board,
@@ -56,11 +59,9 @@ export class LockBoardModule implements NestModule {
 }
 
 /** A class of its own for each board: a path and guards belong to a class. */
-function controllerOf(
-  base: Type<LockBoardController>,
-  { path, guards }: ResolvedBoardOptions,
-): Type<LockBoardController> {
-  const board = class extends base {};
+function controllerOf<T extends object>(base: Type<T>, { path, guards }: ResolvedBoardOptions): Type<T> {
+  // A mixin, which TypeScript knows only with arguments of any type.
+  const board = class extends (base as Type) {} as Type<T>;
   Object.defineProperty(board, 'name', { value: base.name });
   Controller({ path, version: VERSION_NEUTRAL })(board);
   if (guards.length > 0) UseGuards(...guards)(board);

@@ -286,6 +286,18 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       'stock:7',
     ),
   ],
+  OperatorGuard: [
+    drive(async (_, url) => {
+      const ask = (user: string) =>
+        fetch(`${url}/locks`, {
+          headers: { authorization: `Basic ${Buffer.from(user).toString('base64')}` },
+        });
+      expect((await ask('eve:')).status).toBe(401);
+      const page = await ask('ada:');
+      expect(page.status).toBe(200);
+      expect(await page.text()).toContain('data-token=');
+    }),
+  ],
   Bookings: [
     drive(
       (bookings: Methods) => Promise.all([bookings.pay!('7'), bookings.cancel!('7')]),

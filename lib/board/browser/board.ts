@@ -1,4 +1,5 @@
 import { queryOf } from '../view/links.js';
+import { ActionDialog } from './action-dialog.js';
 import { ChangeList } from './change-list.js';
 import { serverSays } from './clock.js';
 import { Connection } from './connection.js';
@@ -12,7 +13,7 @@ import { switchTheme } from './theme.js';
 
 /** Brings the page to life. */
 export function startBoard(): void {
-  const { base = './', instance = '' } = document.body.dataset;
+  const { base = './', instance = '', token } = document.body.dataset;
   const model = new Model();
   const panels = new Panels(model);
   const changes = new ChangeList();
@@ -33,7 +34,13 @@ export function startBoard(): void {
         name === undefined ? home() : queryOf(instance, model.rest?.instances ?? [instance], name);
       history.replaceState(null, '', query);
     },
+    token === undefined
+      ? undefined
+      : (action, name) => {
+          actions?.open(action, name);
+        },
   );
+  const actions = token === undefined ? undefined : new ActionDialog((action) => path(action), token);
 
   /** Measured, so that the tests can tell how long an update keeps the page busy. */
   const measured = (work: () => void) => {

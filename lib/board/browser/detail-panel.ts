@@ -1,4 +1,4 @@
-import { detailBody, detailHead } from '../view/detail.js';
+import { detailActions, detailBody, detailHead } from '../view/detail.js';
 import { timeText } from '../view/times.js';
 import { h } from '../view/tree.js';
 import type { BoardDetail } from '../view/wire.js';
@@ -19,9 +19,15 @@ export class DetailPanel {
     private readonly url: (name: string) => string,
     private readonly home: () => string,
     private readonly onChange: (name: string | undefined) => void,
+    /** Undefined where viewers may only look. */
+    private readonly onAction: ((action: 'ask' | 'force', name: string) => void) | undefined,
   ) {
     this.element.addEventListener('click', (event) => {
-      if (!(event.target instanceof Element) || event.target.closest('.close') === null) return;
+      if (!(event.target instanceof HTMLElement)) return;
+      const { action } = event.target.dataset;
+      if ((action === 'ask' || action === 'force') && this.name !== undefined)
+        this.onAction?.(action, this.name);
+      if (event.target.closest('.close') === null) return;
       event.preventDefault();
       this.close();
     });
@@ -30,7 +36,13 @@ export class DetailPanel {
   open(name: string): void {
     this.name = name;
     this.shown = '';
-    this.element.replaceChildren(...buildAll([detailHead(name, this.home()), h('div', { class: 'body' })]));
+    this.element.replaceChildren(
+      ...buildAll([
+        detailHead(name, this.home()),
+        h('div', { class: 'body' }),
+        this.onAction !== undefined && detailActions(),
+      ]),
+    );
     this.element.hidden = false;
     this.element.focus({ preventScroll: true });
     this.onChange(name);

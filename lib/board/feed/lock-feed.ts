@@ -2,20 +2,15 @@ import type { Subscription } from 'rxjs';
 import { idleTimerAt, now } from '../../core/deadline.js';
 import type { LockService } from '../../lock.service.js';
 import { stateOf } from '../../lock.service.state.js';
-import type {
-  BoardDeadlock,
-  BoardElection,
-  BoardHealth,
-  BoardProblem,
-  BoardState,
-  BoardUpdate,
-} from '../view/wire.js';
+import type { BoardElection, BoardHealth, BoardProblem, BoardState, BoardUpdate } from '../view/wire.js';
 import { ChangeLog } from './change-log.js';
 import { changesBetween, differenceOf } from './difference.js';
+import { Deadlocks } from './deadlocks.js';
 import { electionsOf } from './elections.js';
 import { boardHealthOf } from '../view/health.js';
 import { changeOf } from '../view/own-events.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
+import { type Viewer, Viewers } from './viewers.js';
 
 /** A look at the store takes one part in so many of the time at most. */
 const SHARE = 5;
@@ -23,20 +18,8 @@ const SHARE = 5;
 const HEALTH = 5_000;
 /** After so many ms without an answer the page says so. */
 const SLOW = 3_000;
-/** How often viewers hear something, ms, so that a connection that is gone is noticed on both ends. */
-const BEAT = 5_000;
 /** Nothing is told of what has changed over a longer time than this, ms: the moments are not known. */
 const GAP = 10_000;
-/** How many deadlocks are kept. */
-const MOST_DEADLOCKS = 20;
-
-/** What is told of a feed. */
-export interface Viewer {
-  /** @param json the update */
-  update(json: string): void;
-  /** There will be no more. */
-  end(): void;
-}
 
 export interface FeedOptions {
   readonly instance: string;
@@ -51,14 +34,14 @@ export interface FeedOptions {
  * and none while no viewer is there.
  */
 export class LockFeed {
-  private readonly viewers = new Set<Viewer>();
+  private readonly viewers = new Viewers();
   private readonly log = new ChangeLog();
   private readonly listening: Subscription;
   private snapshot: Snapshot | undefined;
   private problem: BoardProblem | null = null;
   private health: BoardHealth | null = null;
   private elections: readonly BoardElection[] = [];
-  private deadlocks: readonly BoardDeadlock[] = [];
+  private readonly deadlocks: Deadlocks;
   /** What viewers know, as JSON: what is the same is not told again. */
   private readonly told = new Map<string, string>();
   private toldChange = 0;
@@ -66,21 +49,19 @@ export class LockFeed {
   private readAt = -Infinity;
   private healthAt = -Infinity;
   private timer: NodeJS.Timeout | undefined;
-  private beating: NodeJS.Timeout | undefined;
   private isClosed = false;
 
   constructor(
     private readonly service: LockService,
     private readonly options: FeedOptions,
   ) {
+    this.deadlocks = new Deadlocks(stateOf(service));
     this.listening = service.events$.subscribe((event) => {
       if (event.type === 'reconnected') this.hurry();
       const change = changeOf(event);
       if (change === undefined) return;
       this.log.add(change);
-      if (event.type !== 'deadlock') return;
-      const { cycle, broken } = event;
-      this.deadlocks = [...this.deadlocks, { at: change.at, cycle, broken }].slice(-MOST_DEADLOCKS);
+      if (event.type === 'deadlock') this.deadlocks.told(event.cycle, event.broken);
     });
   }
 
@@ -99,7 +80,8 @@ export class LockFeed {
   /** What is known now, without a look at the store. */
   get present(): BoardState {
     const { instance, instances, writable } = this.options;
-    const { snapshot, problem, health, elections, deadlocks, log } = this;
+    const { snapshot, problem, health, elections, log } = this;
+    const deadlocks = this.deadlocks.all;
     return {
       at: Date.now(),
       ...{ instance, instances, writable, label: this.label },
@@ -117,18 +99,14 @@ export class LockFeed {
       return;
     }
     this.viewers.add(viewer);
-    this.beating ??= setInterval(() => {
-      this.publish({ at: Date.now() });
-    }, BEAT).unref();
     if (this.timer === undefined && this.reading === undefined) this.schedule(0);
   }
 
   remove(viewer: Viewer): void {
-    this.viewers.delete(viewer);
+    this.viewers.remove(viewer);
     if (this.viewers.size > 0) return;
     clearTimeout(this.timer);
-    clearInterval(this.beating);
-    this.timer = this.beating = undefined;
+    this.timer = undefined;
   }
 
   /** The locks are looked at again at once: a viewer has changed something. */
@@ -141,10 +119,8 @@ export class LockFeed {
   close(): void {
     this.isClosed = true;
     this.listening.unsubscribe();
-    for (const viewer of [...this.viewers]) {
-      this.remove(viewer);
-      viewer.end();
-    }
+    clearTimeout(this.timer);
+    this.viewers.end();
   }
 
   private get label(): string {
@@ -201,6 +177,7 @@ export class LockFeed {
       const leaseTime = stateOf(this.service)?.settings.leaseTime ?? Infinity;
       const snapshot = await takeSnapshot(this.service, limit, before, leaseTime);
       this.elections = await electionsOf(stateOf(this.service));
+      await this.deadlocks.look(snapshot.locks.values(), snapshot.at);
       if (before !== undefined && snapshot.at - before.at < GAP)
         for (const change of changesBetween(before, snapshot)) this.log.add(change);
       const { set, gone } = differenceOf(before, snapshot);
@@ -228,7 +205,8 @@ export class LockFeed {
 
   /** Adds what else is new. */
   private tell(update: BoardUpdate): void {
-    const { problem, health, elections, deadlocks } = this;
+    const { problem, health, elections } = this;
+    const deadlocks = this.deadlocks.all;
     const more = this.snapshot?.more ?? false;
     const fresh: Record<string, unknown> = {};
     for (const [field, value] of Object.entries({ more, problem, health, elections, deadlocks })) {
@@ -240,12 +218,6 @@ export class LockFeed {
     this.toldChange = this.log.last;
     if (changes.length > 0) fresh.changes = changes;
     const whole: BoardUpdate = { ...update, ...fresh };
-    if (Object.keys(whole).length > 1) this.publish(whole);
-  }
-
-  private publish(update: BoardUpdate): void {
-    if (this.viewers.size === 0) return;
-    const json = JSON.stringify(update);
-    for (const viewer of this.viewers) viewer.update(json);
+    if (Object.keys(whole).length > 1) this.viewers.tell(whole);
   }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Viewer } from '../feed/lock-feed.js';
+import type { Viewer } from '../feed/viewers.js';
 import type { BoardState } from '../view/wire.js';
 
 /** A viewer that has read nothing for so many ms is gone, whatever its connection says. */

@@ -8,6 +8,7 @@ import { h, type Child, type Tree } from '../view/tree.js';
 import type { BoardDetail, BoardProblem, BoardState } from '../view/wire.js';
 import { inOrder } from '../view/order.js';
 import { detailBody, detailHead } from '../view/detail.js';
+import { actionDialog } from './action-dialog.js';
 import { helpDialog } from './help.js';
 import { htmlOf } from './html.js';
 import { toolbar, topBar } from './top-bar.js';
@@ -84,6 +85,7 @@ export function pageOf({ state, base, version, token, detail }: PageOptions): st
       ),
     ),
     helpDialog(),
+    state.writable && actionDialog(),
   );
   return `<!doctype html>${htmlOf(h('html', { lang: 'en' }, head, body))}`;
 }

@@ -15,6 +15,15 @@ export const detailHead = (name: string, href: string): Tree =>
     h('a', { class: 'close', href, 'aria-label': 'Close' }, '×'),
   );
 
+/** What a viewer may do with a lock. */
+export const detailActions = (): Tree =>
+  h(
+    'div',
+    { class: 'actions' },
+    h('button', { type: 'button', 'data-action': 'ask' }, 'Ask for it…'),
+    h('button', { type: 'button', 'data-action': 'force', class: 'is-grave' }, 'Take it away…'),
+  );
+
 /** One lock in full. */
 export function detailBody({ lock }: BoardDetail, at: number): Child[] {
   if (lock === null) return [h('p', { class: 'empty' }, 'Free: it has no holder.')];

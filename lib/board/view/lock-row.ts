@@ -101,6 +101,6 @@ function holderTexts(holders: readonly BoardHolder[]): Child[] {
   const all = holders.map(({ label }) => label).slice(0, 20);
   return [
     h('span', { class: 'label', title: all.join('\n') }, first.label),
-    others > 0 && h('span', { class: 'others' }, `+${String(others)}`),
+    others > 0 && h('span', { class: 'others' }, `and ${String(others)} more`),
   ];
 }

@@ -23,6 +23,12 @@ export function changeOf(event: LockEvent): Change | undefined {
       return { at, type, name: event.name, text: `asked for under ${event.heldName}` };
     case 'deadlock':
       return { at, type, name: event.name, text: describeCycle(event.cycle) };
+    case 'release-requested':
+      return { at, type, name: event.name, text: because(`by ${event.by}`, event.reason) };
+    case 'release-request-sent':
+      return { at, type, name: event.name, text: because(holdersText(event.holders), event.reason) };
+    case 'force-released':
+      return { at, type, name: event.name, text: event.reason ?? '' };
     case 'renewal-failed':
       return { at, type, name: listOf(event.names), text: messageOf(event.error) };
     case 'release-failed':
@@ -40,6 +46,9 @@ export function changeOf(event: LockEvent): Change | undefined {
 const seconds = (time: number): string => `${(time / 1_000).toFixed(1)} s`;
 const afterWait = (waited: number, holder: string | undefined): string =>
   `after ${seconds(waited)}${holder === undefined ? '' : `, held by ${holder}`}`;
+const because = (text: string, reason: string | undefined): string =>
+  reason === undefined ? text : `${text}: ${reason}`;
+const holdersText = (count: number): string => `${String(count)} ${count === 1 ? 'holder' : 'holders'}`;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const listOf = (names: readonly string[]): string =>
   names.length > 3

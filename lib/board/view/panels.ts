@@ -60,7 +60,7 @@ export const deadlockPanel = (deadlocks: readonly BoardDeadlock[]): Child[] => [
     { class: 'deadlocks' },
     ...[...deadlocks]
       .reverse()
-      .map(({ at, cycle, broken }) =>
+      .map(({ at, cycle, state }) =>
         h(
           'li',
           {},
@@ -68,7 +68,11 @@ export const deadlockPanel = (deadlocks: readonly BoardDeadlock[]): Child[] => [
             'p',
             {},
             stamp(at),
-            h('span', { class: `state ${broken ? 'is-over' : 'down'}` }, broken ? 'broken' : 'stands'),
+            h(
+              'span',
+              { class: `state ${state === 'stands' ? 'down' : 'is-over'}` },
+              state === 'told' ? 'over' : state,
+            ),
           ),
           h(
             'ol',
@@ -97,6 +101,7 @@ const TITLES: Readonly<Record<BoardChange['type'], string>> = {
   'renewal-failed': 'renewal failed',
   'release-failed': 'release failed',
   'release-requested': 'asked for',
+  'release-request-sent': 'has asked',
   'force-released': 'taken away',
   warning: 'warning',
   disconnected: 'disconnected',
@@ -118,6 +123,7 @@ const NOTEWORTHY = new Set([
   'warning',
   'waiting',
   'release-requested',
+  'release-request-sent',
 ]);
 
 /** The newest first. */
@@ -127,9 +133,14 @@ export function changeItem({ id, at, type, name, text }: BoardChange): Tree {
     'li',
     { class: tone, 'data-id': id },
     stamp(at),
-    h('span', { class: 'what' }, TITLES[type]),
-    name !== '' && h('span', { class: 'mono', title: name }, name),
-    text !== '' && h('span', { class: 'text', title: text }, text),
+    h(
+      'p',
+      {},
+      h('span', { class: 'what' }, TITLES[type]),
+      ' ',
+      h('span', { class: 'mono', title: name }, name),
+    ),
+    text !== '' && h('p', { class: 'text', title: text }, text),
   );
 }
 

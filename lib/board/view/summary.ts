@@ -21,7 +21,7 @@ export function summaryOf(locks: Iterable<BoardLock>, at: number, more: boolean)
   const count = (number: number) => `${number.toLocaleString('en')}${more ? '+' : ''}`;
   return [
     tile('Locks held', count(held)),
-    tile('Locks waited for', count(waited), waited > 0 ? 'is-waited' : ''),
+    tile('Waited for', count(waited), waited > 0 ? 'is-waited' : ''),
     tile('Waiting', count(waiting), waiting > 0 ? 'is-waited' : ''),
     tile('Oldest hold', held > 0 ? timeText(oldest) : '–'),
     tile('Longest wait', waiting > 0 ? timeText(longest) : '–', waiting > 0 ? 'is-waited' : ''),

@@ -93,8 +93,11 @@ export interface BoardElection {
 export interface BoardDeadlock {
   readonly at: number;
   readonly cycle: readonly DeadlockStep[];
-  /** A caller has ended, so that the others go on. */
-  readonly broken: boolean;
+  /**
+   * `stands`: its members wait now. `broken`: one of them has ended, so that the others go on. `told`: members of this process have
+   * been told of it, and it is over or only just there.
+   */
+  readonly state: 'stands' | 'broken' | 'told';
 }
 
 /** Of the whole fleet, found between two looks at the store; or an event of the process that tells it. */
@@ -116,6 +119,7 @@ export interface BoardChange {
     | 'renewal-failed'
     | 'release-failed'
     | 'release-requested'
+    | 'release-request-sent'
     | 'force-released'
     | 'warning'
     | 'disconnected'

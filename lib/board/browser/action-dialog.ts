@@ -1,0 +1,92 @@
+import { byId, one, setText } from './elements.js';
+
+type Action = 'ask' | 'force';
+
+const WORDS: Readonly<
+  Record<Action, { readonly title: string; readonly effect: string; readonly button: string }>
+> = {
+  ask: {
+    title: 'Ask for the lock',
+    effect: 'Its holders are told, with the reason. They may go on.',
+    button: 'Ask its holders',
+  },
+  force: {
+    title: 'Take the lock away',
+    effect:
+      'Its holders are told at once, and the lock goes to the next in line. What they do now may be done twice.',
+    button: 'Take it away',
+  },
+};
+
+/** Asks for a lock or takes it away, once its name has been typed. */
+export class ActionDialog {
+  private readonly dialog = byId('action') as HTMLDialogElement;
+  private readonly typed = byId('action-name') as HTMLInputElement;
+  private readonly reason = byId('action-reason') as HTMLInputElement;
+  private readonly button = one('.do', this.dialog) as HTMLButtonElement;
+  private readonly result = one('.result', this.dialog);
+  private action: Action = 'ask';
+  private name = '';
+
+  constructor(
+    private readonly url: (action: Action) => string,
+    private readonly token: string,
+  ) {
+    this.dialog.addEventListener('input', () => {
+      this.check();
+    });
+    this.dialog.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.send();
+    });
+    one('.cancel', this.dialog).addEventListener('click', () => {
+      this.dialog.close();
+    });
+  }
+
+  open(action: Action, name: string): void {
+    this.action = action;
+    this.name = name;
+    const { title, effect, button } = WORDS[action];
+    setText(byId('action-title'), title);
+    setText(one('.effect', this.dialog), effect);
+    setText(one('.name', this.dialog), name);
+    setText(this.button, button);
+    this.button.classList.toggle('is-grave', action === 'force');
+    this.typed.value = this.reason.value = '';
+    setText(this.result, '');
+    this.check();
+    this.dialog.showModal();
+    this.typed.focus();
+  }
+
+  private check(): void {
+    this.button.disabled = this.typed.value !== this.name || this.reason.value.trim() === '';
+  }
+
+  private async send(): Promise<void> {
+    if (this.button.disabled) return;
+    this.button.disabled = true;
+    const { name, reason, typed } = this;
+    setText(this.result, 'On its way…');
+    try {
+      const response = await fetch(this.url(this.action), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-Board-Token': this.token },
+        body: JSON.stringify({ name, confirm: typed.value, reason: reason.value }),
+      });
+      const answer = (await response.json()) as { asked?: number; released?: boolean; message?: string };
+      if (!response.ok) throw new Error(answer.message ?? `The answer was ${String(response.status)}`);
+      setText(this.result, resultText(answer));
+    } catch (error) {
+      setText(this.result, `It has failed: ${error instanceof Error ? error.message : String(error)}`);
+      this.check();
+    }
+  }
+}
+
+function resultText({ asked, released }: { asked?: number; released?: boolean }): string {
+  if (released !== undefined) return released ? 'The lock is taken away.' : 'The lock was free already.';
+  if (asked === 0) return 'No holder could be asked.';
+  return asked === 1 ? 'Its holder has been asked.' : `${String(asked)} holders have been asked.`;
+}

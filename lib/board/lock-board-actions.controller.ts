@@ -1,0 +1,53 @@
+import { BadRequestException, Inject, Post, Req, Res } from '@nestjs/common';
+import { assertName } from '../core/validation.js';
+import { Board, type BoardInstance } from './board.js';
+import { assertOwnPage } from './http/cross-site.js';
+import { urlOf, type BoardRequest } from './http/request.js';
+import { signed } from './view/signed.js';
+import { respondJson, type BoardResponse } from './http/respond.js';
+
+/** How long a reason may be that a viewer gives. What the board adds has to fit beside it. */
+const LONGEST_REASON = 500;
+const LONGEST_ACTOR = 200;
+
+/** What viewers may do where `readOnly` is false. Its path and its guards come from the options. */
+export class LockBoardActionsController {
+  constructor(@Inject(Board) private readonly board: Board) {}
+
+  @Post('ask')
+  async ask(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    const { instance, name, reason } = await this.wishOf(request);
+    respondJson(response, { asked: await instance.service.requestRelease(name, { reason }) });
+    instance.feed.hurry();
+  }
+
+  @Post('force')
+  async force(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    const { instance, name, reason } = await this.wishOf(request);
+    respondJson(response, { released: await instance.service.forceRelease(name, { reason }) });
+    instance.feed.hurry();
+  }
+
+  /**
+   * @throws ForbiddenException for a request of another site
+   * @throws BadRequestException where the name has not been typed, or there is no reason
+   */
+  private async wishOf(request: BoardRequest): Promise<Wish> {
+    assertOwnPage(request);
+    const instance = this.board.instance(urlOf(request).searchParams.get('instance'));
+    if (instance === undefined) throw new BadRequestException('There is no such instance');
+    const { name, confirm, reason } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    assertName(name);
+    if (confirm !== name) throw new BadRequestException('The name has to be typed to confirm');
+    if (typeof reason !== 'string' || reason.trim() === '' || reason.length > LONGEST_REASON)
+      throw new BadRequestException(`A reason is needed, of ${String(LONGEST_REASON)} characters at most`);
+    const actor = (await this.board.options.actor?.(request)) ?? '';
+    return { instance, name, reason: signed(reason.trim(), actor.slice(0, LONGEST_ACTOR)) };
+  }
+}
+
+interface Wish {
+  readonly instance: BoardInstance;
+  readonly name: string;
+  readonly reason: string;
+}

@@ -1,0 +1,189 @@
+import 'reflect-metadata';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type CanActivate,
+  type ExecutionContext,
+  type INestApplication,
+  Injectable,
+  Module,
+} from '@nestjs/common';
+import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
+import { type LockEvent, LockService } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { startBoard, type BoardAppOptions } from './board-app.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+const apps: INestApplication[] = [];
+
+beforeAll(async () => {
+  server = await environment.server();
+});
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+  await server.client().flushall();
+});
+afterAll(() => environment.end());
+
+@Injectable()
+class Operators {
+  readonly names = ['ada'];
+}
+@Module({ providers: [Operators], exports: [Operators] })
+class OperatorsModule {}
+
+/** Lets in what says its name in a header. */
+@Injectable()
+class OperatorGuard implements CanActivate {
+  constructor(private readonly operators: Operators) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
+    return this.operators.names.includes(headers['x-operator'] ?? '');
+  }
+}
+
+const WRITING: LockBoardOptions = {
+  readOnly: false,
+  guards: [OperatorGuard],
+  imports: [OperatorsModule],
+  actor: (request) => (request as { headers: Record<string, string> }).headers['x-operator'],
+};
+const ADA = { 'x-operator': 'ada' };
+
+async function start(options: Partial<BoardAppOptions> = {}) {
+  const started = await startBoard({
+    locks: { connection: server.url, label: 'api-1' },
+    board: WRITING,
+    ...options,
+  });
+  apps.push(started.app);
+  return { ...started, locks: started.app.get(LockService) };
+}
+
+/** As a browser that has loaded the page. */
+async function load(url: string, cookie?: string) {
+  const headers = { ...ADA, ...(cookie === undefined ? {} : { cookie }) };
+  const page = await fetch(`${url}/locks`, { headers });
+  const [, token = ''] = /data-token="([^"]+)"/.exec(await page.text()) ?? [];
+  return { token, setCookie: page.headers.get('set-cookie') };
+}
+
+interface Sent {
+  body?: unknown;
+  headers?: Record<string, string>;
+  action?: string;
+}
+const post = async (url: string, { body, headers = {}, action = 'force' }: Sent) => {
+  const response = await fetch(`${url}/locks/${action}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...ADA, ...headers },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
+};
+const TYPED = { name: 'order:7', confirm: 'order:7', reason: 'it hangs' };
+
+describe.each(['express', 'fastify'] as const)('a board that may write, on %s', (platform) => {
+  it('takes a lock away, and tells its holder by which operator and why', async () => {
+    const { url } = await start({ platform });
+    const holder = environment.service({ connection: server.url, label: 'worker-1' });
+    const lease = await holder.acquire('order:7');
+    const { token, setCookie } = await load(url);
+    expect(setCookie).toMatch(/^ndl-board=[\w-]{24}; HttpOnly; SameSite=Strict$/);
+    const headers = { cookie: setCookie!.split(';')[0]!, 'x-board-token': token };
+    expect(await post(url, { body: TYPED, headers })).toEqual({ status: 200, answer: { released: true } });
+    await until(() => lease.signal.aborted);
+    expect(await post(url, { body: TYPED, headers })).toEqual({ status: 200, answer: { released: false } });
+    // The page keeps the token that the browser has.
+    expect(await load(url, headers.cookie)).toEqual({ token, setCookie: null });
+  });
+
+  it('asks for a lock, on another process than the page came from', async () => {
+    const [one, two] = await Promise.all([start({ platform }), start({ platform })]);
+    const events: LockEvent[] = [];
+    one.locks.events$.subscribe((event) => events.push(event));
+    const lease = await one.locks.acquire('order:7');
+    const { token, setCookie } = await load(one.url);
+    const headers = { cookie: `other=1; ${setCookie!.split(';')[0]!}`, 'x-board-token': token };
+    await until(async () => {
+      const { status, answer } = await post(two.url, { body: TYPED, headers, action: 'ask' });
+      expect(status).toBe(200);
+      return answer.asked === 1;
+    });
+    await until(() => lease.releaseRequested.aborted);
+    expect(lease.held).toBe(true);
+    expect((lease.releaseRequested.reason as Error).message).toContain('it hangs (ada, on the board)');
+  });
+});
+
+describe('what is refused', () => {
+  it('a request of another site, without the token, without the guard, or without the name typed', async () => {
+    const { url, locks } = await start();
+    const lease = await locks.acquire('order:7');
+    const { token, setCookie } = await load(url);
+    const headers = { cookie: setCookie!.split(';')[0]!, 'x-board-token': token };
+    const strange = 'A'.repeat(24);
+    const refused: [number, Sent][] = [
+      [403, { body: TYPED, headers: { cookie: headers.cookie } }],
+      [403, { body: TYPED, headers: { 'x-board-token': token } }],
+      [403, { body: TYPED, headers: { ...headers, 'x-board-token': strange } }],
+      [403, { body: TYPED, headers: { cookie: 'ndl-board=', 'x-board-token': '' } }],
+      [403, { body: TYPED, headers: { ...headers, 'sec-fetch-site': 'same-site' } }],
+      [403, { body: TYPED, headers: { ...headers, origin: 'https://evil.example' } }],
+      [403, { body: TYPED, headers: { ...headers, origin: 'null' } }],
+      [403, { body: TYPED, headers: { ...headers, 'x-operator': 'eve' } }],
+      [400, { body: { ...TYPED, confirm: 'order:8' }, headers }],
+      [400, { body: { ...TYPED, reason: ' ' }, headers }],
+      [400, { body: { ...TYPED, reason: 'x'.repeat(501) }, headers }],
+      [400, { body: { ...TYPED, confirm: undefined }, headers }],
+    ];
+    for (const [status, sent] of refused) {
+      const got = await post(url, sent);
+      expect([sent, got.status]).toEqual([sent, status]);
+      expect((await post(url, { ...sent, action: 'ask' })).status).toBe(status);
+    }
+    expect((await fetch(`${url}/locks/force`, { headers: ADA })).status).toBe(404);
+    expect(lease.held).toBe(true);
+    expect(lease.releaseRequested.aborted).toBe(false);
+    const origin = url.replace('[::1]', 'localhost');
+    expect((await post(url, { body: TYPED, headers: { ...headers, origin } })).status).toBe(200);
+  });
+
+  it('every route without the guard', async () => {
+    const { url } = await start();
+    for (const path of ['', '/board.css', '/board.js', '/state', '/lock?name=a', '/events'])
+      expect([path, (await fetch(`${url}/locks${path}`)).status]).toEqual([path, 403]);
+  });
+
+  it('writing on a board that only reads: it has no such routes, and its page no token', async () => {
+    const { url } = await start({ board: {} });
+    const { token, setCookie } = await load(url);
+    expect([token, setCookie]).toEqual(['', null]);
+    expect((await post(url, { body: TYPED })).status).toBe(404);
+  });
+});
+
+it.each([
+  [{ readOnly: false }, 'readOnly: false needs a guard'],
+  [{ readOnly: false, guards: [] }, 'readOnly: false needs a guard'],
+  [{ readOnly: 'no' }, 'readOnly: must be true or false (found: "no")'],
+  [{ guards: [{}] }, 'guards: must be guards: classes, or objects with canActivate()'],
+  [{ guards: OperatorGuard }, 'guards: must be guards'],
+  [{ path: '/' }, 'path: must be a path below the root'],
+  [{ path: 5 }, 'path: must be a path below the root'],
+  [{ instances: [] }, 'instances: must be different names of LockServices'],
+  [{ instances: ['a', 'a'] }, 'instances: must be different names of LockServices'],
+  [{ instances: ['default', 5] }, 'instances: must be different names of LockServices'],
+  [{ limit: 0 }, 'limit: must be a whole number from 1 to 10000'],
+  [{ interval: 199 }, 'interval: must be a whole number of milliseconds from 200 on'],
+  [{ actor: 'ada' }, 'actor: must be a function of the request'],
+  [{ imports: OperatorsModule }, 'imports: must be an array of modules'],
+  [{ readonly: true }, 'readonly: is not an option of LockBoardModule.forRoot, did you mean readOnly?'],
+])('forRoot refuses %j', (options, message) => {
+  expect(() => LockBoardModule.forRoot(options as LockBoardOptions)).toThrow(
+    expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }),
+  );
+});
