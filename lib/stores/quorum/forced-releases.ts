@@ -2,11 +2,11 @@ import type { Asker } from '../../lock.asker.js';
 import { now } from '../../lock.clock.js';
 import type { StoredLock } from '../../port/lock-store.js';
 import type { Releaser } from '../../port/releaser.js';
-import { askMembers, type Cast } from './ask-members.js';
+import { askMembers, type Cast, outcomesOf } from './ask-members.js';
 import { tally } from './ballot.js';
-import { marginOf } from './majority-acquisition.js';
+import { marginOf, noMajority } from './majority-acquisition.js';
 import { majorityState } from './majority-state.js';
-import type { Member } from './member.js';
+import { type Member, quorumOf } from './member.js';
 import type { Presence } from './presence.js';
 import type { RestartQuarantine } from './restart-quarantine.js';
 
@@ -36,21 +36,25 @@ export class ForcedReleases {
     const states = await askMembers(this.context, name, (store) => store.inspect(name));
     const known = majorityState(states);
     const fencingToken = this.tokenBeyond(known);
-    await this.tellToken(name, states, fencingToken);
-    // A silent member carries the command out when it runs again, and another owner may hold the lock by then. So this
-    // member is told to release the hold of the present owner instead, for as long as that hold lasts.
-    const isHeard = (index: number) => states[index] !== undefined && 'value' in states[index];
+    const told = await this.tellToken(name, states, fencingToken);
+    // A silent member carries the command out when it runs again, and another owner may hold the lock by then. A member that
+    // holds the lock and does not know the token would give lesser ones. So these are told to release the hold of the present
+    // owner instead, with the token, for as long as that hold lasts.
+    const isTold = (index: number) => told[index] === true;
+    const { members } = this.context;
+    if (told.filter(Boolean).length < quorumOf(members.length))
+      throw noMajority(name, outcomesOf(members, states), { effect: 'unknown' });
     for (const { owner, remainingTime } of known?.holders ?? []) {
       const until = now() + Math.max(remainingTime, this.context.leaseTime);
       releasers.forEach((releaser, index) => {
-        if (!isHeard(index)) void releaser.release({ name, owner, fencingToken }, until);
+        if (!isTold(index)) void releaser.release({ name, owner, fencingToken }, until);
       });
     }
     const released = await askMembers(
       this.context,
       name,
       (store) => store.forceRelease(name, undefined, asker),
-      isHeard,
+      isTold,
     );
     return tally(released, (held) => held) > 0;
   }
@@ -70,22 +74,30 @@ export class ForcedReleases {
     return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
   }
 
-  /** Before a lock is taken away, every member that holds it learns that token, so that the next token is greater. */
+  /**
+   * Before a lock is taken away, every member that holds it learns that token, so that the next token is greater.
+   * @returns for each member whether it knows the token, or needs not: it has answered and holds nothing
+   */
   private async tellToken(
     name: string,
     states: Cast<StoredLock | null>,
     leastToken: number | undefined,
-  ): Promise<void> {
-    if (leastToken === undefined) return;
+  ): Promise<readonly boolean[]> {
     const { members, presence } = this.context;
     const telling = states.map(async (answer, index) => {
-      const [holder] = answer !== undefined && 'value' in answer ? (answer.value?.holders ?? []) : [];
+      if (answer === undefined || !('value' in answer)) return false;
+      const [holder] = answer.value?.holders ?? [];
       const member = members[index];
-      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return;
+      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return true;
+      if (leastToken === undefined) return true;
       const leaseTime = Math.max(1, holder.remainingTime);
       const asked = member.store.acquire({ name, owner: holder.owner, leaseTime, leastToken });
-      await presence.unlessAbsent(index, presence.observe(index, asked));
+      const reply = await presence.unlessAbsent(index, presence.observe(index, asked));
+      // Undefined where it is silent now. Refused where another owner has come in.
+      return reply?.granted === true;
     });
-    await Promise.allSettled(telling);
+    return (await Promise.allSettled(telling)).map(
+      (outcome) => outcome.status === 'fulfilled' && outcome.value,
+    );
   }
 }

@@ -446,6 +446,32 @@ describe('QuorumLockStore', () => {
       });
     });
 
+    it('takes the lock only where the next token is greater: others are told to let go of the owner, with the token', async () => {
+      await store.acquire(request);
+      const token = (await store.inspect('a'))?.fencingToken ?? 0;
+      for (const { store: scripted } of members.slice(3)) {
+        scripted.beforeAcquire = () => Promise.reject(unanswered());
+        scripted.forceRelease = () => Promise.reject(new Error('is not to be asked'));
+      }
+      expect(await store.forceRelease('a')).toBe(true);
+      await until(async () => (await holders()).every((owner) => owner === undefined));
+      for (const { store: scripted } of members.slice(3)) {
+        expect(scripted.released).toContainEqual(expect.objectContaining({ owner: 'me' }));
+        expect(Math.max(...scripted.released.map(({ fencingToken = 0 }) => fencingToken))).toBeGreaterThan(
+          token,
+        );
+      }
+    });
+
+    it('fails where too few learn the token', async () => {
+      await store.acquire(request);
+      for (const member of members.slice(0, 3))
+        member.store.beforeAcquire = () => Promise.reject(unanswered());
+      await expect(store.forceRelease('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+      expect((await members[0]!.store.inspect('a'))?.holders[0]?.owner).toBe('me');
+      for (const member of members) member.store.beforeAcquire = () => undefined;
+    });
+
     it('needs a majority that answers', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 3)) member.store.inspect = () => Promise.reject(unanswered());
