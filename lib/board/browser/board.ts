@@ -117,6 +117,7 @@ export function startBoard(): void {
     },
   });
   for (const id of ['toolbar', 'controls', 'live']) byId(id).hidden = false;
+  byId('still').hidden = true;
   const opened = new URLSearchParams(location.search).get('lock');
   if (opened !== null) detail.open(opened);
 }

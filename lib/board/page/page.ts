@@ -62,11 +62,7 @@ export function pageOf({ state, base, version, token, detail }: PageOptions): st
         toolbar(),
         h('div', { class: 'rows' }, lockTable(state)),
         h('p', { id: 'foot' }, footText(state)),
-        h(
-          'noscript',
-          {},
-          h('p', { class: 'note' }, `As of ${clockText(state.at)}. Load the page again to see changes.`),
-        ),
+        h('p', { id: 'still' }, `As of ${clockText(state.at)}. Load the page again to see changes.`),
       ),
       h(
         'aside',

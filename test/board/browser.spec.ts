@@ -1,0 +1,327 @@
+import 'reflect-metadata';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import type { Page } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Lease, LockService } from '../../lib/index.js';
+import { startBoard, type BoardAppOptions } from '../nest/board/board-app.js';
+import { until } from '../scenarios/until.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { TestEnvironment } from '../support/test-environment.js';
+import { chromiumProgram, launchChromium, view, type ViewOptions } from './chromium.js';
+
+const hasChromium = chromiumProgram() !== undefined;
+const environment = new TestEnvironment();
+const apps: INestApplication[] = [];
+// Tests that run side by side begin before any hook.
+const browser = hasChromium ? launchChromium() : undefined;
+const shared = hasChromium ? environment.server() : undefined;
+let spaces = 0;
+
+afterAll(async () => {
+  await (await browser)?.close();
+  await Promise.all(apps.map((app) => app.close()));
+  await environment.end();
+}, 30_000);
+
+/** An application with a board, and locks of its own. */
+async function start(board: BoardAppOptions['board'] = {}, own?: RedisServer) {
+  const server = own ?? (await shared!);
+  const space = { connection: server.url, keyPrefix: `space${String(++spaces)}:` };
+  const { app, url } = await startBoard({ locks: { ...space, label: 'api-1' }, board });
+  apps.push(app);
+  const other = environment.service({ ...space, label: 'worker-1' });
+  return { app, url: `${url}/locks`, locks: app.get(LockService), other };
+}
+
+const open = async (options: ViewOptions) => view(await browser!, options);
+const live = (page: Page) => page.locator('#live.is-live').waitFor();
+const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
+const text = (page: Page, selector: string) => page.locator(selector).innerText();
+const LETS_IN = { canActivate: () => true };
+
+const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (skipped: there is no chromium)';
+(hasChromium ? describe : describe.skip)(title, () => {
+  it.concurrent(
+    'shows a lock that comes, ages, is waited for and taken away, and its holder is told',
+    async () => {
+      const { url, locks, other } = await start({ readOnly: false, guards: [LETS_IN] });
+      const { page, problems } = await open({ url });
+      await live(page);
+      expect(await text(page, '#foot')).toBe('No lock is held or waited for.');
+
+      const lease = await other.acquire('order:7');
+      await row(page, 'order:7').waitFor();
+      await page.locator('.holder .label', { hasText: 'worker-1' }).waitFor();
+      const age = () => text(page, '.lock .age time');
+      const first = await age();
+      await until(async () => (await age()) !== first);
+      const waiting = locks.acquire('order:7');
+      await page.locator('.lock.is-waited .count', { hasText: '1' }).waitFor();
+
+      await page.getByRole('link', { name: 'order:7' }).click();
+      await page.locator('.queue li', { hasText: 'api-1' }).waitFor();
+      expect(await text(page, '#detail')).toContain(String(lease.fencingToken));
+      await page.getByRole('button', { name: 'Take it away…' }).click();
+      const submit = page.getByRole('button', { name: 'Take it away', exact: true });
+      await page.getByLabel('Type the name of the lock').fill('order:');
+      await page.getByLabel('Reason').fill('it hangs');
+      expect(await submit.isDisabled()).toBe(true);
+      await page.getByLabel('Type the name of the lock').fill('order:7');
+      await submit.click();
+      await page.getByText('The lock is taken away.').waitFor();
+      await until(() => lease.signal.aborted);
+      const taken = await waiting;
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.locator('.holder .label', { hasText: 'api-1' }).waitFor();
+      await page.locator('.changes li', { hasText: 'it hangs (on the board)' }).waitFor();
+      await taken.release();
+      await row(page, 'order:7').waitFor({ state: 'detached' });
+      expect(problems).toEqual([]);
+    },
+  );
+
+  it.concurrent('comes back with what is there by then when its connection was cut', async () => {
+    const { url, locks } = await start();
+    const proxy = await TcpProxy.start(Number(new URL(url).port));
+    environment.add(() => proxy.stop());
+    const { page } = await open({ url: `http://127.0.0.1:${String(proxy.port)}/locks` });
+    await live(page);
+    const lease = await locks.acquire('before');
+    await row(page, 'before').waitFor();
+    proxy.refuse(true);
+    proxy.cut();
+    await page.getByText('Connection lost, trying again').waitFor();
+    await lease.release();
+    await locks.acquire('after');
+    proxy.refuse(false);
+    await live(page);
+    await row(page, 'after').waitFor();
+    expect(await row(page, 'before').count()).toBe(0);
+  });
+
+  it.concurrent('says that the store is gone, and goes on when it is back', async () => {
+    const own = await environment.server();
+    const { url, locks } = await start({}, own);
+    await locks.acquire('order:7');
+    const { page, problems } = await open({ url });
+    await row(page, 'order:7').waitFor();
+    await own.kill();
+    await page.getByRole('alert').getByText('The store does not answer').waitFor();
+    expect(await row(page, 'order:7').count()).toBe(1);
+    await own.restart();
+    await page.getByRole('alert').waitFor({ state: 'hidden' });
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('stays smooth with 1,000 locks', async () => {
+    const { url, locks, other } = await start({}, await environment.server());
+    const names = Array.from({ length: 1_000 }, (_, n) => `cart:${String(n)}`);
+    const leases = await Promise.all(names.map((name) => other.acquire(name, { leaseTime: '10m' })));
+    const { page, problems } = await open({ url, before: countUpdates });
+    await live(page);
+    expect(await text(page, '#count')).toBe('1,000 locks');
+    for (let n = 0; n < 5; n++) {
+      await Promise.all(leases.splice(0, 20).map((lease: Lease) => lease.release()));
+      await Promise.all(
+        Array.from({ length: 20 }, (_, m) => locks.acquire(`order:${String(n)}-${String(m)}`)),
+      );
+      await page.getByText(`${String(n + 1)} of`).count();
+      await page.waitForTimeout(250);
+    }
+    await page.getByRole('searchbox').fill('order:4-19');
+    await row(page, 'order:4-19').waitFor();
+    expect(await text(page, '#count')).toBe('1 of 1,000 locks');
+    await page.getByRole('searchbox').fill('');
+    await page.mouse.move(400, 600);
+    await until(async () => {
+      await page.mouse.wheel(0, 20_000);
+      return (await page.locator('.lock').count()) === 1_000;
+    });
+    await until(async () => (await updatesOf(page)).length > 5);
+    const [initial = 0, ...later] = await updatesOf(page);
+    process.stdout.write(
+      `The board with 1,000 locks: ${initial.toFixed(1)} ms at first, then ${later.map((ms) => ms.toFixed(1)).join(', ')} ms\n`,
+    );
+    const median = later.sort((a, b) => a - b)[Math.floor(later.length / 2)] ?? Infinity;
+    expect(median).toBeLessThan(500);
+    expect(median).toBeLessThan(4 * initial + 50);
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('has no barriers: %s, %d px', async (theme, width) => {
+    const { url, locks, other } = await start({ readOnly: false, guards: [LETS_IN] });
+    await locks.acquire('order:7');
+    await other.getSemaphore('mail', 2).acquire();
+    const long = await other.getFairLock('a'.repeat(300)).acquire();
+    const waiting = locks.getFairLock('a'.repeat(300)).acquire();
+    void other.getElection('scheduler').run(() => undefined);
+    const { page, problems } = await open({ url, theme, width });
+    await live(page);
+    await page.locator('.lock.is-waited').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(width);
+    await page.locator('.lock.is-waited a').click();
+    await page.locator('.queue li').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Ask for it…' }).click();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Keyboard help' }).click();
+    expect(await violations(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await long.release();
+    await (await waiting).release();
+  });
+
+  it.concurrent('works by keys alone', async () => {
+    const { url, locks } = await start();
+    for (const name of ['a:1', 'a:2', 'b:3']) await locks.acquire(name);
+    const { page, problems } = await open({ url });
+    await live(page);
+    await row(page, 'b:3').waitFor();
+    const focused = () => page.evaluate<string>('document.activeElement?.textContent');
+    const keys = async (...pressed: string[]) => {
+      for (const key of pressed) await page.keyboard.press(key);
+    };
+    await keys('ArrowDown');
+    expect(await focused()).toBe('a:2');
+    await keys('End');
+    expect(await focused()).toBe('b:3');
+    await keys('ArrowDown', 'Home');
+    expect(await focused()).toBe('a:1');
+    await keys('Enter');
+    await page.locator('#detail', { hasText: 'a:1' }).waitFor();
+    expect(page.url()).toContain('?lock=a%3A1');
+    await keys('Escape');
+    expect(await page.locator('#detail').isVisible()).toBe(false);
+    expect(await focused()).toBe('a:1');
+    await keys('/', 'b', ':');
+    await row(page, 'a:1').waitFor({ state: 'detached' });
+    await keys('ArrowDown');
+    expect(await focused()).toBe('b:3');
+    await keys('/', 'Escape');
+    await row(page, 'a:1').waitFor();
+    await keys('?');
+    expect(await page.getByRole('dialog', { name: 'Keyboard' }).isVisible()).toBe(true);
+    await keys('Escape');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    // All that can be reached: links, fields and one row.
+    for (let n = 0; n < 4; n++) await keys('Tab');
+    const reached = await page.evaluate<string>('document.activeElement?.tagName');
+    expect(['A', 'BUTTON', 'INPUT', 'UL']).toContain(reached);
+    expect(await page.locator('.lock a[tabindex="0"]').count()).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent(
+    'sorts, filters, and keeps the theme that is chosen, also where the browser keeps nothing',
+    async () => {
+      const { url, locks, other } = await start();
+      await locks.acquire('b');
+      await locks.acquire('a');
+      const waiting = other.acquire('a');
+      const { page, problems } = await open({ url });
+      await page.locator('.lock.is-waited').waitFor();
+      const names = () => page.locator('.lock .name a').allInnerTexts();
+      expect(await names()).toEqual(['b', 'a']);
+      await page.getByRole('button', { name: 'Lock', exact: true }).click();
+      expect(await names()).toEqual(['a', 'b']);
+      await page.getByRole('button', { name: 'Lock', exact: true }).click();
+      expect(await names()).toEqual(['b', 'a']);
+      await page.getByRole('button', { name: 'Waiting' }).click();
+      expect(await names()).toEqual(['a', 'b']);
+      await page.getByRole('button', { name: 'Waited for' }).click();
+      expect(await names()).toEqual(['a']);
+      const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+      const light = await ground();
+      await page.keyboard.press('t');
+      expect(await ground()).not.toBe(light);
+      await page.reload();
+      expect(await ground()).not.toBe(light);
+      expect(problems).toEqual([]);
+
+      const denied = await open({ url, before: denyStorage });
+      await live(denied.page);
+      await denied.page.keyboard.press('t');
+      expect(await denied.page.evaluate<string>('document.documentElement.dataset.theme')).toBe('dark');
+      expect(denied.problems).toEqual([]);
+      await locks.forceRelease('a');
+      await (await waiting).release();
+    },
+  );
+
+  it.concurrent('can be read without a script', async () => {
+    const { url, locks } = await start();
+    const lease = await locks.acquire('order:7');
+    const { page, problems } = await open({ url, script: false });
+    expect(await row(page, 'order:7').innerText()).toContain('api-1');
+    expect(await page.getByText('Load the page again').isVisible()).toBe(true);
+    expect(await page.getByRole('searchbox').isVisible()).toBe(false);
+    await page.getByRole('link', { name: 'order:7' }).click();
+    expect(await text(page, '#detail')).toContain(`fencing token ${String(lease.fencingToken)}`);
+    await page.getByRole('link', { name: 'Close' }).click();
+    expect(await page.locator('#detail').isVisible()).toBe(false);
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('shows hostile names as they are', async () => {
+    const { url, locks } = await start();
+    const hostile = `<img src=x onerror="alert(1)"><script>alert(2)</script>`;
+    await locks.acquire(hostile);
+    const { page, problems } = await open({ url });
+    await live(page);
+    const link = page.locator('.lock a');
+    expect(await link.innerText()).toBe(hostile);
+    await link.click();
+    await page.locator('.holders li').waitFor();
+    expect(await page.locator('h2').first().innerText()).toBe(hostile);
+    expect(await page.locator('img, body script').count()).toBe(0);
+    await page.reload();
+    await page.locator('.holders li').waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds, as ids with the places. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations: found } = await axe.run();
+    return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+  });
+}
+
+/** In the page: notes how long each update takes. */
+function countUpdates(): void {
+  const page = globalThis as unknown as { updates: number[] };
+  page.updates = [];
+  new PerformanceObserver((list) => {
+    for (const { name, duration } of list.getEntries())
+      if (name === 'locks:update') page.updates.push(duration);
+  }).observe({ entryTypes: ['measure'] });
+}
+
+const updatesOf = (page: Page): Promise<number[]> =>
+  page.evaluate(() => (globalThis as unknown as { updates: number[] }).updates);
+
+/** In the page: as a browser that denies storage to a site. */
+function denyStorage(): void {
+  Object.defineProperty(globalThis, 'localStorage', {
+    get: () => {
+      throw new Error('denied');
+    },
+  });
+}
