@@ -35,7 +35,7 @@ describe('the page of the ticket shop', () => {
     return await stateOf(url);
   }
 
-  it('sells each seat once to the buyers of a rush who stand in line, and one rush at a time', async () => {
+  it('sells each seat once to the buyers of a rush that stand in line, and one rush at a time', async () => {
     const url = await open();
     expect((await start(url, true)).status).toBe(202);
     await until(async () => (await stateOf(url)).waitingHere > 0);

@@ -12,7 +12,11 @@ const WAKING = /idle<=allowed/;
 const PROFILES = [
   { profile: 'three processes without a fault', defines: ['FAULTS=0'], long: false },
   { profile: 'three processes and two faults', defines: [], long: false },
-  { profile: 'a lease of three claims of two ticks', defines: ['FAULTS=1', 'CLAIM=2', 'LEASE=6'], long: true },
+  {
+    profile: 'a lease of three claims of two ticks',
+    defines: ['FAULTS=1', 'CLAIM=2', 'LEASE=6'],
+    long: true,
+  },
   { profile: 'four processes and a fault', defines: ['N=4', 'FAULTS=1'], long: true },
   { profile: 'two faults and finer times', defines: ['CLAIM=2', 'LEASE=4'], long: true },
 ];

@@ -61,7 +61,7 @@ function lockOf(
   };
 }
 
-/** The callers of this process who wait for a plain lock have one place in its queue together. They count where they are more. */
+/** The callers of this process that wait for a plain lock have one place in its queue together. They count where they are more. */
 function withCallersHere(lock: BoardLock, service: LockService): BoardLock {
   const here = stateOf(service)?.waitingFor(lock.name) ?? 0;
   return here > lock.waiting ? { ...lock, waiting: here } : lock;

@@ -9,7 +9,7 @@ export interface RushState {
   readonly show: string;
   readonly rush: RushReport | null;
   readonly sold: number;
-  /** Buyers of this instance who wait. */
+  /** Buyers of this instance that wait. */
   readonly waitingHere: number;
   /** The instance whose buyer pays now. */
   readonly holder: string | null;

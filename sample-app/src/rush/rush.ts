@@ -17,7 +17,7 @@ export interface RushReport extends Pick<Rush, 'buyers' | 'locked' | 'seats' | '
   readonly time: number;
 }
 
-/** Many buyers who click at the same moment, and what has become of them so far. */
+/** Many buyers that click at the same moment, and what has become of them so far. */
 export class Rush {
   /** How often each seat was sold, by its number less one. */
   readonly seats: number[];
