@@ -95,12 +95,13 @@ export class HoldWatch {
   }
 
   private look(tenures: readonly Tenure[]): void {
+    const told = tenures.map(({ forced }) => forced);
     this.ask(tenures).forEach((answer, index) => {
       const tenure = tenures[index];
       answer.then(
         () => {
-          // Where it is held, the message was wrong.
-          if (tenure !== undefined) tenure.forced = undefined;
+          // Where it is held, the message was wrong. One that has come since is for the next answer to confirm.
+          if (tenure?.forced !== undefined && tenure.forced === told[index]) tenure.forced = undefined;
         },
         // A tenure that gets no answer is looked at again with the watchdog's next round.
         () => undefined,

@@ -133,6 +133,30 @@ describe('a hold that has lasted for a second', () => {
     expect(present.held).toBe(true);
   });
 
+  it('is told which service took it by an earlier question that is answered later', async () => {
+    const gates = [deferred(), deferred()];
+    const renew = store.renew.bind(store);
+    let asked = 0;
+    store.renew = (requests) => {
+      const gate = gates[asked++];
+      return renew(requests).map(async (answer) => {
+        const state = await answer;
+        await gate?.promise;
+        return state;
+      });
+    };
+    const { signal } = await locks.acquire('a');
+    await pass(1_001);
+    await administrator.forceRelease('a', { reason: 'stuck' });
+    await pass(0);
+    expect(asked).toBe(2);
+    for (const gate of gates) {
+      gate.resolve();
+      await pass(0);
+    }
+    expect(signal.reason).toMatchObject({ reason: 'deleted', forced: { reason: 'stuck' } });
+  });
+
   it('is not lost by a message: the store decides', async () => {
     let say: (owner: string) => void = () => undefined;
     const { subscribeToQueue: listen } = store;

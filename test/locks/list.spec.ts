@@ -123,6 +123,21 @@ describe.each(stores)('list on %s', (_, options) => {
   });
 });
 
+const cursorOf = (at: string) => Buffer.from(JSON.stringify([at, ''])).toString('base64url');
+
+it.each([
+  ['Redis', ['99999999999999999999 {node}', '-1 {node}', '1', ' ']],
+  ['three nodes', ['5 {node}', '4 0 ', '1 2 ', '-1 0 ', '1e1 1 ', 'x', '0 0 99999999999999999999 {node}']],
+])('list on %s refuses the cursor of another store', async (kind, cursors) => {
+  const { port } = new URL(server.url);
+  const nodes = ['127.0.0.1', 'localhost', '127.0.0.2'].map((host) => `redis://${host}:${port}`);
+  const locks = service(kind === 'Redis' ? { connection: server.url } : { nodes });
+  for (const at of cursors) {
+    const cursor = cursorOf(at.replace('{node}', `127.0.0.1:${port}`));
+    await expect(locks.list({ cursor })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  }
+});
+
 describe('list on Redis', () => {
   it('does not take other keys for locks', async () => {
     const locks = service();

@@ -93,6 +93,8 @@ describe('Messages that any user of the server may send', () => {
           { ...request, id: 1 },
           { ...request, by: null },
           { ...request, reason: 'r'.repeat(30_000) },
+          { ...request, reason: 'r'.repeat(1_001) },
+          { ...request, by: 'x'.repeat(1_001) },
         ].map(asked),
         asked({ ...request, by: 'x\n[Nest] all is well', reason: '\u001b[2J' }),
         asked({ ...request, by: 'twice' }),

@@ -15,6 +15,7 @@ const MOST_LOCKS = 256;
 export class StandingDeadlocks {
   /** By their members. */
   private suspects = new Map<string, Confirmation>();
+  private last: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly store: Pick<LockStore, 'inspect' | 'waits'>,
@@ -23,11 +24,17 @@ export class StandingDeadlocks {
 
   /**
    * One look. A deadlock over several processes is certain after {@link Confirmation.LOOKS} looks in a row, which are at least
-   * as far apart as the notes of the processes.
+   * as far apart as the notes of the processes. Each begins when the one before it has ended: that is what makes it certain.
    * @param names locks that are waited for
    * @returns the deadlocks that are certain
    */
-  async look(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]> {
+  look(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]> {
+    const look = this.last.then(() => this.lookOnce(names));
+    this.last = look.catch(() => undefined);
+    return look;
+  }
+
+  private async lookOnce(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]> {
     const reading = new Reading(this.clientId, this.store);
     const seen = await follow(await waitsOfHolders(names.slice(0, MOST_LOCKS), reading), reading);
     const before = this.suspects;

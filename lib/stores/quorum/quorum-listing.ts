@@ -1,4 +1,4 @@
-import { isLockUnavailableError } from '../../lock.errors.js';
+import { isLockUnavailableError, LockConfigError } from '../../lock.errors.js';
 import type { ListedName, NamesReply, StoreListing } from '../../port/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';
@@ -18,7 +18,7 @@ export function quorumListing(members: readonly Member[]): StoreListing {
   const needed = members.length - quorumOf(members.length) + 1;
   return {
     async names({ prefix, cursor }) {
-      let { index, told, at } = positionOf(cursor);
+      let { index, told, at } = positionOf(cursor, members.length);
       for (; index < members.length; index++, at = undefined) {
         const reply = await namesOf(members[index], prefix, at);
         if (reply === undefined) continue;
@@ -62,9 +62,11 @@ async function isNamedBy(members: readonly Member[], { name }: ListedName): Prom
 
 const cursorOf = ({ index, told, at = '' }: Position): string => `${String(index)} ${String(told)} ${at}`;
 
-function positionOf(cursor: string | undefined): Position {
+/** @throws LockConfigError for the cursor of another store */
+function positionOf(cursor: string | undefined, members: number): Position {
   if (cursor === undefined) return { index: 0, told: 0, at: undefined };
-  const [index = '', told = '', ...rest] = cursor.split(' ');
-  const at = rest.join(' ');
-  return { index: Number(index), told: Number(told), at: at === '' ? undefined : at };
+  const [, first, second, at] = /^(\d+) (\d+) (.*)$/.exec(cursor) ?? [];
+  const [index, told] = [Number(first), Number(second)];
+  if (index < members && told <= index) return { index, told, at: at === '' ? undefined : at };
+  throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

@@ -12,6 +12,9 @@ import type { ScriptCalls } from './script-calls.js';
 /** How many keys the server looks at in one step: a fraction of a millisecond. */
 const KEYS_AT_ONCE = 1_000;
 
+/** The server counts in 64 bits, and takes a greater number for an error. */
+const MOST_CURSORS = 2n ** 64n;
+
 /** The mark of a queue's key. What follows it keeps the key in the slot of its lock. */
 const QUEUE = `${RESERVED}queue`;
 
@@ -71,7 +74,7 @@ export class Listing implements StoreListing {
 
 function cursorOf(cursor: string | undefined): [node: string, at: string] {
   if (cursor === undefined) return ['', '0'];
-  const [, at, node] = /^(\d+) (.+)$/.exec(cursor) ?? [];
-  if (at !== undefined && node !== undefined) return [node, at];
+  const [, at, node] = /^(\d{1,20}) (.+)$/.exec(cursor) ?? [];
+  if (at !== undefined && node !== undefined && BigInt(at) < MOST_CURSORS) return [node, at];
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

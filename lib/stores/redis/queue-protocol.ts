@@ -1,4 +1,4 @@
-import type { Asker } from '../../lock.asker.js';
+import { type Asker, MAX_REASON } from '../../lock.asker.js';
 import type { QueueTerms, StoredLock } from '../../port/lock-store.js';
 import type { AskRequest, QueueMessage, Rivals } from '../../port/queue-messages.js';
 import type { ServerClocks } from './server-clock.js';
@@ -42,7 +42,8 @@ export const askedText = ({ owner, id, name, by, reason }: AskRequest): string =
 
 function lossMessage(text: string, owner: string, what = ''): QueueMessage {
   const { by, reason, id, name } = fieldsOf(text.slice(`lost ${owner} ${what} `.length));
-  if (by === undefined) return { type: 'lost', owner };
+  if (by === undefined || by.length > MAX_REASON) return { type: 'lost', owner };
+  if (reason !== undefined && reason.length > MAX_REASON) return { type: 'lost', owner };
   if (what === 'forced') return { type: 'lost', owner, forced: { by, reason } };
   if (what !== 'asked' || id === undefined || name === undefined) return { type: 'lost', owner };
   return { type: 'asked', owner, id, name, by, reason };
