@@ -15,7 +15,7 @@ const QUICK = [
   'lease counted from the reply',
   'wall clock',
   'no timer for the loss',
-  'messages wake no waiter',
+  'place that waits for messages only',
   'what the store says',
   'quorum of one',
   'hand-made lease',
