@@ -10,6 +10,8 @@ import { Row } from './row.js';
 
 /** How many rows are added when the end of the table comes into view: what is not looked at need not be made. */
 const STEP = 100;
+/** How many rows out of sight are changed at once. */
+const PART = 50;
 
 /** The locks as rows: those that are wanted, in the wanted order. */
 export class LockTable {
@@ -23,6 +25,9 @@ export class LockTable {
   private readonly rows = new Map<string, Row>();
   private readonly byElement = new WeakMap<Element, Row>();
   private readonly visible = new Set<Row>();
+  /** Rows out of sight that show their lock as it was. */
+  private readonly stale = new Set<Row>();
+  private freshening = 0;
   private readonly body = one('tbody');
   private readonly foot = byId('foot');
   private active: Row | undefined;
@@ -33,7 +38,8 @@ export class LockTable {
         if (row === undefined) continue;
         if (isIntersecting) {
           this.visible.add(row);
-          row.tick(serverTime());
+          if (this.stale.delete(row)) row.update(serverTime());
+          else row.tick(serverTime());
         } else this.visible.delete(row);
       }
     },
@@ -89,6 +95,7 @@ export class LockTable {
       focused.focus({ preventScroll: true });
     if (this.active === undefined) this.activate(this.rowOf(this.body.firstElementChild));
     this.tellCount();
+    this.freshen();
   }
 
   tick(): void {
@@ -134,7 +141,10 @@ export class LockTable {
   private rowFor(lock: BoardLock, at: number): Row {
     const known = this.rows.get(lock.name);
     if (known !== undefined) {
-      if (known.lock !== lock) known.update(lock, at);
+      if (known.lock === lock) return known;
+      known.lock = lock;
+      if (this.visible.has(known)) known.update(at);
+      else this.stale.add(known);
       return known;
     }
     const { instance = '', instances = [] } = this.model.rest ?? {};
@@ -145,7 +155,22 @@ export class LockTable {
     return row;
   }
 
+  /** Rows that are out of sight follow in parts, so that a change of all rows keeps the page busy for a moment only. */
+  private freshen(): void {
+    clearTimeout(this.freshening);
+    if (this.stale.size === 0) return;
+    this.freshening = window.setTimeout(() => {
+      const at = serverTime();
+      for (const row of [...this.stale].slice(0, PART)) {
+        row.update(at);
+        this.stale.delete(row);
+      }
+      this.freshen();
+    });
+  }
+
   private drop(row: Row): void {
+    this.stale.delete(row);
     this.rows.delete(row.lock.name);
     this.visible.delete(row);
     this.watcher.unobserve(row.element);

@@ -21,15 +21,14 @@ export class Row {
     this.parts = partsOf(this.element);
   }
 
-  /** The lock is another one now. The link stays: it may have the focus. */
-  update(lock: BoardLock, at: number): void {
+  /** Shows the lock as it is now. The link stays: it may have the focus. */
+  update(at: number): void {
     const isOpen = this.element.classList.contains('is-open');
-    this.lock = lock;
     const fresh = this.make(at);
     fresh.firstElementChild?.remove();
     while (this.element.children.length > 1) this.element.lastElementChild?.remove();
     this.element.append(...fresh.children);
-    this.element.className = classOf(lock);
+    this.element.className = classOf(this.lock);
     this.element.classList.toggle('is-open', isOpen);
     this.parts = partsOf(this.element);
   }
