@@ -45,6 +45,10 @@ describe('doctor', () => {
     expect(await server.client().keys('*')).toEqual([]);
   });
 
+  it('looks at rights over the older protocol too, where a subscriber may send nothing else', async () => {
+    expect(await report('--url', `${server.url}?protocol=2`)).toMatchObject({ code: 0, status: 'up' });
+  });
+
   it('says what it has found as JSON', async () => {
     const { findings, nodes, ...rest } = await report('--url', server.url);
     expect(rest).toEqual({

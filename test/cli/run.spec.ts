@@ -46,6 +46,15 @@ describe('run', () => {
     for (const name of ['plain', 'fair', 'killed', 'missing', 'forbidden']) await free(name);
   });
 
+  it('tells a command that cannot be run from a fault of its own, for each reason', async () => {
+    const outcomes = await Promise.all(
+      ['', '/etc/passwd/file', 'x'.repeat(300)].map((command) => runs('reasons', [], command).ended),
+    );
+    expect(outcomes.map(({ code }) => code)).toEqual([127, 126, 126]);
+    expect(outcomes[1]?.stderr).toBe('nestjs-distributed-lock: the command cannot be run (ENOTDIR)\n');
+    await free('reasons');
+  });
+
   it('waits for the lock for --wait, and is busy after that: 75', async () => {
     const script = `trap 'echo end; exit 0' USR1; echo begin; while :; do sleep 0.05; done`;
     const holder = shell('turns', script);

@@ -72,13 +72,30 @@ async function refusalOf(server: Server, right: string, key: string): Promise<st
   const [command = '', ...args] = TRIES[right]?.(key) ?? [right, key];
   const subscription = SUBSCRIPTIONS[right];
   try {
-    await server.send((client) => subscription?.(client) ?? client.call(command, ...args));
+    await server.send((client) =>
+      subscription === undefined ? client.call(command, ...args) : apart(client, subscription),
+    );
   } catch (error) {
     if (isWithheld(error)) return isRefusalOf(right, error) ? (error as Error).message : undefined;
     // Any other answer comes from a server that lets the user do it.
     if (replyCode(error) === undefined) throw error;
   }
   return undefined;
+}
+
+/** On a connection of its own: in RESP2 one that is subscribed refuses all other commands. */
+async function apart(client: Redis, subscription: (client: Redis) => Promise<unknown>): Promise<unknown> {
+  const other = client.duplicate({ enableReadyCheck: false, enableOfflineQueue: true, lazyConnect: true });
+  // What is lost fails the command.
+  other.on('error', () => undefined);
+  try {
+    await other.connect();
+    // ioredis 5 settles no SSUBSCRIBE that another node would have answered. The server looks at the rights first.
+    const moved = new Promise<void>((resolve) => other.once('moved', resolve));
+    return await Promise.race([subscription(other), moved]);
+  } finally {
+    other.disconnect();
+  }
 }
 
 /** A command may be refused as such, for the key or for the channel: these are rights of their own. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { EXIT } from '../exit-code.js';
 import { Family, Group, type Processes } from './processes.js';
 import { codeOfSignal } from './signals.js';
@@ -14,7 +14,7 @@ export interface Child {
 export class NotStarted extends Error {
   readonly exitCode: number;
 
-  constructor({ code = '' }: NodeJS.ErrnoException) {
+  constructor(code = 'for an unknown reason') {
     super(code === 'ENOENT' ? 'the command is not found' : `the command cannot be run (${code})`);
     this.exitCode = code === 'ENOENT' ? EXIT.notFound : EXIT.notExecutable;
   }
@@ -29,10 +29,17 @@ export function startChild(
   env: NodeJS.ProcessEnv,
   hasTerminal: boolean,
 ): Child {
-  const child = spawn(command, args, { env, stdio: 'inherit', detached: !hasTerminal });
+  let child: ChildProcess;
+  try {
+    child = spawn(command, args, { env, stdio: 'inherit', detached: !hasTerminal });
+  } catch (error) {
+    // Some reasons are thrown, others are events. Shells do not find an empty name.
+    const { code } = error as NodeJS.ErrnoException;
+    return { processes: NONE, ended: Promise.reject(new NotStarted(command === '' ? 'ENOENT' : code)) };
+  }
   const ended = new Promise<number>((resolve, reject) => {
-    child.once('error', (error) => {
-      reject(new NotStarted(error));
+    child.once('error', ({ code }: NodeJS.ErrnoException) => {
+      reject(new NotStarted(code));
     });
     child.once('exit', (code, signal) => {
       resolve(code ?? (signal === null ? EXIT.fault : codeOfSignal(signal)));
