@@ -6,6 +6,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
 });
+// Nothing is left to tell it to. A command that is to end with its lease needs this process for that.
+process.stderr.on('error', () => undefined);
 
 const exitCode = await cli(process.argv.slice(2));
 // What has been printed is out when the process ends.

@@ -108,6 +108,18 @@ describe('run, and a lock that is lost or asked for', () => {
     expect(isRunning(pidIn(killed.stdout))).toBe(false);
   });
 
+  scenario('that is taken away where nothing reads stderr: the command ends all the same', async () => {
+    const running = shell('unread', `exec 2>/dev/null; ${STUBBORN}`, '--lease', '3s');
+    running.child.stderr?.destroy();
+    await says(running, 'beat');
+    await sleep(1_200);
+    await call(['release', 'unread', '--url', server.url, '--force', '--yes']);
+    const { code, stdout } = await running.ended;
+    const survived = isRunning(pidIn(stdout));
+    if (survived) process.kill(pidIn(stdout), 'SIGKILL');
+    expect([code, survived]).toEqual([137, false]);
+  });
+
   scenario('that is asked for: SIGTERM once, and the command decides', async () => {
     const running = shell(
       'asked',
