@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import type { Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ afterAll(async () => {
 /** An application with a board, and locks of its own. */
 async function start(board: BoardAppOptions['board'] = {}, own?: RedisServer) {
   const server = own ?? (await shared!);
-  const space = { connection: server.url, keyPrefix: `space${String(++spaces)}:` };
+  const space = { connection: server.url, keyPrefix: `space${String(++spaces)}:`, waitTime: '5m' } as const;
   const { app, url } = await startBoard({ locks: { ...space, label: 'api-1' }, board });
   apps.push(app);
   const other = environment.service({ ...space, label: 'worker-1' });
@@ -41,6 +41,9 @@ const live = (page: Page) => page.locator('#live.is-live').waitFor();
 const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
 const text = (page: Page, selector: string) => page.locator(selector).innerText();
 const LETS_IN = { canActivate: () => true };
+
+/** A busy machine has many browsers to run. */
+jest.setTimeout(90_000);
 
 const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (skipped: there is no chromium)';
 (hasChromium ? describe : describe.skip)(title, () => {

@@ -27,7 +27,8 @@ export async function takeSnapshot(
   let cursor: string | null | undefined;
   do {
     const page = await service.list({
-      limit: Math.min(PAGE, limit - locks.size),
+      // One more than is shown tells whether there are more.
+      limit: Math.min(PAGE, limit + 1 - locks.size),
       cursor: cursor ?? undefined,
     });
     const at = Date.now();
@@ -37,8 +38,10 @@ export async function takeSnapshot(
       locks.set(summary.name, steadyLock(withCallersHere(lock, service), former, at));
     }
     cursor = page.cursor;
-  } while (cursor !== null && locks.size < limit);
-  return { at: Date.now(), locks, more: cursor !== null };
+  } while (cursor !== null && locks.size <= limit);
+  const beyond = [...locks.keys()].slice(limit);
+  for (const name of beyond) locks.delete(name);
+  return { at: Date.now(), locks, more: beyond.length > 0 };
 }
 
 function lockOf(

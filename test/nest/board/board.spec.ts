@@ -175,6 +175,18 @@ it('says that the store is gone, and shows the locks again when it is back', asy
   await viewer.close();
 });
 
+it('shows as many locks as it may, and says whether there are more', async () => {
+  const { url, locks } = await start({ board: { limit: 3 } });
+  const acquire = (name: string) => locks.acquire(name);
+  await Promise.all(['a', 'b', 'c'].map(acquire));
+  const full = await readState(`${url}/locks/state`);
+  expect([full.locks.length, full.more]).toEqual([3, false]);
+  await Promise.all(['d', 'e'].map(acquire));
+  await until(async () => (await readState(`${url}/locks/state`)).more);
+  expect((await readState(`${url}/locks/state`)).locks).toHaveLength(3);
+  expect(await (await fetch(`${url}/locks`)).text()).toContain('The first 3 locks. There are more.');
+});
+
 it('shows the instances that it is given, one at a time', async () => {
   const { url, app } = await start({
     locks: [

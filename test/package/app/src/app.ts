@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Controller, type DynamicModule, Injectable, Module, Param, Post } from '@nestjs/common';
 import { assertLocked, DistributedLock, LockModule, type LockModuleOptions } from 'nestjs-distributed-lock';
+import { LockBoardModule } from 'nestjs-distributed-lock/board';
 
 @Injectable()
 export class Orders {
@@ -43,7 +44,7 @@ export class AppModule {
   static forRoot(options: LockModuleOptions): DynamicModule {
     return {
       module: AppModule,
-      imports: [LockModule.forRoot(options)],
+      imports: [LockModule.forRoot(options), LockBoardModule.forRoot()],
       controllers: [OrdersController],
       providers: [Orders],
     };

@@ -26,6 +26,13 @@ async function main(): Promise<void> {
   });
   assert.equal((await locks.health()).status, 'up');
   assert.equal(await locks.inspect('order:a'), null);
+
+  await locks.using('order:d', async () => {
+    const page = await (await fetch(`${url}/locks`)).text();
+    assert.match(page, />order:d<\/a>/);
+    const [, script = ''] = /src="([^"]+)"/.exec(page) ?? [];
+    assert.ok((await (await fetch(new URL(script, `${url}/locks`))).text()).length > 5_000);
+  });
   await app.close();
 }
 
