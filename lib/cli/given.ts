@@ -25,7 +25,7 @@ export class Given {
     const value = this.options.get(option);
     if (value === undefined) return fallback;
     try {
-      return timeOf(`--${option}`, /^\d+$/.test(value) ? Number(value) : value, { least });
+      return timeOf(`--${option}`, /^-?\d+$/.test(value) ? Number(value) : value, { least });
     } catch (error) {
       // The value is left out, which may be a password that slipped there.
       throw isLockConfigError(error) ? usageFailure(error.message.replace(/ \(found: .*$/s, '')) : error;

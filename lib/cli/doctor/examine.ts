@@ -36,7 +36,10 @@ export async function examine(service: LockService, context: UserContext): Promi
     const latency = server && (await latencyOf(server).catch(() => undefined));
     if (latency !== undefined) latencies.set(node.node, latency);
     findings.push(...nodeFindings(node, latency), ...settingFindings(node.node, health));
-    if (server !== undefined) findings.push(...(await rightFindings(server, context)));
+    if (server !== undefined) {
+      const rights = rightFindings(server, context);
+      findings.push(...(await rights.catch((error: unknown) => [unknownRights(node.node, error)])));
+    }
   }
   findings.push(...spreadOf(health));
   // What cannot be listed has been found above.
@@ -49,6 +52,15 @@ function assertReached({ nodes }: LockHealth): void {
   const why = nodes.map(({ node, error = 'no answer' }) => `${node} ${error}`).join('; ');
   throw new Failure(`Redis cannot be used: ${onOneLine(why)}`, EXIT.unavailable);
 }
+
+/** The server has stopped to answer in the middle of it. */
+const unknownRights = (node: string, error: unknown): Finding => ({
+  level: 'warning',
+  code: 'rights',
+  node,
+  message: `its rights could not be looked at: ${onOneLine(error instanceof Error ? error.message : String(error))}`,
+  cure: 'Run doctor again when the server answers',
+});
 
 /** None where a cluster cannot be asked, which its health says. */
 const serversOf = (service: LockService): Promise<readonly Server[]> =>

@@ -14,7 +14,7 @@ export interface Child {
 export class NotStarted extends Error {
   readonly exitCode: number;
 
-  constructor(code = 'for an unknown reason') {
+  constructor(code = 'UNKNOWN') {
     super(code === 'ENOENT' ? 'the command is not found' : `the command cannot be run (${code})`);
     this.exitCode = code === 'ENOENT' ? EXIT.notFound : EXIT.notExecutable;
   }
