@@ -1,10 +1,9 @@
 import { BadRequestException, Inject, Post, Req, Res } from '@nestjs/common';
-import { assertName } from '../core/validation.js';
 import { Board, type BoardInstance } from './board.js';
 import { assertOwnPage } from './http/cross-site.js';
 import { urlOf, type BoardRequest } from './http/request.js';
 import { signed } from './view/signed.js';
-import { respondJson, type BoardResponse } from './http/respond.js';
+import { respondJson, statusOf, type BoardResponse } from './http/respond.js';
 
 /** How long a reason may be that a viewer gives. What the board adds has to fit beside it. */
 const LONGEST_REASON = 500;
@@ -16,16 +15,31 @@ export class LockBoardActionsController {
 
   @Post('ask')
   async ask(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const { instance, name, reason } = await this.wishOf(request);
-    respondJson(response, { asked: await instance.service.requestRelease(name, { reason }) });
-    instance.feed.hurry();
+    await this.carryOut(request, response, async ({ instance, name, reason }) => ({
+      asked: await instance.service.requestRelease(name, { reason }),
+    }));
   }
 
   @Post('force')
   async force(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const { instance, name, reason } = await this.wishOf(request);
-    respondJson(response, { released: await instance.service.forceRelease(name, { reason }) });
-    instance.feed.hurry();
+    await this.carryOut(request, response, async ({ instance, name, reason }) => ({
+      released: await instance.service.forceRelease(name, { reason }),
+    }));
+  }
+
+  /** The page shows why it has failed. */
+  private async carryOut(
+    request: BoardRequest,
+    response: BoardResponse,
+    action: (wish: Wish) => Promise<object>,
+  ): Promise<void> {
+    const wish = await this.wishOf(request);
+    try {
+      respondJson(response, await action(wish));
+      wish.instance.feed.hurry();
+    } catch (error) {
+      respondJson(response, { message: (error as Error).message }, statusOf(error));
+    }
   }
 
   /**
@@ -37,7 +51,7 @@ export class LockBoardActionsController {
     const instance = this.board.instance(urlOf(request).searchParams.get('instance'));
     if (instance === undefined) throw new BadRequestException('There is no such instance');
     const { name, confirm, reason } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
-    assertName(name);
+    if (typeof name !== 'string') throw new BadRequestException('The name of the lock is missing');
     if (confirm !== name) throw new BadRequestException('The name has to be typed to confirm');
     if (typeof reason !== 'string' || reason.trim() === '' || reason.length > LONGEST_REASON)
       throw new BadRequestException(`A reason is needed, of ${String(LONGEST_REASON)} characters at most`);

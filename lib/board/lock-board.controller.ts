@@ -5,12 +5,16 @@ import { script, assetVersion, style } from './assets.generated.js';
 import { EventStream } from './http/event-stream.js';
 import { tokenFor } from './http/cross-site.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
-import { openStream, respond, respondJson, type BoardResponse } from './http/respond.js';
+import { openStream, respond, respondJson, statusOf, type BoardResponse } from './http/respond.js';
 import { pageOf } from './page/page.js';
 import type { BoardDetail } from './view/wire.js';
 
 const NO_TOKEN = { token: undefined, cookie: undefined };
 const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
+
+/** The page of another version asks for files that this process does not have: these are not kept under their name. */
+const cachingOf = (request: BoardRequest) =>
+  urlOf(request).searchParams.get('v') === assetVersion ? UNCHANGING : {};
 
 /** What viewers read. Its path and its guards come from the options: see LockBoardModule. */
 export class LockBoardController {
@@ -29,13 +33,13 @@ export class LockBoardController {
   }
 
   @Get('board.css')
-  style(@Res() response: BoardResponse): void {
-    respond(response, 200, 'text/css', style, UNCHANGING);
+  style(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
+    respond(response, 200, 'text/css', style, cachingOf(request));
   }
 
   @Get('board.js')
-  script(@Res() response: BoardResponse): void {
-    respond(response, 200, 'text/javascript', script, UNCHANGING);
+  script(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
+    respond(response, 200, 'text/javascript', script, cachingOf(request));
   }
 
   @Get('state')
@@ -52,7 +56,7 @@ export class LockBoardController {
       const name = urlOf(request).searchParams.get('name') ?? '';
       respondJson(response, await detailOf(instance, name));
     } catch (error) {
-      respondJson(response, { message: (error as Error).message }, 503);
+      respondJson(response, { message: (error as Error).message }, statusOf(error));
     }
   }
 
@@ -78,13 +82,14 @@ export class LockBoardController {
         feed.remove(gone);
       },
     );
+    if (stream.isGone) return;
     stream.state();
     feed.add(stream);
   }
 
   /** The page with a slash at the end, where that is a path of its own. */
   async rest(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    if (urlOf(request).pathname.endsWith('/')) await this.page(request, response);
+    if (request.params?.['*'] === '') await this.page(request, response);
     else throw new NotFoundException();
   }
 

@@ -19,7 +19,7 @@ import { resolveBoardOptions } from './lock-board.options.validation.js';
 /**
  * A page that shows the locks of this application's LockServices, as the whole fleet holds and waits for them. Import it in the
  * root module, beside LockModule. It is subject to the guards, the global prefix and the other settings of the application, and
- * answers in each version.
+ * answers in each version; where versions are in the path, at the path without one.
  *
  * The page tells names of locks, hosts, ports and labels, so it belongs behind a guard.
  */

@@ -22,8 +22,7 @@ const MOST = 10_000;
 export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOptions {
   assertKnownOptions(options, OPTIONS, 'LockBoardModule.forRoot');
   const { readOnly = true, guards = [], path = 'locks', instances = ['default'], limit = 1_000 } = options;
-  if (typeof path !== 'string' || path.replaceAll('/', '').trim() === '')
-    throw new LockConfigError('path', 'must be a path below the root, such as locks', { value: path });
+  assertPath(path);
   if (typeof readOnly !== 'boolean')
     throw new LockConfigError('readOnly', 'must be true or false', { value: readOnly });
   assertInstances(instances);
@@ -46,6 +45,23 @@ export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOpt
   return { path, instances, readOnly, guards, limit, interval, ...definedOf({ actor, imports }) };
 }
 
+/** Others are served by one platform only, or can be asked for by no browser. */
+const SEGMENT = /^:?[\w.~@-]+$/;
+
+function assertPath(path: unknown): void {
+  const isSegment = (text: string) => SEGMENT.test(text) && text !== '.' && text !== '..';
+  if (
+    typeof path === 'string' &&
+    path
+      .replace(/^\/|\/$/g, '')
+      .split('/')
+      .every(isSegment)
+  )
+    return;
+  const rule = 'must be a path below the root, such as locks, of letters, digits and . _ ~ @ -';
+  throw new LockConfigError('path', rule, { value: path });
+}
+
 function assertInstances(instances: unknown): void {
   const isName = (name: unknown) => typeof name === 'string' && name.trim() !== '';
   const isList = Array.isArray(instances) && instances.length > 0 && instances.every(isName);
@@ -56,9 +72,11 @@ function assertInstances(instances: unknown): void {
 }
 
 function assertGuards(guards: unknown): void {
-  const isGuard = (guard: unknown) =>
-    typeof guard === 'function' ||
-    typeof (guard as { canActivate?: unknown } | null)?.canActivate === 'function';
+  // Without the method a guard may be passed over in silence.
+  const isGuard = (guard: unknown) => {
+    const methods: unknown = typeof guard === 'function' ? guard.prototype : guard;
+    return typeof (methods as { canActivate?: unknown } | null | undefined)?.canActivate === 'function';
+  };
   if (!Array.isArray(guards) || !guards.every(isGuard))
     throw new LockConfigError('guards', 'must be guards: classes, or objects with canActivate()', {
       value: guards,

@@ -10,6 +10,7 @@ const STUCK = 60_000;
  * once it has read what it was sent: nothing piles up.
  */
 export class EventStream implements Viewer {
+  private isFull = false;
   private isBehind = false;
   private isOver = false;
   private stuck: NodeJS.Timeout | undefined;
@@ -23,14 +24,20 @@ export class EventStream implements Viewer {
       this.over();
     };
     raw.once('close', gone);
-    raw.once('error', gone);
+    raw.on('error', gone);
     raw.on('drain', () => {
       clearTimeout(this.stuck);
+      this.isFull = false;
       if (!this.isBehind) return;
       this.isBehind = false;
       this.state();
     });
     raw.write('retry: 1000\n\n');
+  }
+
+  /** The viewer may have gone before there was anything to tell: such a connection says nothing more. */
+  get isGone(): boolean {
+    return this.isOver || this.raw.destroyed || this.raw.closed;
   }
 
   /** Everything that is known now. */
@@ -39,17 +46,21 @@ export class EventStream implements Viewer {
   }
 
   update(json: string): void {
-    if (this.raw.writableNeedDrain) this.isBehind = true;
+    if (this.isFull || this.raw.writableNeedDrain) this.isBehind = true;
     else this.send('update', json);
   }
 
+  /** Cuts off a viewer that does not read: the server would wait for it when it closes. */
   end(): void {
-    if (!this.isOver) this.raw.end();
+    if (this.isFull) this.raw.destroy();
+    else if (!this.isOver) this.raw.end();
     this.over();
   }
 
   private send(event: string, json: string): void {
     if (this.isOver || this.raw.write(`event: ${event}\ndata: ${json}\n\n`)) return;
+    // Kept here: responses of HTTP/2 have no writableNeedDrain.
+    this.isFull = true;
     clearTimeout(this.stuck);
     this.stuck = setTimeout(() => {
       this.raw.destroy();

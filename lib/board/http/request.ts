@@ -6,6 +6,7 @@ export interface BoardRequest {
   readonly originalUrl?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
+  readonly params?: Readonly<Record<string, string | undefined>>;
   readonly secure?: boolean;
   readonly protocol?: string;
 }

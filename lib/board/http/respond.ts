@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { LockConfigError, LockKeyError } from '../../lock.errors.js';
 
 /** A reply of Fastify, as far as the board uses it. */
 interface Reply {
@@ -73,3 +74,7 @@ export function openStream(
   response.raw.writeHead(200, { ...response.getHeaders(), ...all });
   return response.raw;
 }
+
+/** Of what a LockService throws: the request is wrong, or the store does not serve it. */
+export const statusOf = (error: unknown): number =>
+  error instanceof LockKeyError || error instanceof LockConfigError ? 400 : 503;

@@ -139,6 +139,9 @@ describe('what is refused', () => {
       [400, { body: { ...TYPED, reason: ' ' }, headers }],
       [400, { body: { ...TYPED, reason: 'x'.repeat(501) }, headers }],
       [400, { body: { ...TYPED, confirm: undefined }, headers }],
+      [400, { body: { ...TYPED, name: '', confirm: '' }, headers }],
+      [400, { body: { ...TYPED, name: 5, confirm: 5 }, headers }],
+      [400, { body: { ...TYPED, name: 'x'.repeat(1_025), confirm: 'x'.repeat(1_025) }, headers }],
     ];
     for (const [status, sent] of refused) {
       const got = await post(url, sent);
@@ -172,7 +175,11 @@ it.each([
   [{ readOnly: 'no' }, 'readOnly: must be true or false (found: "no")'],
   [{ guards: [{}] }, 'guards: must be guards: classes, or objects with canActivate()'],
   [{ guards: OperatorGuard }, 'guards: must be guards'],
-  [{ path: '/' }, 'path: must be a path below the root'],
+  [{ guards: [() => true] }, 'guards: must be guards'],
+  [{ guards: [OperatorsModule] }, 'guards: must be guards'],
+  ...['', '/', 'a b', '../x', './x', 'a//b', '//a', 'a?b', 'a#b', '*', 'é', 'a%20b', '{a'].map(
+    (path) => [{ path }, 'path: must be a path below the root'] as const,
+  ),
   [{ path: 5 }, 'path: must be a path below the root'],
   [{ instances: [] }, 'instances: must be different names of LockServices'],
   [{ instances: ['a', 'a'] }, 'instances: must be different names of LockServices'],

@@ -1,0 +1,51 @@
+import 'reflect-metadata';
+import { get, type Server } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Board } from '../../../lib/board/board.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { startBoard } from './board-app.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await environment.server();
+});
+afterAll(() => environment.end());
+
+describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
+  it('a viewer that goes before the store has answered is none', async () => {
+    const { app, url } = await startBoard({ locks: { connection: server.url }, platform });
+    const { feed } = app.get(Board, { strict: false }).instance(null)!;
+    await fetch(`${url}/locks/state`);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    server.freeze();
+    const http = app.getHttpServer() as Server;
+    const asked = new Promise((resolve) => http.once('request', resolve));
+    const request = get(`${url}/locks/events`).on('error', () => undefined);
+    await asked;
+    request.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    server.thaw();
+    await feed.state();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(feed.watched).toBe(0);
+    await app.close();
+  });
+
+  it('only the path with one slash at the end is the page, and only files of this version are kept', async () => {
+    const { app, url } = await startBoard({ locks: { store: 'memory' }, platform });
+    const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
+    expect(await statusOf('/locks/?lock=a')).toBe(200);
+    expect(await statusOf('/locks/nothing/')).toBe(404);
+    expect(await statusOf(`/locks/lock?name=${'a'.repeat(1_025)}`)).toBe(400);
+    const html = await (await fetch(`${url}/locks`)).text();
+    const [, version = ''] = /board\.js\?v=([^"]+)"/.exec(html) ?? [];
+    const cachingOf = async (query: string) =>
+      (await fetch(`${url}/locks/board.js${query}`)).headers.get('cache-control');
+    expect(await cachingOf(`?v=${version}`)).toContain('immutable');
+    expect(await cachingOf('?v=older')).toBe('no-store');
+    await app.close();
+  });
+});
