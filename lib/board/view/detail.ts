@@ -36,7 +36,7 @@ export function detailBody({ lock }: BoardDetail, at: number): Child[] {
     ),
     h('h3', {}, 'Held by'),
     holders.length === 0
-      ? h('p', { class: 'empty' }, 'It is about to be granted.')
+      ? h('p', { class: 'empty' }, 'No holder.')
       : h('ul', { class: 'holders' }, ...holders.map((holder) => holderItem(holder, at))),
     h('h3', {}, queue.length === 0 ? 'Queue' : `Queue of ${String(queue.length)}`),
     queue.length === 0

@@ -96,7 +96,7 @@ const time = (ms: number | undefined, text: string): Tree =>
 
 function holderTexts(holders: readonly BoardHolder[]): Child[] {
   const [first] = holders;
-  if (first === undefined) return [h('span', { class: 'none' }, 'about to be granted')];
+  if (first === undefined) return [h('span', { class: 'none' }, 'no holder')];
   const others = holders.length - 1;
   const all = holders.map(({ label }) => label).slice(0, 20);
   return [

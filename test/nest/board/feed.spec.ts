@@ -73,7 +73,13 @@ describe('what is found between two looks at a lock', () => {
     [
       'a reader that came after another one, of which the store then knows the beginning no more',
       [lock({ kind: 'read-write' })],
-      [lock({ kind: 'read-write', token: 2, holders: [holder('api-1', { since: null }), next.holders[0]!] })],
+      [
+        lock({
+          kind: 'read-write',
+          token: 2,
+          holders: [holder('api-1', { since: null, until: AT + 40_000 }), next.holders[0]!],
+        }),
+      ],
       [['acquired', 'api-2']],
     ],
     [
