@@ -4,6 +4,7 @@ import type { INestApplication } from '@nestjs/common';
 import type { Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, LockService } from '../../lib/index.js';
 import { startBoard, type BoardAppOptions } from '../nest/board/board-app.js';
 import { until } from '../scenarios/until.js';
@@ -229,6 +230,8 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     async () => {
       const { url, locks, other } = await start();
       await locks.acquire('b');
+      // An age has the precision of two clocks and a round trip.
+      await sleep(500);
       await locks.acquire('a');
       const waiting = other.acquire('a');
       const { page, problems } = await open({ url });
