@@ -198,7 +198,9 @@ describe('The rights that doctor looks for', () => {
     const cluster = await RedisCluster.start();
     environment.add(() => cluster.stop());
     const hosts = cluster.servers.map(({ port }) => `127.0.0.1:${String(port)}`).join();
-    expect(troubles(await report('--cluster', hosts))).toHaveLength(3);
+    // A replica may still be on its way to its master.
+    const unsafe = troubles(await report('--cluster', hosts)).filter(({ code }) => code !== 'replication');
+    expect(unsafe.map(({ code }) => code)).toEqual(['persistence', 'persistence', 'persistence']);
     const less = [...LEAST_PRIVILEGES, ...CLUSTER_PRIVILEGES].filter((rule) => !/ssubscribe|myid/.test(rule));
     for (const node of cluster.servers) await createLeastUser(node.client(), 'user', less);
     const [first = '', ...others] = hosts.split(',');

@@ -144,13 +144,13 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
   });
 
   it.each([
-    ['busy', 'The lock "order:4711" is busy: held by '],
-    ['closed', 'The service is shutting down'],
+    ['busy', /The lock "order:4711" is busy(?: after a wait of \d+ ms)?: held by /],
+    ['closed', /The service is shutting down/],
   ])('logs an event that has not been handled: %s', async (name, message) => {
     await lastValueFrom(client.emit('event', name), { defaultValue: undefined });
     await until(() => log.warnings.length > 0);
     expect(log.warnings).toEqual([
-      expect.stringContaining(`Orders.event has not handled its event: ${message}`),
+      expect.stringMatching(new RegExp(`Orders.event has not handled its event: ${message.source}`)),
     ]);
     expect(log.errors).toEqual([]);
   });
