@@ -37,8 +37,8 @@ describe('The watchdog', () => {
 
   it.each([
     ['leaves the lease of a short wait alone', 0, 1],
-    // And the label of the process, whose holder has held for a second.
-    ['a longer wait costs a look and a confirmation', 1_200, 4],
+    // And the labels of both: one has held and the other has waited for a second.
+    ['a longer wait costs a look and a confirmation', 1_200, 5],
   ])('%s', async (_, wait, requests) => {
     const [a, b] = [stage.service(), stage.service()];
     for (let tries = 10; ; tries--) {
