@@ -85,10 +85,8 @@ describe('RedisMember', () => {
 
   it.each(['0'.repeat(40), ''])('does not tell runs apart by an id that is hidden (%j)', async (runId) => {
     const one = member((await environment.server()).url);
-    const connection = (one as unknown as { connection: { send: (command: unknown) => Promise<unknown> } })
-      .connection;
     const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, null, ['1000', '0']];
-    connection.send = () => Promise.resolve(answers.shift());
+    Object.assign(one.deployment, { send: () => Promise.resolve(answers.shift()) });
     expect(await one.identify()).toMatchObject({ runId: undefined, uptime: 99_000, noted: undefined });
   });
 
