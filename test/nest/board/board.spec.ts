@@ -187,6 +187,35 @@ it('shows as many locks as it may, and says whether there are more', async () =>
   expect(await (await fetch(`${url}/locks`)).text()).toContain('The first 3 locks. There are more.');
 });
 
+it('shows the elections that the application takes part in, with the leader and its term, until they end', async () => {
+  const [leading, following] = [
+    await start(),
+    await start({ locks: { connection: server.url, label: 'api-2' } }),
+  ];
+  const stop = new AbortController();
+  const electionOf = ({ locks }: { locks: LockService }) => locks.getElection('indexer');
+  const wait = () =>
+    new Promise<void>((resolve) => {
+      stop.signal.addEventListener('abort', () => {
+        resolve();
+      });
+    });
+  const campaign = (app: { locks: LockService }) => electionOf(app).run(wait, { signal: stop.signal });
+  const elections = async ({ url }: { url: string }) => (await readState(`${url}/locks/state`)).elections;
+  expect(await elections(leading)).toEqual([]);
+  const first = campaign(leading);
+  await until(() => electionOf(leading).isLeader());
+  const second = campaign(following);
+  await until(async () => (await elections(following)).some(({ leader }) => leader?.label === 'api-1'));
+  const leader = { label: 'api-1', term: (await electionOf(leading).leader())?.term };
+  await until(async () => (await elections(leading)).length > 0);
+  expect(await elections(leading)).toEqual([{ name: 'indexer', state: 'leading', leader }]);
+  expect(await elections(following)).toEqual([{ name: 'indexer', state: 'follower', leader }]);
+  expect(await (await fetch(`${leading.url}/locks`)).text()).toContain(`term ${String(leader.term)}`);
+  stop.abort();
+  await Promise.all([first, second]);
+});
+
 it('shows the instances that it is given, one at a time', async () => {
   const { url, app } = await start({
     locks: [
