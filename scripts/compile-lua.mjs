@@ -6,17 +6,33 @@ import { fileURLToPath } from 'node:url';
 const folder = fileURLToPath(new URL('../lib/stores/redis/scripts/', import.meta.url));
 const camelCase = (name) => name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 
-/** Comments are for readers; the server gets the code. */
-const codeOf = (file) =>
-  readFileSync(join(folder, file), 'utf8')
-    .replace(/^-- @include (\S+)$/gm, (_, name) => codeOf(`${name}.include.lua`).trimEnd())
-    .replace(/^ *-- @script (\S+)$/gm, (_, name) => functionOf(name))
+const textOf = (file) => readFileSync(join(folder, file), 'utf8');
+
+/** The names of the includes of a file, and of theirs. */
+const includesOf = (file) =>
+  [...textOf(file).matchAll(/^-- @include (\S+)$/gm)].flatMap(([, name]) => [
+    name,
+    ...includesOf(`${name}.include.lua`),
+  ]);
+
+/**
+ * The code of a file. Comments are for readers; the server gets the code.
+ * @param around the includes of the file around, which this file need not have again
+ */
+function codeOf(file, around = []) {
+  return textOf(file)
+    .replace(/^-- @include (\S+)$/gm, (_, name) =>
+      around.includes(name) ? '' : codeOf(`${name}.include.lua`, around).trimEnd(),
+    )
+    .replace(/^ *-- @script (\S+)$/gm, (_, name) => functionOf(name, includesOf(file)))
     .replace(/^ *--.*\n/gm, '')
     .replace(/\n{2,}/g, '\n')
     .trimStart();
+}
 
 /** A script with keys and arguments of its own. */
-const functionOf = (name) => `['${name}'] = function(KEYS, ARGV)\n${codeOf(`${name}.lua`)}end,`;
+const functionOf = (name, around) =>
+  `['${name}'] = function(KEYS, ARGV)\n${codeOf(`${name}.lua`, around)}end,`;
 
 const lines = ['// Made from scripts/*.lua by `npm run build:lua`. Change those, not this.', ''];
 const files = readdirSync(folder).filter((file) => file.endsWith('.lua') && !file.endsWith('.include.lua'));

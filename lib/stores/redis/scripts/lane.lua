@@ -7,6 +7,10 @@
 --
 -- Returns the answer of each script.
 
+-- Functions that need nothing of the script are made once, and not by each of the scripts again.
+-- @include plain
+-- @include rights
+
 local scripts = {
   -- @script acquire
   -- @script acquire-all
