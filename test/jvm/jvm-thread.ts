@@ -1,3 +1,5 @@
+import type { LockThread } from './lock-thread.js';
+
 /** What a thread says of one turn, in ms on the clock that all processes of a machine share. */
 export type Turn = [asked: number, granted: number, released: number];
 
@@ -9,12 +11,16 @@ export interface LoopOptions {
   time: number;
   /** A key that each turn counts up, by reading and writing. Without it a turn does nothing. */
   counter?: string;
+  /** How often each thread asks at most. @default as often as there is time */
+  times?: number;
+  /** ms for which a thread waits each time, and goes without its turn then. @default without an end */
+  wait?: number;
 }
 
 type Word = string | number;
 
 /** A thread of a JVM, which is an owner to Redisson. It does one thing after another. Times are ms. */
-export class JvmThread {
+export class JvmThread implements LockThread {
   constructor(private readonly call: (verb: string, ...args: readonly Word[]) => Promise<unknown>) {}
 
   async now(): Promise<number> {
@@ -27,6 +33,14 @@ export class JvmThread {
    */
   async lock(name: string, lease = -1): Promise<number> {
     return (await this.call('lock', name, lease)) as number;
+  }
+
+  async lockInterruptibly(name: string): Promise<number> {
+    return (await this.call('lockInterruptibly', name)) as number;
+  }
+
+  async interrupt(): Promise<void> {
+    await this.call('interrupt');
   }
 
   async tryLock(name: string, { wait = 0, lease = -1 } = {}): Promise<boolean> {
@@ -60,8 +74,9 @@ export class JvmThread {
   }
 
   /** Further threads, which come back for a lock as soon as they were served. */
-  async loop(name: string, { kind = 'plain', threads, time, counter }: LoopOptions): Promise<Turn[][]> {
-    const counted = counter === undefined ? [] : [counter];
+  async loop(name: string, options: LoopOptions): Promise<Turn[][]> {
+    const { kind = 'plain', threads, time, counter, times = Number.MAX_SAFE_INTEGER, wait = -1 } = options;
+    const counted = counter === undefined ? [] : [counter, times, wait];
     return (await this.call('loop', kind, name, threads, 0, time, ...counted)) as Turn[][];
   }
 }

@@ -2,6 +2,7 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { LockThread } from './lock-thread.mjs';
 
 /** ms on a clock that all processes of this machine share, and that nobody sets. */
 const now = () => Number(process.hrtime.bigint()) / 1e6;
@@ -19,6 +20,8 @@ const leases = new Map();
 const losses = new Map();
 /** The elections in which this process takes part. */
 const elections = new Map();
+/** Callers with a scope of their own, by name. */
+const threads = new Map();
 const deadlocks = [];
 service.events$.subscribe((event) => event.type === 'deadlock' && deadlocks.push(event));
 /** Of the loop that runs. */
@@ -61,7 +64,15 @@ async function holdFor(name, options, ms) {
   return { invoked, granted, released, fencingToken, lost: !held };
 }
 
+function threadOf(name) {
+  if (!threads.has(name)) threads.set(name, new LockThread(service, now));
+  return threads.get(name);
+}
+
 const methods = {
+  inThread: (name, verb, ...args) => threadOf(name).run(verb, ...args),
+  /** Ends the wait of a thread. */
+  interrupt: (name) => threadOf(name).interrupt(),
   acquire: async (name, options) => keep(await acquire(name, options)),
   tryAcquire: async (name, options) => keep(await tryAcquire(name, options)),
   release: (id) => leases.get(id).release(),
@@ -134,14 +145,20 @@ const methods = {
   deadlocks: () => deadlocks,
   holdsSoFar: () => holdsSoFar,
   stop: () => void (stopped = true),
-  /** Callers that come back at once, for `time` ms. Each counts up by reading and writing: two at a time lose a count. */
-  countUp: async (name, counter, time, callers) => {
+  /**
+   * Callers that come back at once, for `time` ms and `times` times at most. Each counts up by reading and writing: two at a
+   * time lose a count. With a `wait` in ms a caller goes without its turn where the lock stays busy.
+   */
+  countUp: async (name, counter, time, callers, { times = Infinity, wait } = {}) => {
     const redis = new Redis(url);
     const end = now() + time;
     const caller = async () => {
       const turns = [];
-      for (let asked = now(); asked < end; asked = now()) {
-        const lease = await acquire(name);
+      for (let count = 0; count < times && now() < end; count++) {
+        const asked = now();
+        const lease =
+          wait === undefined ? await acquire(name) : await service.tryAcquire(name, { waitTime: wait });
+        if (lease === null) continue;
         const granted = now();
         await redis.set(counter, Number(await redis.get(counter)) + 1);
         const released = now();
@@ -153,6 +170,25 @@ const methods = {
     const turns = await Promise.all(Array.from({ length: callers }, caller));
     await redis.quit();
     return turns;
+  },
+  /** Callers that come back at once, for `time` ms, and abort within some ms, before or after they were granted the lock. */
+  giveUp: async (name, time, callers) => {
+    const end = now() + time;
+    const caller = async () => {
+      while (now() < end) {
+        const patience = new AbortController();
+        const timer = setTimeout(() => patience.abort(), Math.random() * 20);
+        try {
+          const lease = await acquire(name, { signal: patience.signal });
+          await lease.release();
+        } catch ({ code }) {
+          if (code !== 'LOCK_ABORTED') throw new Error(`An abort has ended in ${code}`);
+        } finally {
+          clearTimeout(timer);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, caller));
   },
   /** Where a preload has made the wall clock adjustable. */
   stepClock: (ms) => globalThis.stepClock(ms),

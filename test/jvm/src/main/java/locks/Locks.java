@@ -28,6 +28,11 @@ final class Locks {
         lock.lock(command.number(1), TimeUnit.MILLISECONDS);
         yield Clock.now();
       }
+      // <name>: ends with an error when the thread is interrupted. When it was granted.
+      case "lockInterruptibly" -> {
+        lock.lockInterruptibly();
+        yield Clock.now();
+      }
       // <name> <wait> <lease>
       case "tryLock" -> lock.tryLock(command.number(1), command.number(2), TimeUnit.MILLISECONDS);
       // <name>: just before it was sent.
@@ -45,7 +50,10 @@ final class Locks {
     };
   }
 
-  /** {@code loop <kind> <name> <threads> <hold> <duration> [counter]}; the answer is {@link Loop#run}'s. */
+  /**
+   * {@code loop <kind> <name> <threads> <hold> <duration> [counter [times [wait]]]}; the answer is {@link Loop#run}'s. Each
+   * thread comes so many times at most, and waits so long each time: without limits where these are missing.
+   */
   private Object loop(Command command) throws InterruptedException {
     String name = command.text(1);
     RLock lock =
@@ -59,6 +67,8 @@ final class Locks {
         command.arguments().size() > 5
             ? Hold.counting(redisson, command.text(5))
             : Hold.lasting(command.number(3));
-    return new Loop(lock, hold, command.number(4)).run((int) command.number(2));
+    long times = command.arguments().size() > 6 ? command.number(6) : Long.MAX_VALUE;
+    long patience = command.arguments().size() > 7 ? command.number(7) : Loop.FOREVER;
+    return new Loop(lock, hold, command.number(4), times, patience).run((int) command.number(2));
   }
 }

@@ -8,10 +8,17 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.redisson.api.RLock;
 
-/** Threads that come back for a lock as soon as they were served, for a time in ms. */
-record Loop(RLock lock, Hold hold, long duration) {
+/**
+ * Threads that come back for a lock as soon as they were served: for a time, and so many times at most. Each waits so long
+ * for a turn, and goes without it then. Times are ms.
+ */
+record Loop(RLock lock, Hold hold, long duration, long times, long patience) {
+  /** A wait without an end. */
+  static final long FOREVER = -1;
+
   /** @return for each thread its turns, each as [asked, granted, released] in ms of {@link Clock} */
   List<List<List<Double>>> run(int threads) throws InterruptedException {
     ExecutorService callers = Executors.newFixedThreadPool(threads);
@@ -31,8 +38,11 @@ record Loop(RLock lock, Hold hold, long duration) {
 
   private List<List<Double>> turns(double end) throws InterruptedException {
     List<List<Double>> turns = new ArrayList<>();
-    for (double asked = Clock.now(); asked < end; asked = Clock.now()) {
-      lock.lock();
+    for (long time = 0; time < times; time++) {
+      double asked = Clock.now();
+      if (asked >= end) break;
+      if (patience == FOREVER) lock.lock();
+      else if (!lock.tryLock(patience, TimeUnit.MILLISECONDS)) continue;
       double granted = Clock.now();
       double released;
       try {

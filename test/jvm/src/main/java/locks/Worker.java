@@ -7,6 +7,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.redisson.Redisson;
@@ -17,7 +18,8 @@ import org.redisson.config.Config;
  * standard output, one a line. A thread of a command's is one thread here, which is an owner to Redisson.
  */
 public final class Worker {
-  private final Map<String, ExecutorService> threads = new HashMap<>();
+  private final Map<String, ExecutorService> executors = new HashMap<>();
+  private final Map<String, Thread> threads = new ConcurrentHashMap<>();
   private final PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
   private final Locks locks;
 
@@ -41,10 +43,26 @@ public final class Worker {
     var commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = commands.readLine(); line != null; line = commands.readLine()) {
       Command command = Command.parse(line);
-      threads
-          .computeIfAbsent(command.thread(), name -> Executors.newSingleThreadExecutor())
-          .execute(() -> answers.println(answer(command)));
+      // What a thread does now ends by it, so it does not come after that.
+      if (command.verb().equals("interrupt")) answers.println(interrupt(command));
+      else executorOf(command.thread()).execute(() -> answers.println(answer(command)));
     }
+  }
+
+  private ExecutorService executorOf(String thread) {
+    return executors.computeIfAbsent(
+        thread,
+        name ->
+            Executors.newSingleThreadExecutor(
+                work -> {
+                  threads.put(name, new Thread(work));
+                  return threads.get(name);
+                }));
+  }
+
+  private String interrupt(Command command) {
+    threads.get(command.thread()).interrupt();
+    return command.answer(true);
   }
 
   private String answer(Command command) {
