@@ -1,5 +1,4 @@
-import type { LockService } from '../../../lib/index.js';
-import type { LockStore } from '../../../lib/port/lock-store.js';
+import type { LockModuleOptions, LockService } from '../../../lib/index.js';
 import type { Process } from '../chaos/history.js';
 import type { Random } from '../chaos/random.js';
 import type { FaultKind, Plan } from './plan.js';
@@ -18,11 +17,28 @@ export interface SimulatedServer {
   readonly commands: number;
   readonly allLags: readonly { from: number; to: number }[];
   readonly left: { readonly locks: readonly string[]; readonly connections: number };
-  start(): void;
+  /** @param keeps what it has written down */
+  start(keeps?: boolean): void;
   kill(): void;
   forget(lock?: string): void;
+  /** As SCRIPT FLUSH. */
+  forgetScripts?(): void;
+  /** There is no room for more, or there is again. */
+  fill?(full: boolean): void;
+  /** Frees what ends later than so many ms from now. */
+  freeTheFuture?(longest: number): void;
+  /** Its replica gets nothing more, and then takes its place. */
+  isolate?(): void;
+  failOver?(): void;
   /** Owners of the locks that are held. */
   holds(): { readonly lock: string; readonly owner: string }[];
+}
+
+/** How a process reaches its locks. */
+export interface Connected {
+  readonly options: Pick<LockModuleOptions, 'store' | 'connection' | 'replication'>;
+  /** Closes what the process has made itself. */
+  readonly close?: () => Promise<unknown>;
 }
 
 /** Where the locks of a run live. */
@@ -37,16 +53,22 @@ export interface Topology {
   readonly forgives: boolean;
   /** Faults that only it can have. */
   readonly faults: readonly FaultKind[];
+  /** Where the first of these strikes in a run, the others do not: together they are more than any lock can bear. */
+  readonly apart?: readonly FaultKind[];
   /** ms by which the clocks of servers differ. */
   readonly clocksApart: number;
+  /** Whether its processes have clients of Redis. */
+  readonly hasClients: boolean;
+  /** Whether replicas have to confirm each grant. */
+  readonly confirmed: boolean;
   server(world: World, name: string, program: Program, ahead: number): SimulatedServer;
-  store(
+  options(
     process: Package,
     actor: Actor,
     links: readonly Link[],
     servers: readonly SimulatedServer[],
     plan: Plan,
-  ): LockStore;
+  ): Connected;
 }
 
 export interface Member {
@@ -131,8 +153,19 @@ export class Cast {
     this.struck.delete(server);
   }
 
+  /** What forgets is forgiven only where each grant was confirmed. */
   failOver(): Struck | undefined {
-    return undefined;
+    const server = this.servers.find((one) => !this.struck.has(one) && one.failOver !== undefined);
+    if (server === undefined) return undefined;
+    this.struck.add(server);
+    server.isolate?.();
+    return {
+      severity: this.topology.confirmed ? 'outage' : 'loss',
+      heal: () => {
+        server.failOver?.();
+        this.healed(server);
+      },
+    };
   }
 
   /** The owners of locks, with the servers that know them. */
@@ -166,9 +199,15 @@ export class Cast {
     const { world, plan, topology, resource } = this;
     const actor = new Actor(world, name, { ahead: (world.random.next() - 0.5) * 10_000 });
     const process = this.program.start(actor);
-    const store = topology.store(process, actor, this.links[worker]!, this.servers, plan);
+    const { options: connected, close } = topology.options(
+      process,
+      actor,
+      this.links[worker]!,
+      this.servers,
+      plan,
+    );
     const options = { leaseTime: plan.leaseTime, label: name, lockOrder: 'off' } as const;
-    const service = new process.LockService({ ...options, store });
+    const service = new process.LockService({ ...options, ...connected });
     const leader = new process.LockService({ ...options, store: 'memory' });
     const record: Process = { name, lags: actor.lags, lastSeen: Infinity, ended: false, errors: [] };
     const journal: string[] = [];
@@ -189,10 +228,14 @@ export class Cast {
     world.after(
       world.random.next() * 5,
       () => {
-        void this.live(member, async () => {
-          (await serving).end();
-          await leader.onApplicationShutdown();
-        });
+        void this.live(
+          member,
+          async () => {
+            (await serving).end();
+            await leader.onApplicationShutdown();
+          },
+          close,
+        );
       },
       actor,
     );
@@ -208,13 +251,14 @@ export class Cast {
     return this.members.filter(({ actor, ended }) => actor.alive && !ended).map(({ name }) => name);
   }
 
-  private async live(member: Member, end: () => Promise<void>): Promise<void> {
+  private async live(member: Member, end: () => Promise<void>, close: Connected['close']): Promise<void> {
     const { worker, service, record } = member;
     try {
       await worker.work();
       await end();
       service.beforeApplicationShutdown();
       await service.onApplicationShutdown();
+      await close?.();
     } catch (error) {
       record.errors.push(String(error));
     }

@@ -48,8 +48,8 @@ if (chosen.length === 0)
 const summary = new Summary();
 
 if (values.controls !== 'only') {
-  const program = await Program.load(DIST);
   for (const topology of chosen) {
+    const program = await Program.load(DIST, topology.hasClients);
     const figures = summary.begin(topology.name);
     const isOver = (runs: number) =>
       values.schedules === undefined

@@ -57,6 +57,10 @@ export type FaultKind =
   | 'process clock stepped'
   | 'server paused'
   | 'server killed, restarted empty'
+  | 'server killed, restarted with its data'
+  | 'scripts forgotten'
+  | 'memory full'
+  | 'server clock stepped and returned'
   | 'majority of a hold killed, restarted empty'
   | 'data lost'
   | 'lock lost'
@@ -103,6 +107,10 @@ const LASTS: Record<FaultKind, readonly [number, number]> = {
   'process clock stepped': [200, 2_000],
   'server paused': [50, 2_500],
   'server killed, restarted empty': [20, 1_500],
+  'server killed, restarted with its data': [20, 1_500],
+  'scripts forgotten': [0, 0],
+  'memory full': [100, 1_500],
+  'server clock stepped and returned': [200, 1_500],
   'majority of a hold killed, restarted empty': [300, 400],
   'data lost': [0, 0],
   'lock lost': [0, 0],

@@ -36,7 +36,9 @@ export function planOf(topology: Topology, seed: number): Plan {
   const leaseTime = random.pick([1_500, 1_500, 3_000]);
   const kinds = [...EVERYWHERE, ...topology.faults];
   const way = random.next();
-  const chosen = way < 0.1 ? [] : way < 0.4 ? [random.pick(kinds)] : random.some(kinds);
+  const some = way < 0.1 ? [] : way < 0.4 ? [random.pick(kinds)] : random.some(kinds);
+  const [alone, ...others] = topology.apart ?? [];
+  const chosen = some.filter((kind) => !(others.includes(kind) && some.some((one) => one === alone)));
   return {
     seed,
     workers: random.between(2, 4),

@@ -8,10 +8,12 @@ import {
 } from '../chaos/history.js';
 import { check } from '../chaos/checkers/index.js';
 import { Cast, type Topology } from './cast.js';
+import { answers } from './checkers/answers.js';
 import { severals } from './checkers/severals.js';
 import type { Plan } from './plan.js';
 import { SimulatedResource } from './resource.js';
 import { MemoryServer } from './servers/memory-server.js';
+import { RedisServer } from './servers/redis/redis-server.js';
 import { strikeAll } from './strikes.js';
 import { Actor } from './world/actor.js';
 import type { Program } from './world/program.js';
@@ -53,6 +55,7 @@ export interface RunResult {
 export async function run(plan: Plan, topology: Topology, program: Program): Promise<RunResult> {
   Actor.restart();
   MemoryServer.restart();
+  RedisServer.restart();
   const world = new World(plan.seed);
   const resource = new SimulatedResource();
   const stray: string[] = [];
@@ -119,7 +122,7 @@ function judged(history: History, { habits }: Plan, bounds: Parameters<typeof ch
   // checkers of single locks could see.
   const blind = habits.several > 0 ? ['order', 'linearizability'] : [];
   const found = check(history, bounds).filter(({ checker }) => !blind.includes(checker));
-  return [...found, ...severals(history, bounds)];
+  return [...found, ...severals(history, bounds), ...answers(history)];
 }
 
 async function live(
@@ -164,7 +167,7 @@ async function live(
       hanging,
     },
     queues: topology.queues,
-    confirmed: false,
+    confirmed: topology.confirmed,
     // A release on a quorum makes every process race for all nodes, and what fails there is taken back from each of them.
     commands: topology.queues ? commands : commands / cast.servers.length / cast.size / 2,
   };

@@ -36,7 +36,7 @@ export async function shrink(
 }
 
 /** The fewest of the items with which it still fails: halves are left out first, then ever smaller parts. */
-async function fewest<T>(
+export async function fewest<T>(
   items: readonly T[],
   fails: (items: readonly T[]) => Promise<boolean>,
 ): Promise<readonly T[]> {

@@ -20,7 +20,9 @@ const QUICK = [
   'quorum of one',
   'hand-made lease',
   'no quarantine',
-  'wrong name',
+  'derived keys collide',
+  'sent whole only once',
+  'no replica has confirmed',
 ];
 
 let folder: string;
@@ -44,20 +46,20 @@ async function simulate(
 
 describe('the simulation', () => {
   it('finds nothing wrong with the locks, on any topology', async () => {
-    const { output, summary } = await simulate('whole', ['--controls', 'none', '--events', '60000']);
+    const { output, summary } = await simulate('whole', ['--controls', 'none', '--schedules', '4']);
     expect(output).not.toMatch(/[1-9]\d* violations/);
     for (const { events, faults, acquisitions } of summary.topologies) {
-      expect(events).toBeGreaterThan(50_000);
+      expect(events).toBeGreaterThan(10_000);
       expect(faults).toBeGreaterThan(5);
       expect(acquisitions).toBeGreaterThan(100);
     }
   }, 120_000);
 
   it('does the same again for the same seeds, event by event, in another process', async () => {
-    const args = ['--controls', 'none', '--schedules', '2', '--seed', '40', '--verbose'];
+    const args = ['--controls', 'none', '--schedules', '1', '--seed', '40', '--verbose'];
     const runs = await Promise.all(['one', 'other'].map((name) => simulate(name, args)));
     const digests = runs.map(({ output }) => output.match(/^.* events, [0-9a-f]{16}$/gm));
-    expect(digests[0]?.length).toBeGreaterThanOrEqual(4);
+    expect(digests[0]?.length).toBe(4);
     expect(digests[1]).toEqual(digests[0]);
     expect(new Set(digests[0]).size).toBe(digests[0]?.length);
   }, 120_000);

@@ -102,6 +102,46 @@ export const STRIKES: Record<FaultKind, Strike> = {
       },
     };
   },
+  'server killed, restarted with its data': (cast, random) => {
+    const server = cast.strikeServer(random);
+    server?.kill();
+    if (server === undefined) return undefined;
+    return {
+      severity: 'outage',
+      heal: () => {
+        server.start(true);
+        cast.healed(server);
+      },
+    };
+  },
+  'scripts forgotten': (cast, random) => {
+    random.pick(cast.servers).forgetScripts?.();
+    return { severity: 'harmless' };
+  },
+  'memory full': (cast, random) => {
+    const server = random.pick(cast.servers);
+    server.fill?.(true);
+    return {
+      severity: 'outage',
+      heal: () => {
+        server.fill?.(false);
+      },
+    };
+  },
+  'server clock stepped and returned': (cast, random) => {
+    const server = random.pick(cast.servers);
+    const { actor } = server;
+    if (actor?.step !== 0) return undefined;
+    actor.step = random.pick([-TEN_MINUTES, TEN_MINUTES]);
+    // To a server that counts a lease by its wall clock, a step forward is the end of every lease.
+    return {
+      severity: 'loss',
+      heal: () => {
+        actor.step = 0;
+        server.freeTheFuture?.(60_000);
+      },
+    };
+  },
   'majority of a hold killed, restarted empty': async (cast, random) => {
     const { world } = cast;
     // A hold that a majority has just granted, so that it is renewed as late as possible.

@@ -1,6 +1,9 @@
 import type { Member as QuorumMember } from '../../../lib/stores/quorum/member.js';
 import type { SimulatedServer, Topology } from './cast.js';
 import { type Identity, MemoryServer } from './servers/memory-server.js';
+import { simulatedConnection } from './servers/redis/client.js';
+import { Lua } from './servers/redis/lua.js';
+import { RedisServer } from './servers/redis/redis-server.js';
 import { RemoteStore } from './servers/remote-store.js';
 import type { Actor } from './world/actor.js';
 
@@ -26,8 +29,12 @@ const memory: Topology = {
   faults: ['server killed, restarted empty', 'data lost', 'lock lost'],
   clocksApart: 1_000,
   server: memoryServer,
-  store: (process, actor, [link], servers, { leaseTime }) =>
-    new RemoteStore(actor, link!, serverOf(servers, 0), process, timeOf(leaseTime / 6, 100)),
+  hasClients: false,
+  confirmed: false,
+  options: (process, actor, [link], servers, { leaseTime }) => {
+    const time = timeOf(leaseTime / 6, 100);
+    return { options: { store: new RemoteStore(actor, link!, serverOf(servers, 0), process, time) } };
+  },
 };
 
 /** Five servers of which two may be gone, and the quorum store as it is. */
@@ -44,12 +51,14 @@ const quorum: Topology = {
   ],
   clocksApart: 200,
   server: memoryServer,
-  store: (process, actor, links, servers, { leaseTime }) => {
+  hasClients: false,
+  confirmed: false,
+  options: (process, actor, links, servers, { leaseTime }) => {
     const time = timeOf(leaseTime / 20, 50);
     const members = links.map((link, index) =>
       memberOf(actor, new RemoteStore(actor, link, serverOf(servers, index), process, time)),
     );
-    return new process.QuorumLockStore(members, leaseTime);
+    return { options: { store: new process.QuorumLockStore(members, leaseTime) } };
   },
 };
 
@@ -79,4 +88,62 @@ function memberOf(actor: Actor, store: RemoteStore): QuorumMember {
   };
 }
 
-export const topologies: readonly Topology[] = [memory, quorum];
+const lua = await Lua.open();
+
+const onRedis: Omit<Topology, 'name' | 'faults' | 'confirmed' | 'server' | 'options'> = {
+  queues: true,
+  servers: 1,
+  mayBeStruck: 1,
+  forgives: false,
+  clocksApart: 1_000,
+  hasClients: true,
+};
+
+/** The Redis store with its ioredis, and one server. Half of the processes give a client of their own, as ioredis makes it. */
+const redis: Topology = {
+  ...onRedis,
+  name: 'redis',
+  confirmed: false,
+  faults: [
+    'server killed, restarted empty',
+    'server killed, restarted with its data',
+    'scripts forgotten',
+    'memory full',
+    'data lost',
+    'lock lost',
+    'server clock stepped and returned',
+  ],
+  // Where the counter is lost and the clock has gone back, nothing is left that tokens could grow from.
+  apart: ['server clock stepped and returned', 'server killed, restarted empty', 'data lost'],
+  server: (world, name, _, ahead) => new RedisServer(world, name, lua, ahead, false),
+  options: (process, actor, [link], [server]) => {
+    const connection = simulatedConnection(process, actor, link!, server as RedisServer);
+    if (actor.random.next() < 0.5) return { options: { connection } };
+    const client = new process.Redis(connection);
+    client.on('error', () => undefined);
+    return { options: { connection: client }, close: () => client.quit() };
+  },
+};
+
+/** The same with a replica that has to confirm each grant, and takes over without the last writes. */
+const replicated: Topology = {
+  ...onRedis,
+  name: 'redis, replicas: 1',
+  confirmed: true,
+  faults: [
+    'failover',
+    'failover',
+    'server killed, restarted with its data',
+    'scripts forgotten',
+    'memory full',
+  ],
+  server: (world, name, _, ahead) => new RedisServer(world, name, lua, ahead, true),
+  options: (process, actor, [link], [server]) => ({
+    options: {
+      connection: simulatedConnection(process, actor, link!, server as RedisServer),
+      replication: { replicas: 1 },
+    },
+  }),
+};
+
+export const topologies: readonly Topology[] = [memory, quorum, redis, replicated];

@@ -170,16 +170,21 @@ class Caller {
     return options;
   }
 
-  /** The deadline as the holder sees it, in true time. */
-  private deadlineOf(lease: Lease): number {
+  /** The deadline as the holder sees it, in true time; undefined where it was over before, nobody knows when. */
+  private deadlineOf(lease: Lease): number | undefined {
     // The look itself may take time.
     const left = lease.remainingTime();
-    return this.actor.time + this.actor.trueTime(left);
+    return left > 0 ? this.actor.time + this.actor.trueTime(left) : undefined;
+  }
+
+  /** Of a hold that is new, or was over when the process came to look at it. */
+  private firstDeadlineOf(lease: Lease): number {
+    return this.deadlineOf(lease) ?? this.actor.time;
   }
 
   private granted(op: number, lease: Lease): void {
     const { owner, fencingToken: token, signal } = lease;
-    this.note('grant', op, { owner, token, deadline: this.deadlineOf(lease) });
+    this.note('grant', op, { owner, token, deadline: this.firstDeadlineOf(lease) });
     const lost = () => {
       this.note('loss', op, { reason: (signal.reason as { reason?: string }).reason });
     };
@@ -361,7 +366,7 @@ class Caller {
         this.note('refuse', op, { code: code === 'busy' ? 'one of several busy' : code });
       return;
     }
-    const deadline = this.deadlineOf(lease);
+    const deadline = this.firstDeadlineOf(lease);
     const lost = () => {
       for (const { op } of ops) this.note('loss', op, { reason: 'one of several' });
     };

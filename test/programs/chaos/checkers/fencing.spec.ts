@@ -15,6 +15,13 @@ describe('fencing', () => {
     ).toBeGreaterThan(0);
   });
 
+  it('leaves out a hold that was over when its process came to look at it', () => {
+    const over = hold(20, { token: 5, invoked: -5, deadlines: [{ at: 20, until: 20 }] });
+    expect(fencing(history([hold(0, { token: 6 }), over]))).toEqual([]);
+    const late = hold(20, { token: 5, invoked: 15, deadlines: [{ at: 20, until: 20 }] });
+    expect(fencing(history([hold(0, { token: 6 }), late])).length).toBeGreaterThan(0);
+  });
+
   it('finds a token that is smaller than one long before', () => {
     const holds = [hold(0, { token: 9 }), hold(20, { token: 7 }), hold(40, { token: 8 })];
     expect(fencing(history(holds)).length).toBeGreaterThanOrEqual(2);

@@ -1,4 +1,12 @@
-import { type Attempt, byLock, endOf, type History, holdsOf, type Violation } from '../history.js';
+import {
+  type Attempt,
+  byLock,
+  deadlineOf,
+  endOf,
+  type History,
+  holdsOf,
+  type Violation,
+} from '../history.js';
 import type { Update } from '../resource.js';
 import { Losses } from './losses.js';
 
@@ -22,12 +30,10 @@ export function fencing(history: History): Violation[] {
       ({ granted }) => granted!,
       ({ invoked }) => invoked,
     );
-    const alone = holds.filter(({ mode }) => mode === 'exclusive');
-    if (alone.length === holds.length)
-      inOrder(
-        (hold) => Math.max(endOf(hold), hold.granted!),
-        ({ granted }) => granted!,
-      );
+    // Who was stopped between its grant and its first look at the lease learns of both together, perhaps long after.
+    const begun = (hold: Attempt) => (deadlineOf(hold) > hold.granted! ? hold.granted! : -Infinity);
+    if (holds.every(({ mode }) => mode === 'exclusive'))
+      inOrder((hold) => Math.max(endOf(hold), hold.granted!), begun);
     found.push(...repeated(lock, holds));
   }
   return [...found, ...lostUpdates(history.updates)];

@@ -9,6 +9,14 @@ const extended = (from: number, to: number, outcome: 'ok' | 'lost' | 'unknown') 
 const holds = (...attempts: Parameters<typeof history>[0]) => linearizability(history(attempts)).length === 0;
 
 describe('linearizability', () => {
+  it('lets another one in before a hold that was over when its process came to look at it', () => {
+    const other = hold(20, { token: 6, invoked: 15, process: 'B' });
+    const over = hold(60, { token: 5, invoked: 0, deadlines: [{ at: 60, until: 60 }] });
+    expect(linearizability(history([other, over]))).toEqual([]);
+    const held = hold(60, { token: 5, invoked: 0, deadlines: [{ at: 60, until: 70 }] });
+    expect(linearizability(history([other, held]))).toHaveLength(1);
+  });
+
   it('explains holds in turn, and not two at once', () => {
     expect(holds(hold(0), hold(20), hold(40))).toBe(true);
     expect(holds(hold(0, { releaseFrom: 50 }), hold(20))).toBe(false);

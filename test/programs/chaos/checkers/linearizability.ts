@@ -56,11 +56,13 @@ function operationsOf(attempts: readonly Attempt[], history: History, losses: Lo
     if (granted !== undefined) {
       const [hold] = holdsOf([attempt]);
       const end = releaseOf(attempt, history.faults);
-      // One of unknown outcome may have been carried out at any time since, or never.
-      const until = Math.min(deadlineOf(attempt), releaseFrom ?? Infinity);
+      // Where the lease was over when its process came to look, nobody knows since when.
+      const deadline = deadlineOf(attempt) > granted ? deadlineOf(attempt) : attempt.invoked;
+      // A release of unknown outcome may have been carried out at any time since, or never.
+      const until = Math.min(deadline, releaseFrom ?? Infinity);
       operations.push(
         outerId === undefined
-          ? grant(id, hold!, end === undefined ? until : deadlineOf(attempt))
+          ? grant(id, hold!, end === undefined ? until : deadline)
           : reenter(id, { ...attempt, granted }),
       );
       if (end !== undefined) operations.push(release(id, attempt, end));

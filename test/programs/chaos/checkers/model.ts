@@ -63,6 +63,7 @@ export function grant(
     what: 'got it',
     invoked: attempt.invoked,
     returned: attempt.granted,
+    rank: token,
     apply: (state, at) => {
       if (token <= state.token) return undefined;
       const holders = makeRoom(state.holders, kind, mode, capacity, at);

@@ -5,6 +5,8 @@ export interface Operation<S> {
   readonly returned: number;
   /** It changes nothing, so that the first moment at which it is possible is as good as any other. */
   readonly observes?: boolean;
+  /** After one with a greater rank it would be impossible for ever: those that have ranks are carried out in their order. */
+  readonly rank?: number;
   /**
    * The state after it, or undefined if what it returned is impossible in this state.
    * @param at a moment by which it is carried out
@@ -50,8 +52,9 @@ export function unexplained<S, O extends Operation<S>>(
         explained.push(candidate);
         return;
       }
+      const first = leastRank(pending, candidate.done);
       for (const one of pending) {
-        if (candidate.done.has(one)) continue;
+        if (candidate.done.has(one) || (one.rank ?? first) > first) continue;
         const state = one.apply(candidate.state, at);
         if (state !== undefined) visit({ state, done: new Set(candidate.done).add(one) });
       }
@@ -63,6 +66,15 @@ export function unexplained<S, O extends Operation<S>>(
     candidates = explained;
   }
   return undefined;
+}
+
+/** Of those that have still to be carried out. */
+function leastRank<S, O extends Operation<S>>(pending: Iterable<O>, done: ReadonlySet<O>): number {
+  let least = Infinity;
+  for (const one of pending)
+    if (one.rank !== undefined && one.rank < least && one.returned < Infinity && !done.has(one))
+      least = one.rank;
+  return least;
 }
 
 interface Candidate<S, O> {

@@ -47,7 +47,8 @@ export async function catchMutant(
   limit: number,
 ): Promise<Caught> {
   const { name } = mutant;
-  const [program, whole] = await Promise.all([Program.load(dist, mutant.patches), Program.load(dist)]);
+  const load = (patches: Mutant['patches']) => Program.load(dist, topology.hasClients, patches);
+  const [program, whole] = await Promise.all([load(mutant.patches), load([])]);
   const begun = process.cpuUsage();
   const seconds = () => {
     const { user, system } = process.cpuUsage(begun);

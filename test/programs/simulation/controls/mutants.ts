@@ -1,5 +1,6 @@
 import { broken as chaosControls, type Control } from '../../chaos/variants/broken.js';
 import type { Patch } from '../../chaos/variants/variant.js';
+import { redisMutants } from './redis.js';
 import { type FaultKind, HABITS, type Habits, type LockSpec } from '../plan.js';
 
 /** A lock that is broken on purpose, and the plans that bring it to light. */
@@ -50,12 +51,12 @@ const isOfRedis = ({ patches }: Control) => patches.some(({ file }) => file.star
 
 /** The controls of the chaos runs that concern what a topology is made of. */
 const known: readonly Mutant[] = chaosControls
-  .filter((control) => control.promises !== true && !isOfRedis(control))
-  .filter(({ faults }) => faults.every((name) => name in KINDS))
-  .map(
-    ({ name, patches, faults, habits = {}, loops = 6, leaseTime = 1_500, locks, topology = 'memory' }) => ({
+  .filter(({ promises, faults }) => promises !== true && faults.every((name) => name in KINDS))
+  .map((control) => {
+    const { name, patches, faults, habits = {}, loops = 6, leaseTime = 1_500, locks, topology } = control;
+    return {
       name,
-      topology,
+      topology: topology ?? (isOfRedis(control) ? 'redis' : 'memory'),
       patches,
       faults: faults.flatMap((fault) => KINDS[fault] ?? []),
       habits: { ...HABITS, several: 0, ...habits },
@@ -63,8 +64,8 @@ const known: readonly Mutant[] = chaosControls
       leaseTime,
       locks,
       ...ADJUSTED[name],
-    }),
-  );
+    };
+  });
 
 const further: readonly Mutant[] = [
   {
@@ -119,4 +120,4 @@ const further: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...known, ...further];
+export const mutants: readonly Mutant[] = [...known, ...further, ...redisMutants];

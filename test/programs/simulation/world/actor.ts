@@ -99,7 +99,12 @@ export class Actor {
   }
 
   wall(): number {
-    return Math.floor(this.timeOrigin + this.monotonic() + this.step);
+    return Math.floor(this.exactWall());
+  }
+
+  /** ms of its wall clock, with fractions. */
+  exactWall(): number {
+    return this.timeOrigin + this.monotonic() + this.step;
   }
 
   /** ms of true time for a time of its own. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import vm from 'node:vm';
 import { build } from 'esbuild';
 import { patched, type Patch } from '../../chaos/variants/variant.js';
+import type { AbstractConnector, Redis } from 'ioredis';
 import type { LockService, LockUnavailableError } from '../../../../lib/index.js';
 import type { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock-store.js';
 import type { QuorumLockStore } from '../../../../lib/stores/quorum/quorum-lock-store.js';
@@ -17,12 +18,18 @@ export interface Package {
   readonly LockUnavailableError: typeof LockUnavailableError;
   readonly MemoryLockStore: typeof MemoryLockStore;
   readonly QuorumLockStore: typeof QuorumLockStore;
+  /** Of the ioredis of the process, where the topology has clients. */
+  readonly Redis: typeof Redis;
+  readonly AbstractConnector: typeof AbstractConnector;
 }
 
 const ENTRY = `
   export { LockService, LockUnavailableError } from './index.js';
   export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
   export { QuorumLockStore } from './stores/quorum/quorum-lock-store.js';`;
+
+/** A process whose ioredis is an instance of its own has its timers, too. */
+const CLIENT = `export { Redis, AbstractConnector } from 'ioredis';`;
 
 /** Names that code of a process finds in place of those of the real one. */
 const NAMES = [
@@ -69,18 +76,19 @@ const SCOPES = Symbol.for('nestjs-distributed-lock.scopes');
 export class Program {
   private constructor(private readonly instantiate: Instance) {}
 
-  static async load(dist: string, patches: readonly Patch[] = []): Promise<Program> {
+  /** @param hasClients each process has an ioredis of its own */
+  static async load(dist: string, hasClients: boolean, patches: readonly Patch[] = []): Promise<Program> {
     const changed = await patched(dist, patches);
     const files = new Map([...changed].map(([file, code]) => [join(dist, file), code]));
     files.set(join(dist, 'lock.runtime.js'), SEAM);
     const result = await build({
-      stdin: { contents: ENTRY, resolveDir: dist },
+      stdin: { contents: hasClients ? ENTRY + CLIENT : ENTRY, resolveDir: dist },
       bundle: true,
       write: false,
       format: 'cjs',
       platform: 'node',
       target: 'node20',
-      external: ['@nestjs/*', 'rxjs', 'ioredis', 'reflect-metadata'],
+      external: ['@nestjs/*', 'rxjs', 'reflect-metadata', ...(hasClients ? [] : ['ioredis'])],
       plugins: [
         {
           name: 'replaced files',

@@ -1,0 +1,63 @@
+import { HABITS } from '../plan.js';
+import type { Mutant } from './mutants.js';
+
+const calm = { ...HABITS, fixedShare: 0, tries: 0, patient: 1, several: 0, nests: 0, extensions: 0 };
+
+const SCRIPTS = 'stores/redis/scripts.generated.js';
+
+/** What only a server of Redis brings to light, besides the controls of the chaos runs. */
+export const redisMutants: readonly Mutant[] = [
+  {
+    name: 'token by the clock of the server alone',
+    topology: 'redis',
+    patches: [{ file: SCRIPTS, find: 'if last and last >= token then', replace: 'if false then' }],
+    faults: ['server clock stepped and returned'],
+    habits: calm,
+    loops: 4,
+    leaseTime: 1_500,
+    locks: undefined,
+  },
+  {
+    name: 'scripts are sent whole only once',
+    topology: 'redis',
+    patches: [
+      {
+        file: 'stores/redis/evaluator.js',
+        find: "replyCode(error) === 'NOSCRIPT'))",
+        replace: "(replyCode(error) === 'NOSCRIPT' && this.sent !== (this.sent = true))))",
+      },
+    ],
+    faults: ['scripts forgotten'],
+    habits: HABITS,
+    loops: 4,
+    leaseTime: 1_500,
+    locks: undefined,
+  },
+  {
+    name: 'grants that no replica has confirmed',
+    topology: 'redis, replicas: 1',
+    patches: [{ file: 'stores/redis/confirmations.js', find: 'await confirm();', replace: ';' }],
+    faults: ['failover'],
+    habits: { ...calm, long: 0.4, shortest: 300, longest: 900 },
+    loops: 4,
+    leaseTime: 3_000,
+    locks: undefined,
+  },
+  {
+    name: 'multi-lock on Redis that never gets its turn beside steady queues',
+    topology: 'redis',
+    patches: [
+      {
+        file: 'locks/rounds.js',
+        find: 'const MOST_REFUSALS = 4;',
+        replace: 'const MOST_REFUSALS = Infinity;',
+      },
+    ],
+    faults: [],
+    habits: { ...calm, several: 0.02, long: 1, shortest: 2, longest: 6, pause: 0, served: 0 },
+    loops: 8,
+    leaseTime: 3_000,
+    locks: ['a', 'b', 'c', 'd'].map((name) => ({ name, kind: 'lock' })),
+    duration: 12_000,
+  },
+];
