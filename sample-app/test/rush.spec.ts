@@ -1,10 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
 import { until } from '../../test/scenarios/until.js';
-import { AppModule } from '../src/app.module.js';
 import type { RushState } from '../src/rush/rush.service.js';
-import { Sale } from '../src/tickets/sale.js';
+import { openShop } from './open-shop.js';
 
 describe('the page of the ticket shop', () => {
   let app: INestApplication;
@@ -13,15 +11,9 @@ describe('the page of the ticket shop', () => {
   });
 
   async function open(): Promise<string> {
-    const sale = Object.assign(new Sale(), { seats: 10, paymentTime: 10 });
-    const module = await Test.createTestingModule({ imports: [AppModule.forRoot()] })
-      .overrideProvider(Sale)
-      .useValue(sale)
-      .compile();
-    app = module.createNestApplication();
-    app.useLogger(false);
-    await app.listen(0, '127.0.0.1');
-    return await app.getUrl();
+    const opened = await openShop({ seats: 10, paymentTime: 10 });
+    ({ app } = opened);
+    return opened.url;
   }
 
   const start = (url: string, locked: boolean) =>

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
 import { LockService } from 'nestjs-distributed-lock';
 import { makeLockBusy } from 'nestjs-distributed-lock/testing';
-import { AppModule, type ShopOptions } from '../src/app.module.js';
+import type { ShopOptions } from '../src/app.module.js';
 import { rush } from '../src/demo/rush.js';
-import { Sale } from '../src/tickets/sale.js';
+import { openShop } from './open-shop.js';
 
 describe('the ticket shop', () => {
   const seats = 10;
@@ -16,16 +15,9 @@ describe('the ticket shop', () => {
 
   /** @returns its URL */
   async function open(options: ShopOptions & { seats?: number } = {}): Promise<string> {
-    const sale = Object.assign(new Sale(), { seats: options.seats ?? seats, paymentTime: 20 });
-    const module = await Test.createTestingModule({ imports: [AppModule.forRoot(options)] })
-      .overrideProvider(Sale)
-      .useValue(sale)
-      .compile();
-    app = module.createNestApplication();
-    // 409 and 503 are what some of these tests are about.
-    app.useLogger(false);
-    await app.listen(0, '127.0.0.1');
-    return await app.getUrl();
+    const opened = await openShop({ seats, paymentTime: 20, ...options });
+    ({ app } = opened);
+    return opened.url;
   }
 
   const soldBy = async (url: string, path: string) => {

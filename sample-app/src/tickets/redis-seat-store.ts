@@ -14,8 +14,15 @@ export class RedisSeatStore extends SeatStore implements OnApplicationShutdown {
     private readonly key: string,
   ) {
     super();
-    // A dead Redis is to become an answer, not a request that hangs.
-    this.redis = new Redis(url, { commandTimeout: 1_000, disconnectTimeout: 100 });
+    this.redis = new Redis(url, {
+      // A dead Redis is to become an answer, not a request that hangs.
+      commandTimeout: 1_000,
+      disconnectTimeout: 100,
+      // A command fails with its connection and is not sent again on the next one: another buyer may have the lock by
+      // then, and a late write would sell a seat again.
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => 100,
+    });
     // Without a listener ioredis prints every failed attempt to connect. LockService logs the outage once.
     this.redis.on('error', () => undefined);
   }

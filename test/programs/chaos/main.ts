@@ -21,7 +21,7 @@ const { values } = parseArgs({
     summary: { type: 'string' },
     /** `only` or `none`, else both. */
     controls: { type: 'string', default: 'too' },
-    /** `0/2`: of the controls only every second one, from the first on. */
+    /** `0/3`: of the controls only every third one, from the first on. */
     part: { type: 'string', default: '0/1' },
     /** Of a control's name: only those. */
     control: { type: 'string', multiple: true },

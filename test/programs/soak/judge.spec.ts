@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { judge, type Sample } from './judge.js';
+import type { ServerFigures, ShopFigures } from './measures.js';
+
+const shop = { heap: 30, rss: 120, sockets: 5, timers: 4, resources: 12, listeners: 60 };
+const server = { keys: 3, clients: 10, channels: 4, memory: 2 };
+
+/** An hour with a look every minute. */
+function run(change: (minute: number) => { shop?: Partial<ShopFigures>; server?: Partial<ServerFigures> }) {
+  return Array.from({ length: 60 }, (_, minute): Sample => {
+    const own = change(minute);
+    return { at: minute * 60, shops: [shop, { ...shop, ...own.shop }], server: { ...server, ...own.server } };
+  });
+}
+
+const grown = (samples: readonly Sample[]) =>
+  judge(samples)
+    .filter(({ flat }) => !flat)
+    .map(({ measure, of }) => `${measure} of ${of}`);
+
+describe('The judge of a soak', () => {
+  it('finds an even run flat', () => {
+    expect(grown(run(() => ({})))).toEqual([]);
+  });
+
+  it.each(Object.keys(shop) as (keyof ShopFigures)[])('finds that %s of one process grows', (name) => {
+    const leak = name === 'rss' || name === 'heap' ? 1 : 0.2;
+    expect(grown(run((minute) => ({ shop: { [name]: shop[name] + Math.floor(minute * leak) } })))).toEqual([
+      `${name} of shop 2`,
+    ]);
+  });
+
+  it.each(Object.keys(server) as (keyof ServerFigures)[])('finds that %s of the server grows', (name) => {
+    expect(grown(run((minute) => ({ server: { [name]: server[name] + Math.floor(minute / 5) } })))).toEqual([
+      `${name} of Redis`,
+    ]);
+  });
+
+  it('takes what grows at the begin only for the warm-up', () => {
+    expect(grown(run((minute) => ({ shop: { heap: 20 + Math.min(minute, 15) } })))).toEqual([]);
+  });
+
+  it('passes over looks that fall into an outage', () => {
+    expect(
+      grown(run((minute) => (minute % 5 === 4 ? { shop: { timers: 500 }, server: { clients: 1 } } : {}))),
+    ).toEqual([]);
+  });
+
+  it('refuses to judge a run with too few looks', () => {
+    expect(() => judge(run(() => ({})).slice(0, 10))).toThrow('say nothing');
+  });
+});
