@@ -8,6 +8,14 @@ export interface Asker {
   readonly reason: string | undefined;
 }
 
+/** A request to release a lock, as a holder gets it. */
+export interface AskedHolder extends Asker {
+  /** The same for all holders that one request asks. */
+  readonly request: string;
+  /** How many holds of the lock the holder's service has. */
+  readonly holders: number;
+}
+
 /** A longer reason is more likely a body than a sentence, and each holder gets it in a message. */
 export const MAX_REASON = 1_000;
 

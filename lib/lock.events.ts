@@ -113,12 +113,16 @@ export type LockEvent =
   | {
       /**
        * A holder of this service is asked to release its lock; see `Lease.releaseRequested`. The lease stays as it is. Sent
-       * for each request.
+       * for each request and each of the holders that it asks, such as the readers of a read lock.
        */
       readonly type: 'release-requested';
       readonly name: string;
       readonly label: string;
       readonly owner: string;
+      /** The same for all holders that one request asks. */
+      readonly request: string;
+      /** How many holds of this lock this service has. */
+      readonly holders: number;
       /** The `label` of the service that asks. */
       readonly by: string;
       readonly reason: string | undefined;

@@ -19,7 +19,10 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
       break;
     case 'release-requested':
       logger.log(
-        `Asked to release the lock "${inQuotes(event.name)}" (owner ${event.owner}) by ${describeAsker(event)}`,
+        // One line stands for all holders of this service that one request asks.
+        event.holders > 1
+          ? `Asked to release the lock "${inQuotes(event.name)}" (${String(event.holders)} holds of this process) by ${describeAsker(event)}`
+          : `Asked to release the lock "${inQuotes(event.name)}" (owner ${event.owner}) by ${describeAsker(event)}`,
       );
       break;
     case 'release-request-sent':

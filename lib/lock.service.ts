@@ -4,6 +4,7 @@ import { idleTimerAt } from './core/deadline.js';
 import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
+import { Seen } from './core/seen.js';
 import { ACQUIRE_OPTIONS, assertName, assertOwnOptions, KINDS, reasonOf } from './core/validation.js';
 import { LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
@@ -65,6 +66,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       clientId: () => this.client.id,
       headroomShare: () => this.client.watchdog.headroomShare(),
       waitingFor: (name) => this.client.callers.waitingFor(name),
+      counts: () => ({ held: this.leases().length, waiting: this.client.callers.waiting }),
       connect: () => {
         logger.log(`Holds locks as "${settings.label}"`);
         connect(store);
@@ -86,7 +88,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     this.events$ = this.client.events.asObservable();
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
+    const requests = new Seen();
     this.client.events.subscribe((event) => {
+      if (event.type === 'release-requested' && !requests.add(event.request)) return;
       logEvent(logger, event, this.client.returns.ranOut.has(event));
     });
     for (const warning of settingsWarnings(settings)) this.state.warn(warning);
@@ -294,8 +298,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       status: renewalStuck || ends ? 'down' : status,
       nodes,
       warnings,
-      held: this.leases().length,
-      waiting: this.client.callers.waiting,
+      ...this.state.counts(),
       renewalHeadroom: watchdog.headroom(),
       renewalStuck,
     };

@@ -17,7 +17,8 @@ export interface LockState {
   readonly waiters: { readonly local: number; readonly processes: number };
   /**
    * The waiters in order: for a plain lock the processes, for the other kinds the callers. A process that waits for the
-   * release of a plain lock and has no entry is only counted.
+   * release of a plain lock and has no entry is only counted. A waiter whose process has died, or has lost its connection for
+   * messages, is left out where the store knows of it.
    */
   readonly queue: readonly LockWaiter[];
 }

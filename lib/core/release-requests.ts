@@ -1,14 +1,14 @@
-import type { Asker } from '../lock.asker.js';
 import { uuid } from '../lock.runtime.js';
 import type { LockStore } from '../port/lock-store.js';
 import { oldestBeyond } from '../port/oldest-beyond.js';
 import type { AskedMessage, AskRequest } from '../port/queue-messages.js';
 import type { EventStream } from './event-stream.js';
 import type { Labels } from './labels.js';
+import { Seen } from './seen.js';
 import type { Tenure } from './tenure.js';
 
-/** How many requests are remembered: of each, a store may tell several times. */
-const MOST_REMEMBERED = 1_000;
+/** How many requests are kept for holds that may be about to begin. */
+const MOST_EARLY = 1_000;
 
 interface ReleaseRequestsContext {
   readonly store: Pick<LockStore, 'inspect' | 'requestRelease'>;
@@ -26,7 +26,7 @@ interface ReleaseRequestsContext {
  */
 export class ReleaseRequests {
   /** The requests that have been told of, by id and owner. */
-  private readonly told = new Set<string>();
+  private readonly told = new Seen();
   /** By owner: the message may have overtaken the reply that grants the hold. */
   private readonly early = new Map<string, AskedMessage>();
 
@@ -49,13 +49,10 @@ export class ReleaseRequests {
   /** Another client, or this one, asks for what one of the owners of this client holds. */
   onMessage(message: AskedMessage): void {
     const { id, owner } = message;
-    const key = `${id} ${owner}`;
-    if (this.told.has(key)) return;
-    this.told.add(key);
-    forgetOldest(this.told);
-    if (this.tell(message)) return;
+    if (!this.told.add(`${id} ${owner}`) || this.tell(message)) return;
     this.early.set(owner, message);
-    forgetOldest(this.early);
+    const oldest = oldestBeyond(MOST_EARLY, this.early);
+    if (oldest !== undefined) this.early.delete(oldest);
   }
 
   /** A hold has begun. */
@@ -73,18 +70,15 @@ export class ReleaseRequests {
     return (await store.requestRelease?.(request)) ?? false;
   }
 
-  private tell({ owner, name, by, reason }: AskRequest): boolean {
-    const asker: Asker = { by, reason };
-    const held = [...this.context.tenures.keys()].filter((tenure) => tenure.owner === owner);
+  private tell({ id, owner, name, by, reason }: AskRequest): boolean {
+    const tenures = [...this.context.tenures.keys()];
+    const held = tenures.filter((tenure) => tenure.owner === owner);
     // Several locks that were taken in one step have one owner. Another service may divide the key otherwise between its
     // keyPrefix and the name: then all of them are meant.
     const named = held.filter((tenure) => tenure.name === name);
-    for (const tenure of named.length > 0 ? named : held) tenure.ask(asker);
+    const asked = named.length > 0 ? named : held;
+    const holders = Math.max(asked.length, tenures.filter((tenure) => tenure.name === name).length);
+    for (const tenure of asked) tenure.ask({ request: id, holders, by, reason });
     return held.length > 0;
   }
-}
-
-function forgetOldest(kept: Set<string> | Map<string, unknown>): void {
-  const oldest = oldestBeyond(MOST_REMEMBERED, kept);
-  if (oldest !== undefined) kept.delete(oldest);
 }

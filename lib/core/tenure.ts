@@ -1,4 +1,4 @@
-import type { Asker } from '../lock.asker.js';
+import type { AskedHolder, Asker } from '../lock.asker.js';
 import { LockLostError, type LossReason } from '../lock.errors.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { QueueTerms } from '../port/lock-store.js';
@@ -11,7 +11,7 @@ export interface TenureUser {
   readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
   /** Another asks for the lock. */
-  onReleaseRequested(asker: Asker): void;
+  onReleaseRequested(asker: AskedHolder): void;
   /** The next owner of this process is about to have it. */
   onHandedOff(): void;
 }
@@ -89,7 +89,7 @@ export class Tenure {
   /** The service that has taken it by force, as a message says that the store has still to confirm. */
   forced: Asker | undefined;
   /** The service that has asked for it before its present holder has begun. */
-  asker: Asker | undefined;
+  asker: AskedHolder | undefined;
   private ended = false;
   private lossTimer: NodeJS.Timeout;
 
@@ -222,7 +222,7 @@ export class Tenure {
   }
 
   /** Another asks for it: its present holder is told, at the latest as it begins. */
-  ask(asker: Asker): void {
+  ask(asker: AskedHolder): void {
     if (!this.held) return;
     if (this.user === undefined) this.asker = asker;
     else this.user.onReleaseRequested(asker);

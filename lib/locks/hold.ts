@@ -4,7 +4,7 @@ import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
 import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
-import { type Asker, describeAsker } from '../lock.asker.js';
+import { type AskedHolder, describeAsker } from '../lock.asker.js';
 import { LockAbortedError, LockConfigError, LockLostError, type LossReason } from '../lock.errors.js';
 import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
@@ -155,7 +155,7 @@ export class Hold implements TenureUser, ScopedHold {
     });
   }
 
-  onReleaseRequested(asker: Asker): void {
+  onReleaseRequested(asker: AskedHolder): void {
     if (this.count === 0) return;
     const { name, owner, label } = this.tenure;
     const request = new Error(`Asked to release the lock "${inQuotes(name)}" by ${describeAsker(asker)}`);

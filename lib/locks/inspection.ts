@@ -4,6 +4,7 @@ import { assertName, signalOf } from '../core/validation.js';
 import { LockAbortedError } from '../lock.errors.js';
 import type { AnswerOptions } from '../lock.options.js';
 import type { LockState } from '../lock.state.js';
+import { livingOf } from './living-waiters.js';
 
 /** Reads the state of one lock. Null when it has no holder and no waiter. */
 export async function inspect(
@@ -16,7 +17,9 @@ export async function inspect(
   if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
   const stored = await untilAborted(client.store.inspect(name), signal, name);
   if (stored === null) return null;
-  const { kind, holders, queue: places, fencingToken, listeners } = stored;
+  const { kind, holders, fencingToken, listeners } = stored;
+  const places = livingOf(stored.queue);
+  if (holders.length === 0 && places.length === 0) return null;
   const isPlain = kind === 'lock';
   const { labels } = client;
   const isLocal = (owner: string) => labels.isOwn(owner);

@@ -4,6 +4,7 @@ import { assertKnownOptions, assertSignal } from '../core/validation.js';
 import { isLockKindMismatchError, LockConfigError } from '../lock.errors.js';
 import { cureOf } from '../lock.duration.js';
 import { wallTime } from '../lock.runtime.js';
+import { livingOf } from './living-waiters.js';
 import type { LockSummary, ListOptions, LockPage } from './lock-summary.js';
 import { decodeCursor, encodeCursor } from './list-cursor.js';
 
@@ -76,7 +77,9 @@ export class LockList {
     });
     // A lock that is held has an entry of its own.
     if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
-    return await this.summaryOf(name, stored);
+    const queue = livingOf(stored.queue);
+    if (stored.holders.length === 0 && queue.length === 0) return undefined;
+    return await this.summaryOf(name, { ...stored, queue });
   }
 
   private async summaryOf(name: string, stored: StoredLock): Promise<LockSummary> {

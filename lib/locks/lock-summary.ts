@@ -34,7 +34,10 @@ export interface LockSummary {
     /** The last token of the lock. */
     readonly fencingToken: number;
   }[];
-  /** How many wait: for a plain lock processes, for the other kinds callers. */
+  /**
+   * How many wait: for a plain lock processes, for the other kinds callers. A waiter whose process has died, or has lost its
+   * connection for messages, does not count where the store knows of it.
+   */
   readonly waiting: number;
   /** ms for which the first of the queue has waited; null where its queue is empty. */
   readonly longestWait: number | null;

@@ -397,6 +397,8 @@ export interface StoredLock {
     readonly mode: 'exclusive' | 'shared';
     /** Wall-clock ms */
     readonly since: number;
+    /** True where the store knows that the client of the entry has no subscription: it takes such a client for dead. */
+    readonly dead?: boolean | undefined;
   }[];
   readonly fencingToken: number | undefined;
   /** How many subscriptions to the releases of a plain lock there are. */

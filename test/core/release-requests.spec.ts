@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { type LockEvent, type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
 import type { AskRequest } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
@@ -85,6 +86,27 @@ it('is of the present hold: neither of the next one, nor of one that is over or 
   expect(await locks.requestRelease('a')).toBe(0);
   await pass(0);
   expect([requests(), lease.releaseRequested.aborted]).toEqual([[], false]);
+});
+
+it('many readers of one process are told each, on one line of the log', async () => {
+  const lines: string[] = [];
+  const log = (text: unknown) => lines.push(String(text));
+  Logger.overrideLogger({ log, warn: log, error: log });
+  await listening();
+  const { read } = locks.getReadWriteLock('a');
+  const leases = await Promise.all(Array.from({ length: 500 }, () => read.acquire()));
+  for (const reason of ['deploy', 'again']) expect(await asker.requestRelease('a', { reason })).toBe(500);
+  await pass(0);
+  expect(leases.every(({ releaseRequested }) => releaseRequested.aborted)).toBe(true);
+  expect(requests()).toHaveLength(1_000);
+  expect(new Set(requests().map((event) => (event as { request: string }).request)).size).toBe(2);
+  expect(requests()[0]).toMatchObject({ name: 'a', holders: 500 });
+  expect(lines.filter((line) => line.startsWith('Asked to release'))).toEqual([
+    'Asked to release the lock "a" (500 holds of this process) by "console": "deploy"',
+    'Asked to release the lock "a" (500 holds of this process) by "console": "again"',
+  ]);
+  await Promise.all(leases.map((lease) => lease.release()));
+  Logger.overrideLogger(false);
 });
 
 it('a leader goes on, and the service has the event', async () => {

@@ -134,11 +134,11 @@ describe('a lease', () => {
   });
 
   it('is renewed without a lease time, and fixed with one', async () => {
-    const short = new LockService({ store: 'memory', leaseTime: 150 });
+    const short = new LockService({ store: 'memory', leaseTime: 600 });
     const renewed = await short.acquire('a');
-    const fixed = await short.acquire('b', { leaseTime: 150 });
-    const both = await short.acquire('c', { leaseTime: 120, renew: true });
-    await sleep(400);
+    const fixed = await short.acquire('b', { leaseTime: 600 });
+    const both = await short.acquire('c', { leaseTime: 500, renew: true });
+    await sleep(1_000);
     expect([renewed.held, fixed.held, both.held]).toEqual([true, false, true]);
     expect(fixed.signal.aborted).toBe(true);
     expect((fixed.signal.reason as LockLostError).reason).toBe('expired');

@@ -9,7 +9,9 @@ import {
 } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import { RedisCluster } from '../support/redis-cluster.js';
+import { queueOf } from '../support/keys.js';
 import { RedisServer } from '../support/redis-server.js';
+import { Worker } from '../support/worker.js';
 
 let server: RedisServer;
 let redis: Redis;
@@ -189,6 +191,43 @@ describe('list on Redis', () => {
     await redis.del('lock:foreign');
     await (await waiting).release();
   });
+
+  it.each(['plain', 'fair'] as const)(
+    'leaves out the waiters of a %s lock that have been killed',
+    async (kind) => {
+      const locks = service();
+      const name = `killed ${kind}`;
+      const holder = await (kind === 'fair' ? locks.getFairLock(name) : locks.getLock(name)).acquire();
+      const workers = await Promise.all(
+        [1, 2].map((n) => Worker.start({ url: server.url, service: { label: String(n) } })),
+      );
+      const options = { waitTime: 60_000, ...(kind === 'fair' ? { kind } : {}) };
+      const outcomes = workers.map((worker) => worker.call('acquire', name, options).catch(() => undefined));
+      const waiting = async () => (await all(locks)).map((lock) => [lock.name, lock.waiting]);
+      try {
+        await until(async () => (await all(locks))[0]?.waiting === 2);
+        await workers[0]?.kill();
+        await until(async () => (await all(locks))[0]?.waiting === 1);
+        // A label is known after a wait of one second.
+        await until(async () => (await locks.inspect(name))?.queue[0]?.label !== undefined);
+        const state = await locks.inspect(name);
+        expect(state?.queue.map(({ position, label }) => [position, label])).toEqual([[1, '2']]);
+        expect(state?.waiters.processes).toBe(kind === 'fair' ? 0 : 1);
+        await workers[1]?.kill();
+        await until(async () => (await all(locks))[0]?.waiting === 0);
+        expect(await all(locks, { state: 'waited' })).toEqual([]);
+        // The holder has died as well: no release hands the lock over, and the queue stays.
+        await redis.del(`lock:${name}`);
+        expect(await redis.zcard(queueOf(`lock:${name}`))).toBe(2);
+        expect(await waiting()).toEqual([]);
+        expect(await locks.inspect(name)).toBeNull();
+      } finally {
+        await Promise.all(workers.map((worker) => worker.kill()));
+        await Promise.all(outcomes);
+        await holder.release().catch(() => undefined);
+      }
+    },
+  );
 
   it('names the locks of all masters of a cluster', async () => {
     const cluster = await RedisCluster.start();

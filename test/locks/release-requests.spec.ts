@@ -68,7 +68,9 @@ describe.each(TOPOLOGIES)('A request to release a lock, on %s', (_, queues, opti
     expect(messageOf(lease)).toBe(
       String.raw`Asked to release the lock "${name}" by "console-1": "deploy\nof \"2\""`,
     );
-    const event = { type: 'release-requested', name, label: 'orders', owner, by: 'console-1' };
+    const request = expect.any(String);
+    const asked = { name, label: 'orders', owner, request, holders: 1, by: 'console-1' };
+    const event = { type: 'release-requested', ...asked };
     expect(requests()).toEqual([{ ...event, reason: 'deploy\nof "2"' }]);
     expect([lease.held, lease.signal.aborted]).toEqual([true, false]);
     await lease.extend(20_000);

@@ -122,9 +122,9 @@ describe('76: the place of a waiter that left while the store was out of reach',
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
     // Longer than their lease.
     await sleep(1_500);
-    expect((await service.inspect('ghosts'))?.queue).toHaveLength(20);
+    expect(await stage.waiting('ghosts')).toBe(20);
     proxy.refuse(false);
-    await queued(service, 'ghosts', 0);
+    await until(async () => (await stage.waiting('ghosts')) === 0);
     await holder.release();
   });
 });

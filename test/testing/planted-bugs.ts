@@ -1078,6 +1078,12 @@ plant(
   stored(() => ({ queue: [] })),
 );
 plant(
+  'StoredLock.dead',
+  'are all waiters',
+  'takes no waiter for dead whose client hears it, and those that none hears for dead alike',
+  stored(({ queue }) => ({ queue: queue.map((place) => ({ ...place, dead: true })) })),
+);
+plant(
   'StoredLock.queue',
   'is in another order',
   'hands over in the order of arrival',

@@ -25,7 +25,7 @@ import type {
 } from '../../port/lock-store.js';
 import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
 import type { StoreHealth } from '../../port/store-health.js';
-import { MemoryLock } from './memory-lock.js';
+import { clientOf, MemoryLock } from './memory-lock.js';
 import { memoryNotes } from './memory-notes.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../lock.clock.js';
@@ -165,6 +165,7 @@ export class MemoryLockStore implements LockStore {
       owner,
       mode,
       since: Math.floor(arrival / 1000),
+      dead: !this.clients.has(clientOf(owner)),
     }));
     const { kind, fencingToken } = lock;
     const listeners = this.listeners.get(name)?.size ?? 0;
@@ -249,8 +250,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private tell(owner: string, message: QueueMessage): boolean {
-    const client = owner.slice(0, owner.lastIndexOf(':'));
-    const listeners = this.clients.get(client);
+    const listeners = this.clients.get(clientOf(owner));
     for (const onMessage of listeners ?? []) {
       soon(() => {
         onMessage(message);

@@ -327,7 +327,8 @@ export class MemoryLock {
   }
 }
 
-const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
+/** The client of an owner. */
+export const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
 
 /** When a waiter polls, ms from now, while the hold in its way ends in `left` ms: the same rule as in the Redis scripts. */
 function lookAfter(left: number, rank: number): number {

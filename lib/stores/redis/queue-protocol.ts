@@ -65,7 +65,7 @@ function fieldsOf(json: string): Partial<Record<'by' | 'reason' | 'id' | 'name',
 const LONGEST_REQUEST = 20_000;
 
 /** What inspect.lua returns. */
-interface Inspected {
+export interface Inspected {
   readonly fence: string | null;
   readonly listeners: number;
   /** With the ms that are left; less than 0 without an end. */
@@ -74,14 +74,26 @@ interface Inspected {
   readonly queue: readonly [entry: string, arrival: number][];
   /** The lock is of one of the kinds that may have several holders, each with a deadline. */
   readonly withHolders: boolean;
+  /** The clients with entries in the queue that have no subscription. */
+  readonly dead: readonly string[];
 }
 
-export function storedLock({ fence, listeners, holders, queue, withHolders }: Inspected): StoredLock {
+/** The client of an entry in a queue. */
+export const clientOf = (entry: string): string => {
+  const [, owner = ''] = entry.split(' ');
+  return owner.slice(0, owner.lastIndexOf(':'));
+};
+
+export function storedLock(found: Inspected): StoredLock {
+  const { fence, listeners, holders, queue, withHolders } = found;
   // A text that is no fence tells nothing.
   const [token, fencedOwner, kind = ''] = fence !== null && /^\d+(?: |$)/.test(fence) ? fence.split(' ') : [];
   // If another library holds a plain lock, the first waiter of the queue subscribes to releases, and is counted already.
+  const dead = new Set(found.dead);
   const [first] = holders;
-  const headListens = !withHolders && queue.length > 0 && first?.[0] !== fencedOwner && listeners > 0;
+  const [head] = queue;
+  const isHeadAlive = head !== undefined && !dead.has(clientOf(head[0]));
+  const headListens = !withHolders && isHeadAlive && first?.[0] !== fencedOwner && listeners > 0;
   return {
     kind: withHolders ? (kind as QueueTerms['kind']) : 'lock',
     holders: holders.map(([member, left]) => {
@@ -95,7 +107,8 @@ export function storedLock({ fence, listeners, holders, queue, withHolders }: In
     }),
     queue: queue.map(([entry, arrival]) => {
       const [letter = '', owner = ''] = entry.split(' ');
-      return { owner, mode: modeOf(letter), since: Math.floor(arrival / 1000) };
+      const since = Math.floor(arrival / 1000);
+      return { owner, mode: modeOf(letter), since, dead: dead.has(clientOf(entry)) };
     }),
     fencingToken: token === undefined ? undefined : Number(token),
     listeners: headListens ? listeners - 1 : listeners,

@@ -37,6 +37,7 @@ import { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
 import type { Deployment, Listener, Subscriptions } from './deployment.js';
+import { inspect } from './inspection.js';
 import { FENCE_TTL, clientKeyOf } from './keys.js';
 import { Listing } from './listing.js';
 import { nodeHealth } from './node-health.js';
@@ -45,7 +46,7 @@ import { Periods } from './periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
 import { ReleaseRequests } from './release-requests.js';
 import { Renewals } from './renewals.js';
-import { codeOf, handOverReply, inspectReply, clientNoteReply, releaseReply } from './replies.js';
+import { codeOf, handOverReply, clientNoteReply, releaseReply } from './replies.js';
 import type { Replication } from './replication.js';
 import { ScriptCalls } from './script-calls.js';
 import * as scripts from './script.js';
@@ -224,16 +225,8 @@ export class RedisLockStore implements LockStore {
     return this.releaseRequests.send(request);
   }
 
-  async inspect(name: string): Promise<StoredLock | null> {
-    await this.calls.learnSharding(name);
-    const keys = this.calls.keys(name);
-    const [, channel] = this.calls.publishing(keys);
-    const count = this.connection.sharded ? 'SHARDNUMSUB' : 'NUMSUB';
-    const stored = await this.calls.run(scripts.inspect, keys.queued, [count, channel], name, inspectReply);
-    if (stored === null) return null;
-    if (!this.connection.isCluster || this.connection.sharded) return stored;
-    // Each node counts only its own subscribers.
-    return { ...stored, listeners: (await this.releaseRequests.subscribersOf(channel)).count };
+  inspect(name: string): Promise<StoredLock | null> {
+    return inspect(this.connection, this.calls, name);
   }
 
   /** What clients tell each other: for each client a key of its own, which ends by itself. */

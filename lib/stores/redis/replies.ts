@@ -3,10 +3,9 @@ import type {
   HandOverReply,
   HoldState,
   ReleaseReply,
-  StoredLock,
   TransferReply,
 } from '../../port/lock-store.js';
-import { rivalsOf, storedLock } from './queue-protocol.js';
+import { rivalsOf, type Inspected } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
 
 /**
@@ -55,7 +54,10 @@ export const codeOf = (reply: unknown, least: number, most: number): number =>
   integer(reply, reply, least, most);
 
 /** The count in the answer of PUBSUB NUMSUB for one channel. */
-export const countOf = (reply: unknown): number => integer(list(reply, reply, 2)[1], reply, 0);
+export const countsOf = (reply: unknown, channels: number): number[] => {
+  const counts = list(reply, reply, 2 * channels).filter((_, n) => n % 2 === 1);
+  return counts.map((count) => integer(count, reply, 0));
+};
 
 /** The name was last used as a kind with a queue, which retire.lua has to look at first. */
 export interface Queued {
@@ -226,16 +228,17 @@ export function renewReply(reply: unknown, holds: number): readonly (HoldState |
   });
 }
 
-export function inspectReply(reply: unknown): StoredLock | null {
+export function inspectReply(reply: unknown): Inspected | null {
   if (reply === null) return null;
-  const [fence, listeners, holders, queue, withHolders] = list(reply, reply, 5);
-  return storedLock({
+  const [fence, listeners, holders, queue, withHolders, dead] = list(reply, reply, 6);
+  return {
     fence: textOrNull(fence, reply),
     listeners: integer(listeners, reply, 0),
     holders: pairs(holders, reply),
     queue: pairs(queue, reply),
     withHolders: integer(withHolders, reply, 0, 1) === 1,
-  });
+    dead: list(dead, reply).map((client) => text(client, reply)),
+  };
 }
 
 /** What a client tells other processes. */

@@ -19,7 +19,7 @@ export function describePeriods(stage: Stage): void {
       assert.equal(await two.recall(name), undefined);
       await take(name, 'a:1');
       const before = performance.now();
-      assert.equal(await one.remember({ name, owner: 'a:1', period: 400 }), 'held');
+      assert.equal(await one.remember({ name, owner: 'a:1', period: 10 * LEASE }), 'held');
       await sleep(50);
       const since = await two.recall(name);
       assert.ok(since !== undefined && since >= 45, String(since));

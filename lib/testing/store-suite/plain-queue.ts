@@ -253,6 +253,19 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
+  it('takes no waiter for dead whose client hears it, and those that none hears for dead alike', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'living');
+    await lock.take('dead:1');
+    for (const owner of ['dead:2', 'living:1', 'dead:3']) await lock.stands(owner);
+    const [first, living, last] = (await lock.inspect())?.queue ?? [];
+    assert.ok(living !== undefined && living.dead !== true);
+    // A store that cannot know says nothing.
+    assert.equal(first?.dead ?? false, last?.dead ?? false);
+    for (const owner of ['dead:2', 'living:1', 'dead:3', 'dead:1']) await lock.release(owner);
+    client.close();
+  });
+
   it('refuses other kinds while its queue has waiters, also without a holder', async () => {
     const lock = new PlainLockStage(stage);
     const client = await hear(stage, 'kinds');

@@ -5,10 +5,13 @@
 -- KEYS[3]  the queue
 -- ARGV[1]  NUMSUB, or SHARDNUMSUB
 -- ARGV[2]  channel of the plain lock
+-- ARGV[3]  'cluster' on a cluster, where this node does not know all subscribers
 --
 -- Returns false if the lock has no holder and no waiter in its queue, else
--- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 for a kind with holders }.
--- With the kinds with holders, the mode stands before the owner: x or s.
+-- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 for a kind with holders,
+-- { client, … } }.
+-- With the kinds with holders, the mode stands before the owner: x or s. The clients have entries in the queue and no
+-- subscription, so they are dead; on a cluster this script names none.
 
 -- @include hash
 
@@ -37,4 +40,12 @@ else
 end
 if #holders == 0 and #queue == 0 then return false end
 local listeners = redis.call('PUBSUB', ARGV[1], ARGV[2])[2]
-return { redis.call('GET', KEYS[2]), listeners, holders, queue, with_holders }
+local seen, dead = {}, {}
+for i = 1, ARGV[3] == 'cluster' and 0 or #queue, 2 do
+  local client = string.match(queue[i], '^%S (%S*):')
+  if client and not seen[client] then
+    seen[client] = true
+    if redis.call('PUBSUB', 'NUMSUB', 'lock_queue__channel:' .. client)[2] == 0 then dead[#dead + 1] = client end
+  end
+end
+return { redis.call('GET', KEYS[2]), listeners, holders, queue, with_holders, dead }

@@ -1,0 +1,24 @@
+import type { Deployment, Server } from './deployment.js';
+import { countsOf } from './replies.js';
+
+/** How many clients are subscribed to each of some channels, as far as the servers have answered. */
+export interface Subscribers {
+  readonly counts: readonly number[];
+  /** A server has not answered, or the user may not ask. */
+  readonly isUncertain: boolean;
+}
+
+/** On a cluster each node counts only its own subscribers. */
+export async function subscribersOf(
+  connection: Deployment,
+  channels: readonly string[],
+): Promise<Subscribers> {
+  const ask = async (node: Server) =>
+    countsOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', ...channels)), channels.length);
+  const answers = await Promise.allSettled((await connection.nodes()).map(ask));
+  const counted = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  return {
+    counts: channels.map((_, n) => counted.reduce((sum, counts) => sum + (counts[n] ?? 0), 0)),
+    isUncertain: counted.length < answers.length,
+  };
+}
