@@ -8,6 +8,7 @@ import { Given } from './given.js';
 export function parse(args: readonly string[], command: Command, environment: Given['environment']): Given {
   const end = command.runsProgram === true ? args.indexOf('--') : -1;
   const own = end < 0 ? args : args.slice(0, end);
+  let program = end < 0 ? [] : args.slice(end + 1);
   const types = Object.fromEntries(
     Object.entries(command.options).map(([name, type]) => [
       name,
@@ -36,15 +37,21 @@ export function parse(args: readonly string[], command: Command, environment: Gi
       throw usageFailure(`--${name} needs a value`);
     options.set(name, value ?? '');
   }
+  if (names.length === 0 && program[1] === '--') {
+    // A name that begins like an option: run -- -name -- command
+    names.push(...program.slice(0, 1));
+    program = program.slice(2);
+  }
   assertArguments(names, command);
-  return new Given(names, options, end < 0 ? [] : args.slice(end + 1), environment);
+  return new Given(names, options, program, environment);
 }
 
 /** The name of an option is repeated only if it is a plain word: it may be a value that slipped there. */
 function unknownOption(raw: string, { options }: Command): Error {
   const shown = /^--?[a-z][a-z-]{0,20}$/.test(raw) ? raw : 'one of the options';
   const meant = nearest(raw.replace(/^-+/, ''), Object.keys(options));
-  const cure = meant === undefined ? 'see --help' : `did you mean --${meant}?`;
+  const cure =
+    meant === undefined ? 'see --help; a name that begins so stands behind --' : `did you mean --${meant}?`;
   return usageFailure(`${shown} is not an option of this command: ${cure}`);
 }
 

@@ -21,7 +21,7 @@ export async function cli(args: readonly string[], screen = new Screen()): Promi
 
 async function dispatch([word, ...rest]: readonly string[], screen: Screen): Promise<number> {
   const isHelp = word === 'help' || asksForHelp(word);
-  const name = isHelp ? rest[0] : word;
+  const name = isHelp ? rest.find((one) => !asksForHelp(one)) : word;
   if (word === '--version' || word === '-v') {
     screen.print(readVersion());
     return EXIT.done;

@@ -6,6 +6,9 @@ const CONNECTION = {
   sentinel: 'value',
   master: 'value',
   nodes: 'value',
+  cacert: 'value',
+  cert: 'value',
+  key: 'value',
   prefix: 'value',
 } as const;
 const QUESTION = { ...CONNECTION, timeout: 'value', json: 'flag' } as const;

@@ -3,6 +3,7 @@ import type { LockModuleOptions, RedisConnection } from '../lock.options.js';
 import { urlOptions } from '../stores/redis/connection-url.js';
 import type { Given } from './given.js';
 import { usageFailure } from './command-failure.js';
+import { type TlsFiles, tlsFilesOf } from './tls.js';
 
 const ADDRESSES = ['url', 'cluster', 'sentinel', 'nodes'] as const;
 
@@ -31,18 +32,36 @@ export function connectionOf(
   const prefix = keyPrefix === undefined ? {} : { keyPrefix };
   const parts = address.split(',').map((part) => part.trim());
   const source = named.length > 0 ? `--${kind}` : 'REDIS_URL';
-  if (kind === 'nodes') return { ...prefix, nodes: parts.map((part) => serverOf(source, part, environment)) };
-  if (kind === 'cluster') return { ...prefix, connection: clusterOf(source, parts, environment) };
+  if (kind !== 'url' && parts.includes(''))
+    throw usageFailure(`${source}: an address is missing before or behind a comma`);
+  const context = { source, environment, files: tlsFilesOf(given) };
+  if (kind === 'nodes') return { ...prefix, nodes: parts.map((part) => serverOf(part, context)) };
+  if (kind === 'cluster') return { ...prefix, connection: clusterOf(parts, context) };
   if (kind === 'sentinel')
-    return { ...prefix, connection: sentinelOf(source, parts, given.value('master') ?? '', environment) };
-  return { ...prefix, connection: serverOf(source, address, environment) };
+    return { ...prefix, connection: sentinelOf(parts, given.value('master') ?? '', context) };
+  return { ...prefix, connection: serverOf(address, context) };
+}
+
+interface Context {
+  /** What the address was given as. */
+  readonly source: string;
+  readonly environment: Environment;
+  readonly files: TlsFiles;
 }
 
 const options = (names: readonly string[]): string => names.map((name) => `--${name}`).join(', ');
 
-function serverOf(source: string, address: string, environment: Environment): RedisConnection {
+function serverOf(address: string, context: Context): RedisConnection {
+  const { source, environment } = context;
   const read = address.startsWith('unix:') ? socketOf(source, address) : urlOf(source, address);
-  return { ...credentialsOf(environment, read), ...read };
+  return { ...credentialsOf(environment, read), ...read, ...tlsOf(read, context) };
+}
+
+/** With the files of TLS, where there is any. */
+function tlsOf({ tls }: ServerOptions, { source, files }: Context): Pick<ServerOptions, 'tls'> {
+  if (tls !== undefined) return { tls: { ...tls, ...files } };
+  if (Object.keys(files).length === 0) return {};
+  throw usageFailure(`${source}: --cacert, --cert and --key are for rediss:// addresses`);
 }
 
 /** `unix:///run/redis.sock?db=1`, with user name and password in front of the path as in other URLs. */
@@ -85,23 +104,19 @@ function addressesOf(source: string, parts: readonly string[], usualPort: number
   return { addresses, shared };
 }
 
-function clusterOf(source: string, parts: readonly string[], environment: Environment): RedisConnection {
+function clusterOf(parts: readonly string[], context: Context): RedisConnection {
+  const { source, environment } = context;
   const { addresses, shared } = addressesOf(source, parts, 6_379);
   if ((shared.db ?? 0) !== 0) throw usageFailure(`${source}: a cluster has no other database than 0`);
-  return {
-    cluster: addresses,
-    options: { redisOptions: { ...credentialsOf(environment, shared), ...shared } },
-  };
+  const redisOptions = { ...credentialsOf(environment, shared), ...shared, ...tlsOf(shared, context) };
+  return { cluster: addresses, options: { redisOptions } };
 }
 
-function sentinelOf(
-  source: string,
-  parts: readonly string[],
-  name: string,
-  environment: Environment,
-): RedisConnection {
+function sentinelOf(parts: readonly string[], name: string, context: Context): RedisConnection {
+  const { source, environment } = context;
   const { addresses, shared } = addressesOf(source, parts, 26_379);
   const { REDIS_SENTINEL_USERNAME: username, REDIS_SENTINEL_PASSWORD: password } = environment;
+  const { tls } = tlsOf(shared, context);
   return {
     ...credentialsOf(environment, shared),
     ...shared,
@@ -109,6 +124,6 @@ function sentinelOf(
     sentinels: addresses,
     ...(username === undefined ? {} : { sentinelUsername: username }),
     ...(password === undefined ? {} : { sentinelPassword: password }),
-    ...(shared.tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+    ...(tls === undefined ? {} : { tls, enableTLSForSentinelMode: true, sentinelTLS: tls }),
   };
 }

@@ -16,6 +16,8 @@ export const EXIT = {
   unavailable: 69,
   /** A fault of this program. EX_SOFTWARE */
   fault: 70,
+  /** The output cannot be written. EX_IOERR */
+  output: 74,
   /** The lock is still busy after the wait. EX_TEMPFAIL */
   busy: 75,
   notExecutable: 126,

@@ -27,6 +27,9 @@ function outageOf({ cause, outcomes }: LockUnavailableError): string {
   return `Redis cannot be used: ${onOneLine(why)}`;
 }
 
+/** Why a command was not done, in a line. */
+export const reasonOf = (error: unknown): string => onOneLine(messageOf(error) ?? String(error));
+
 /** With the reason of a connection that could not be made, which is an error of its own. */
 function messageOf(error: unknown): string | undefined {
   if (!isError(error)) return undefined;

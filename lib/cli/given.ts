@@ -27,8 +27,9 @@ export class Given {
     try {
       return timeOf(`--${option}`, /^-?\d+$/.test(value) ? Number(value) : value, { least });
     } catch (error) {
-      // The value is left out, which may be a password that slipped there.
-      throw isLockConfigError(error) ? usageFailure(error.message.replace(/ \(found: .*$/s, '')) : error;
+      // The value is left out, which may be a password that slipped there, and what concerns code.
+      const rule = (message: string) => message.replace(/(?:; a value from| \(found: ).*$/s, '');
+      throw isLockConfigError(error) ? usageFailure(rule(error.message)) : error;
     }
   }
 

@@ -13,14 +13,15 @@ Where the locks are (one of the first four, or REDIS_URL):
   --cluster <hosts>     host:port,host:port
   --sentinel <hosts>    host:port,host:port, with --master <name>
   --nodes <urls>        Redlock: three or more URLs with commas between
+  --cacert, --cert, --key <file>   for rediss://, as of redis-cli
   --prefix <text>       the keyPrefix of the application (lock:)
 A password comes with a URL, or as REDIS_USERNAME, REDIS_PASSWORD.
 
   --json                for scripts
   --timeout <time>      how long to wait for Redis (5s)
   <command> --help      all options of a command; --version
-Exit codes: 0 done, 1 no such lock, 64 wrong call, 69 Redis cannot be used,
-  75 busy, and those of each command`;
+  -- -name              a name that begins like an option
+Exit codes: 0 done, 1 no such lock, 64 wrong call, 69 Redis fails, 75 busy`;
 
 const WHERE = `Where the locks are: --url, --cluster, --sentinel with --master, --nodes,
 --prefix, or REDIS_URL; see nestjs-distributed-lock --help`;
@@ -89,9 +90,10 @@ Exit codes: 0 asked or released, 1 not held, or no holder can be asked,
 Runs a command while it holds the lock, which is renewed. The command has
 LOCK_NAME and LOCK_TOKEN (the fencing token) in its environment. When the lease
 is lost, or 2 s before it ends without a renewal, the command and all that it
-has started get SIGTERM, and SIGKILL when the lease ends.
+has started get SIGTERM, and SIGKILL when the lease ends. A name that begins
+like an option: run [options] -- -name -- <command>
 
-  --wait <time>         how long to wait for the lock (10s); 0, or forever
+  --wait <time>         how long to wait for lock and Redis (10s); 0, forever
   --lease <time>        how long a crash keeps others waiting (30s)
   --fair                first come, first served: kind fair
 

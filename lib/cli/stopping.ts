@@ -2,7 +2,7 @@ import { EXIT } from './exit-code.js';
 import { codeOfSignal } from './run/signals.js';
 
 const KEYS = new Set(['q', 'Q', '\x03', '\x04', '\x1b']);
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** How a program that would go on for ever is stopped: by a key of the terminal, or by a signal. */
 export class Stopping {

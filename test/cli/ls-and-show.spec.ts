@@ -113,6 +113,18 @@ describe('show', () => {
     });
   });
 
+  it('takes a name that begins like an option behind --', async () => {
+    await holder.acquire('--job');
+    const { url } = server;
+    const [shown, listed] = await Promise.all([
+      call(['show', '--json', '--url', url, '--', '--job']),
+      call(['ls', '--json', '--url', url, '--', '--j']),
+    ]);
+    expect([shown.code, JSON.parse(shown.stdout)]).toEqual([0, expect.objectContaining({ name: '--job' })]);
+    expect(JSON.parse(listed.stdout)).toMatchObject({ locks: [{ name: '--job' }] });
+    expect(await holder.forceRelease('--job')).toBe(true);
+  });
+
   it('reads no value of the application as a lock', async () => {
     await server.client().set('lock:text', 'mine');
     const { code, stderr } = await at('show', 'text');
@@ -128,6 +140,10 @@ describe('A wrong call', () => {
     [['ls'], 'no Redis is named: give one of --url, --cluster, --sentinel, --nodes, or set REDIS_URL'],
     [['ls', '--pasword=secret'], '--pasword is not an option of this command: see --help'],
     [['ls', '--limits', '1'], 'did you mean --limit?'],
+    [
+      ['show', '-job'],
+      '-j is not an option of this command: see --help; a name that begins so stands behind --',
+    ],
     [['ls', '--limit', 'secret'], '--limit must be a whole number from 1 on'],
     [['ls', '--url', '--json'], '--url needs a value'],
     [['ls', '--json=secret'], '--json takes no value'],
@@ -140,6 +156,11 @@ describe('A wrong call', () => {
     ],
     [['show', '--url', 'redis://a'], '<name> is missing'],
     [['ls', '--url', 'redis://a', '--nodes', 'redis://b'], 'only one of --url, --nodes may be given'],
+    [
+      ['ls', '--timeout', '1e400', '--url', 'redis://a'],
+      "milliseconds from 1 on, or a text such as '30s' or '5m'\n",
+    ],
+    [['ls', '--cluster', 'a:1,,secret'], '--cluster: an address is missing before or behind a comma'],
     [['ls', '--sentinel', 'a:1'], '--sentinel and --master belong together'],
     [
       ['ls', '--url', 'http://:secret@a'],

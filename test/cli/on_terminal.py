@@ -1,9 +1,14 @@
 # Runs a program on a terminal of its own: python3 on_terminal.py <keys> <text to wait for> <program> [arguments]
-import os, pty, sys
+# ON_TERMINAL_SIZE: its rows and columns, such as 24x80.
+import fcntl, os, pty, struct, sys, termios
 
 keys, text = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2].encode()
 pid, fd = pty.fork()
+size = os.environ.get("ON_TERMINAL_SIZE")
 if pid == 0:
+    if size:
+        rows, columns = map(int, size.split("x"))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     os.execvp(sys.argv[3], sys.argv[3:])
 seen, sent = b"", False
 while True:

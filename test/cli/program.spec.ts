@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../../lib/cli/commands.js';
 import { COMMAND_HELP, HELP } from '../../lib/cli/help.js';
@@ -32,6 +32,22 @@ describe('The program', () => {
       `"${process.execPath}" "${PROGRAM}" --help | true`,
     ]);
     expect([status, stdout.toString(), stderr.toString()]).toEqual([0, '', '']);
+  });
+
+  (existsSync('/dev/full') ? it : it.skip)('fails when its output cannot be written', () => {
+    const { status, stderr } = spawnSync('sh', [
+      '-c',
+      `"${process.execPath}" "${PROGRAM}" --help > /dev/full`,
+    ]);
+    expect([status, stderr.toString()]).toEqual([
+      74,
+      'nestjs-distributed-lock: the output cannot be written (ENOSPC)\n',
+    ]);
+  });
+
+  it('has the same help for help and for --help', async () => {
+    for (const args of [['help'], ['help', '--help'], ['--help', '-h']])
+      expect(await call(args)).toMatchObject({ code: 0, stdout: `${HELP}\n` });
   });
 });
 

@@ -4,23 +4,23 @@ import { lockKeys } from '../support/keys.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
-import { call, type Running, start } from './command-line.js';
+import { call, start } from './command-line.js';
+import { runCommands, type RunCommands, says } from './run-commands.js';
 
 const environment = new TestEnvironment();
 let server: RedisServer;
 let locks: LockService;
+let runs: RunCommands['runs'];
+let shell: RunCommands['shell'];
 
 beforeAll(async () => {
   server = await environment.server();
   locks = environment.service({ connection: server.url });
+  ({ runs, shell } = runCommands(server));
 });
 
 afterAll(() => environment.end());
 
-const runs = (name: string, options: readonly string[], ...command: string[]): Running =>
-  start(['run', name, '--url', server.url, ...options, '--', ...command]);
-const shell = (name: string, script: string, ...options: string[]) => runs(name, options, 'sh', '-c', script);
-const says = (running: Running, text: string) => until(() => running.stdout().includes(text));
 const free = async (name: string) => {
   expect(await locks.inspect(name)).toBeNull();
 };
@@ -44,6 +44,12 @@ describe('run', () => {
     expect([killed.code, missing.code, forbidden.code]).toEqual([128 + 10, 127, 126]);
     expect(missing.stderr).toBe('nestjs-distributed-lock: the command is not found\n');
     for (const name of ['plain', 'fair', 'killed', 'missing', 'forbidden']) await free(name);
+  });
+
+  it('takes a name that begins like an option between two --', async () => {
+    const script = 'echo "$LOCK_NAME $*"';
+    const args = ['run', '--url', server.url, '--', '--name', '--', 'sh', '-c', script, 'sh', '--', '-a'];
+    expect(await start(args).ended).toMatchObject({ code: 0, stdout: '--name -- -a\n', stderr: '' });
   });
 
   it('tells a command that cannot be run from a fault of its own, for each reason', async () => {
@@ -85,6 +91,16 @@ describe('run', () => {
     expect(order).toEqual(['a', 'b', 'c']);
   });
 
+  it('says why it waits for Redis, once', async () => {
+    const running = start(['run', 'name', '--url', 'redis://127.0.0.1:1', '--wait', '15s', '--', 'true']);
+    let said = '';
+    running.child.stderr?.on('data', (text: Buffer) => (said += text.toString()));
+    await until(() => said.includes('\n'));
+    expect(said).toMatch(/^nestjs-distributed-lock: Redis .*ECONNREFUSED.*: run goes on waiting\n$/);
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ code: 143, stderr: said });
+  });
+
   it('leaves the queue at once when a signal comes while it waits', async () => {
     const lease = await locks.acquire('queue');
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const;
@@ -117,6 +133,8 @@ describe('A wrong call of', () => {
     [['run', 'name', '--url', 'redis://a', 'true'], 'there are more arguments'],
     [['run', 'name', '--url', 'redis://a'], 'the command to run stands behind --'],
     [['run', '--url', 'redis://a', '--', 'true'], '<name> is missing'],
+    [['run', '--', 'name', '--'], 'the command to run stands behind --'],
+    [['run', '--', 'sh', '-c', '--', 'true'], '<name> is missing'],
     [['run', 'name', '--url', 'redis://a', '--lease', '1ms', '--', 'true'], '--lease: must be'],
     [['run', 'name', '--url', 'redis://a', '--json', '--', 'true'], '--json is not an option'],
     [['release', 'name', '--url', 'redis://a', '--force'], '--force needs --yes'],

@@ -75,6 +75,19 @@ describe('Output', () => {
     ]);
     expect(await call(['watch'], { REDIS_URL: own.url })).toMatchObject({ code: 64 });
   });
+
+  it.each([
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+  ] as const)(
+    'of watch ends in order after %s, which would leave a terminal without a cursor',
+    async (signal, code) => {
+      const running = start(['watch', '--json', '--url', server.url]);
+      await until(() => running.stdout().includes('\n'));
+      running.child.kill(signal);
+      expect((await running.ended).code).toBe(code);
+    },
+  );
 });
 
 const why = hasPython ? '' : ' (skipped: it needs python3)';
@@ -85,6 +98,16 @@ const why = hasPython ? '' : ' (skipped: it needs python3)';
       expect(code).toBe(0);
       expect(output).toMatch(/^\u001b\[\?1049h\u001b\[\?25l\u001b\[H[^]*\u001b\[\?25h\u001b\[\?1049l$/);
     }
+  });
+
+  it('watch fits a narrow and low terminal', async () => {
+    for (const name of ['a', 'b', 'c']) await locks.acquire(`narrow:${name}`);
+    const env = { ON_TERMINAL_SIZE: '5x7' };
+    const { output } = await onTerminal('q', '…', ['watch', 'narrow:'], env);
+    const page = output.split('\u001b[H')[1] ?? '';
+    const lines = page.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, '').split(/\r+\n/);
+    expect(lines.length).toBe(5);
+    expect(lines.filter((line) => line.length > 7)).toEqual([]);
   });
 
   it('release --force asks before', async () => {

@@ -1,8 +1,11 @@
+import { untilAborted } from '../../core/until-aborted.js';
 import type { LockService } from '../../lock.service.js';
 import { usageFailure } from '../command-failure.js';
 import type { Given } from '../given.js';
 import type { Screen } from '../output/screen.js';
 import { hold } from '../run/hold.js';
+import { assertNotInside } from '../run/inside.js';
+import { tellOfOutage } from '../run/outage.js';
 import { codeOfSignal } from '../run/signals.js';
 import { StopSignals } from '../run/stop-signals.js';
 import { openService } from '../service.js';
@@ -19,19 +22,27 @@ export async function run(given: Given, screen: Screen): Promise<number> {
   if (given.program.length === 0) throw usageFailure('the command to run stands behind --');
   const waitTime = given.value('wait') === 'forever' ? Infinity : given.time('wait', WAIT, 0);
   const leaseTime = given.time('lease', LEASE, SHORTEST);
+  const say = (text: string) => {
+    screen.complain(`nestjs-distributed-lock: ${text}`);
+  };
   const stop = new StopSignals();
   const service = openService(given, { leaseTime });
   try {
     const [name = ''] = given.names;
     const kind = given.flag('fair') ? 'fair' : 'lock';
-    const lease = await service
-      .acquire(name, { waitTime, kind, signal: stop.signal })
+    const acquire = async () => {
+      await untilAborted(assertNotInside(service, name, given.environment), stop.signal, name);
+      return await service.acquire(name, { waitTime, kind, signal: stop.signal });
+    };
+    const stopTelling = tellOfOutage(service, say);
+    const lease = await acquire()
       .catch((error: unknown) => {
         if (stop.received === undefined) throw error;
         return undefined;
-      });
+      })
+      .finally(stopTelling);
     if (stop.received !== undefined || lease === undefined) return codeOfSignal(stop.received ?? 'SIGTERM');
-    return await hold(lease, { given, screen, leaseTime, stop });
+    return await hold(lease, { service, given, say, leaseTime, stop });
   } finally {
     stop.end();
     await goodbye(service);

@@ -69,5 +69,9 @@ function tableOf({ locks, more }: FoundLocks, limit: number, screen: Screen): st
   const shown = rows.length > room ? rows.slice(0, room) : rows;
   const rest = rows.length - shown.length;
   const beyond = more ? `more than ${String(limit)} locks` : `${String(rest)} more`;
-  return [screen.style('bold', titles), ...shown, ...(rest > 0 || more ? [`… ${beyond}`] : [])];
+  return [
+    screen.style('bold', titles),
+    ...shown,
+    ...(rest > 0 || more ? [fit(`… ${beyond}`, screen.width)] : []),
+  ];
 }

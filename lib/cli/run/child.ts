@@ -1,11 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EXIT } from '../exit-code.js';
+import { Marked } from './marked.js';
 import { Family, Group, type Processes } from './processes.js';
 import { codeOfSignal } from './signals.js';
 
 /** A command that runs. */
 export interface Child {
-  readonly processes: Processes;
+  /** It and what it has started, as far as signals are passed on. */
+  readonly command: Processes;
+  /** These, and what has left them: all that is to end with the lease. */
+  readonly everything: Processes;
   /** Its exit code; 128 and the number of the signal that has ended it. Rejects with NotStarted. */
   readonly ended: Promise<number>;
 }
@@ -23,11 +27,12 @@ export class NotStarted extends Error {
 /**
  * Starts a command with the streams of this process. With a terminal it stays in the process group that has it, so that keys
  * reach it and it may ask for a password. Without one it leads a group, so that all that it starts can be ended.
+ * @param owner of the lease, by which `env` marks what the command starts
  */
 export function startChild(
   [command = '', ...args]: readonly string[],
   env: NodeJS.ProcessEnv,
-  hasTerminal: boolean,
+  { hasTerminal, owner }: { hasTerminal: boolean; owner: string },
 ): Child {
   let child: ChildProcess;
   try {
@@ -35,7 +40,7 @@ export function startChild(
   } catch (error) {
     // Some reasons are thrown, others are events. Shells do not find an empty name.
     const { code } = error as NodeJS.ErrnoException;
-    return { processes: NONE, ended: Promise.reject(new NotStarted(command === '' ? 'ENOENT' : code)) };
+    return { ...NONE, ended: Promise.reject(new NotStarted(command === '' ? 'ENOENT' : code)) };
   }
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', ({ code }: NodeJS.ErrnoException) => {
@@ -46,8 +51,10 @@ export function startChild(
     });
   });
   const { pid } = child;
-  const processes = pid === undefined ? NONE : hasTerminal ? new Family(pid) : new Group(pid);
-  return { processes, ended };
+  if (pid === undefined) return { ...NONE, ended };
+  const processes = hasTerminal ? new Family(pid, owner) : new Group(pid);
+  return { command: processes, everything: new Marked(processes, pid, owner), ended };
 }
 
-const NONE: Processes = { signal: () => undefined, alive: () => false };
+const NOTHING: Processes = { signal: () => undefined, alive: () => false };
+const NONE = { command: NOTHING, everything: NOTHING };

@@ -1,38 +1,48 @@
+import type { LockService } from '../../lock.service.js';
 import type { Lease } from '../../locks/lock.js';
 import { EXIT } from '../exit-code.js';
 import type { Given } from '../given.js';
-import type { Screen } from '../output/screen.js';
+import { reasonOf } from '../failure.js';
 import { NotStarted, startChild } from './child.js';
 import { Leash } from './leash.js';
+import { MARK, markedWith } from './mark.js';
 import { codeOfSignal, passOn } from './signals.js';
 import type { StopSignals } from './stop-signals.js';
 
 interface Context {
+  readonly service: LockService;
   readonly given: Given;
-  readonly screen: Screen;
+  readonly say: (text: string) => void;
   readonly leaseTime: number;
   readonly stop: StopSignals;
 }
 
 /** Runs the command under the lease. Resolves with its exit code. */
-export async function hold(lease: Lease, { given, screen, leaseTime, stop }: Context): Promise<number> {
-  const env = { ...given.environment, LOCK_NAME: lease.name, LOCK_TOKEN: String(lease.fencingToken) };
-  const hasTerminal = [process.stdin, process.stdout, process.stderr].some(isTerminal);
-  const say = (text: string) => {
-    screen.complain(`nestjs-distributed-lock: ${text}`);
+export async function hold(lease: Lease, { service, given, say, leaseTime, stop }: Context): Promise<number> {
+  const { name, owner, fencingToken } = lease;
+  const env = {
+    ...given.environment,
+    LOCK_NAME: name,
+    LOCK_TOKEN: String(fencingToken),
+    [MARK]: markedWith(owner, given.environment),
   };
-  const { processes, ended } = startChild(given.program, env, hasTerminal);
+  const hasTerminal = [process.stdin, process.stdout, process.stderr].some(isTerminal);
+  const { command, everything, ended } = startChild(given.program, env, { hasTerminal, owner });
   // In one turn with the start: no signal comes between.
   const stopPassing = passOn(hasTerminal, (signal) => {
-    processes.signal(signal);
+    command.signal(signal);
   });
   stop.end();
-  const leash = new Leash(lease, leaseTime, processes, (reason) => {
-    say(`${reason}: the command has to end`);
+  let failure = '';
+  const failures = service.events$.subscribe((event) => {
+    if (event.type === 'renewal-failed') failure = ` (${reasonOf(event.error)})`;
+  });
+  const leash = new Leash(lease, leaseTime, everything, (reason) => {
+    say(`${reason}${lease.signal.aborted ? '' : failure}: the command has to end`);
   });
   lease.releaseRequested.addEventListener('abort', () => {
     say('the lock is asked for: the command gets SIGTERM');
-    processes.signal('SIGTERM');
+    command.signal('SIGTERM');
   });
   try {
     const code = await ended;
@@ -45,6 +55,7 @@ export async function hold(lease: Lease, { given, screen, leaseTime, stop }: Con
     say(error.message);
     return error.exitCode;
   } finally {
+    failures.unsubscribe();
     stopPassing();
   }
 }

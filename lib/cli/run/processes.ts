@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { isOfInnerRun } from './mark.js';
+import { allProcesses, entryOf, isSame, kill, type ProcessEntry } from './process-table.js';
 
 /** The processes of a command, its own children included. */
 export interface Processes {
@@ -9,8 +9,16 @@ export interface Processes {
   alive(): boolean;
 }
 
-/** A process group of its own, which its children stay in unless they leave it. */
-export class Group implements Processes {
+export interface CommandProcesses extends Processes {
+  /** Whether this is one of them. */
+  has(entry: ProcessEntry): boolean;
+}
+
+/**
+ * A process group of its own, which its children stay in unless they leave it. The system gives the number of a group to no
+ * process as long as a member is left.
+ */
+export class Group implements CommandProcesses {
   constructor(private readonly leader: number) {}
 
   signal(signal: NodeJS.Signals): void {
@@ -20,57 +28,56 @@ export class Group implements Processes {
   alive(): boolean {
     return kill(-this.leader, 0);
   }
+
+  has({ group }: ProcessEntry): boolean {
+    return group === this.leader;
+  }
 }
 
 /**
  * A process in the group of this program and of the shell before it: it has the terminal. Its descendants are found by their
  * parents. Those that have lost theirs before are remembered only if they were found before.
  */
-export class Family implements Processes {
-  private readonly known = new Set<number>();
+export class Family implements CommandProcesses {
+  private readonly known = new Map<number, ProcessEntry>();
 
-  constructor(private readonly root: number) {}
+  /** @param owner of the lease that the command runs under */
+  constructor(
+    root: number,
+    private readonly owner: string,
+  ) {
+    const entry = entryOf(root);
+    if (entry !== undefined) this.known.set(root, entry);
+  }
 
   signal(signal: NodeJS.Signals): void {
-    for (const member of this.members()) kill(member, signal);
+    for (const member of this.members()) {
+      if (signal !== 'SIGKILL' && isOfInnerRun(member.pid, this.owner)) continue;
+      if (isSame(member)) kill(member.pid, signal);
+    }
   }
 
   alive(): boolean {
-    return [...this.members()].some((member) => kill(member, 0));
+    return [...this.known.values()].some(isSame) || this.members().length > 0;
   }
 
-  private members(): ReadonlySet<number> {
-    for (const member of this.known) if (!kill(member, 0)) this.known.delete(member);
-    const visit = (pid: number): void => {
-      this.known.add(pid);
-      for (const child of childrenOf(pid)) visit(child);
+  has({ pid, start }: ProcessEntry): boolean {
+    return this.known.get(pid)?.start === start;
+  }
+
+  private members(): readonly ProcessEntry[] {
+    const children = new Map<number, ProcessEntry[]>();
+    const all = allProcesses();
+    for (const entry of all) children.set(entry.parent, [...(children.get(entry.parent) ?? []), entry]);
+    const found = new Map<number, ProcessEntry>();
+    const visit = (entry: ProcessEntry): void => {
+      if (found.has(entry.pid)) return;
+      found.set(entry.pid, entry);
+      for (const child of children.get(entry.pid) ?? []) visit(child);
     };
-    for (const member of [this.root, ...this.known]) visit(member);
-    return this.known;
-  }
-}
-
-/** Whether there is such a process, or group, that could be told. */
-function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(pid, signal);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function childrenOf(pid: number): number[] {
-  const text = process.platform === 'linux' ? childrenFile(pid) : undefined;
-  const found = text ?? execFileSync('sh', ['-c', `pgrep -P ${String(pid)} || true`], { encoding: 'utf8' });
-  return found.split(/\s+/).filter(Boolean).map(Number);
-}
-
-/** Undefined where the system has no such file. */
-function childrenFile(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
-  } catch {
-    return undefined;
+    for (const entry of all) if (this.has(entry)) visit(entry);
+    this.known.clear();
+    for (const [pid, entry] of found) this.known.set(pid, entry);
+    return [...found.values()];
   }
 }
