@@ -1,5 +1,6 @@
-import { BadRequestException, Inject, Post, Req, Res } from '@nestjs/common';
+import { BadRequestException, Inject, InternalServerErrorException, Post, Req, Res } from '@nestjs/common';
 import { Board, type BoardInstance } from './board.js';
+import { failureOf } from './feed/failure.js';
 import { assertOwnPage } from './http/cross-site.js';
 import { urlOf, type BoardRequest } from './http/request.js';
 import { signed } from './view/signed.js';
@@ -38,13 +39,14 @@ export class LockBoardActionsController {
       respondJson(response, await action(wish));
       wish.instance.feed.hurry();
     } catch (error) {
-      respondJson(response, { message: (error as Error).message }, statusOf(error));
+      respondJson(response, { message: failureOf(error) }, statusOf(error));
     }
   }
 
   /**
    * @throws ForbiddenException for a request of another site
    * @throws BadRequestException where the name has not been typed, or there is no reason
+   * @throws InternalServerErrorException where the option `actor` gives what is no name
    */
   private async wishOf(request: BoardRequest): Promise<Wish> {
     assertOwnPage(request);
@@ -55,9 +57,19 @@ export class LockBoardActionsController {
     if (confirm !== name) throw new BadRequestException('The name has to be typed to confirm');
     if (typeof reason !== 'string' || reason.trim() === '' || reason.length > LONGEST_REASON)
       throw new BadRequestException(`A reason is needed, of ${String(LONGEST_REASON)} characters at most`);
-    const actor = (await this.board.options.actor?.(request)) ?? '';
+    const actor = textOf(await this.board.options.actor?.(request));
     return { instance, name, reason: signed(reason.trim(), actor.slice(0, LONGEST_ACTOR)) };
   }
+}
+
+/** The result of the option `actor`, which the application may have written in JavaScript. */
+function textOf(actor: unknown): string {
+  if (actor === undefined || actor === null) return '';
+  if (typeof actor === 'string') return actor.trim();
+  if (typeof actor === 'number' || typeof actor === 'bigint') return String(actor);
+  throw new InternalServerErrorException(
+    `The option actor of LockBoardModule has to give a text or a number (found: ${typeof actor})`,
+  );
 }
 
 interface Wish {

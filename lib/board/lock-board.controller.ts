@@ -2,6 +2,7 @@ import { Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
 import { assertName } from '../core/validation.js';
 import { Board, type BoardInstance } from './board.js';
 import { script, assetVersion, style } from './assets.generated.js';
+import { failureOf } from './feed/failure.js';
 import { EventStream } from './http/event-stream.js';
 import { tokenFor } from './http/cross-site.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
@@ -56,7 +57,7 @@ export class LockBoardController {
       const name = urlOf(request).searchParams.get('name') ?? '';
       respondJson(response, await detailOf(instance, name));
     } catch (error) {
-      respondJson(response, { message: (error as Error).message }, statusOf(error));
+      respondJson(response, { message: failureOf(error) }, statusOf(error));
     }
   }
 

@@ -4,6 +4,9 @@ import type { Duration } from '../lock.duration.js';
 /** A guard as `@UseGuards` takes it: a class, which Nest makes, or an object. */
 export type LockBoardGuard = CanActivate | Type<CanActivate>;
 
+/** A name or a number; nothing where it is not known. */
+export type LockBoardActor = string | number | bigint | null | undefined;
+
 /** What `LockBoardModule.forRoot` takes. */
 export interface LockBoardOptions {
   /** Where the page is, below the global prefix of the application. @default 'locks' */
@@ -27,10 +30,12 @@ export interface LockBoardOptions {
   imports?: ModuleMetadata['imports'];
   /**
    * What to call the person behind a request, for the reason of what is asked for or taken away. It gets the request of
-   * Express or Fastify.
+   * Express or Fastify. A number, such as the id of a user, becomes text; of a longer name the first 200 characters count.
+   * Without a name the reason names the board only. Where it gives anything else, such as a whole user, the viewer is
+   * answered 500 with a message that says so, and where it throws, with what it throws: nothing is asked for or taken away.
    * @default none: the reason names the board only
    */
-  actor?: (request: unknown) => string | undefined | Promise<string | undefined>;
+  actor?: (request: unknown) => LockBoardActor | Promise<LockBoardActor>;
   /**
    * How often the store is read while the page is open somewhere, ms, from 200 on. A store that takes long to answer is read less
    * often: its answers take a fifth of the time at most.

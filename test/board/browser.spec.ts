@@ -113,10 +113,41 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     const { page, problems } = await open({ url });
     await row(page, 'order:7').waitFor();
     await own.kill();
-    await page.getByRole('alert').getByText('The store does not answer').waitFor();
+    await page.getByRole('alert').getByText('The locks cannot be read').waitFor();
     expect(await row(page, 'order:7').count()).toBe(1);
     await own.restart();
     await page.getByRole('alert').waitFor({ state: 'hidden' });
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('asks for the lock that is open while its tab is shown only', async () => {
+    const { url, locks } = await start();
+    await locks.acquire('order:7');
+    const { page, problems } = await open({ url });
+    await live(page);
+    let asked = 0;
+    page.on('request', (request) => {
+      if (new URL(request.url()).pathname.endsWith('/lock')) asked++;
+    });
+    await page.clock.install();
+    const isHidden = (hidden: boolean) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'hidden', { value: ${String(hidden)}, configurable: true });
+         document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await row(page, 'order:7').getByRole('link').click();
+    await page.locator('.holders li').waitFor();
+    await page.clock.runFor(3_000);
+    await until(() => asked >= 2);
+    await isHidden(true);
+    await page.waitForLoadState('networkidle').catch(() => undefined);
+    asked = 0;
+    await page.clock.runFor(25_000);
+    expect(asked).toBe(0);
+    await isHidden(false);
+    await until(() => asked > 0);
+    await page.clock.runFor(3_000);
+    await until(() => asked >= 2);
     expect(problems).toEqual([]);
   });
 
@@ -292,6 +323,32 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(await page.locator('img, body script').count()).toBe(0);
     await page.reload();
     await page.locator('.holders li').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('shows what would hide in a name, and takes a name of several lines as typed', async () => {
+    const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
+    const turned = await locks.acquire('\u202Elive\u202C');
+    const lease = await locks.acquire('two\nlines  end');
+    const { page, problems } = await open({ url });
+    await live(page);
+    const names = await page.locator('.lock .name a').allInnerTexts();
+    expect(names.sort()).toEqual([String.raw`\u202elive\u202c`, String.raw`two\u000alines  end`]);
+    await row(page, 'two').getByRole('link').click();
+    await page.locator('.holders li').waitFor();
+    await page.getByRole('button', { name: 'Take it away…' }).click();
+    const submit = page.getByRole('button', { name: 'Take it away', exact: true });
+    await page.getByLabel('Reason').fill('it hangs');
+    await page.getByLabel('Type the name of the lock').fill('two lines  end');
+    expect(await submit.isDisabled()).toBe(true);
+    for (const typed of ['twolines  end', String.raw`two\u000alines  end`]) {
+      await page.getByLabel('Type the name of the lock').fill(typed);
+      expect(await submit.isDisabled()).toBe(false);
+    }
+    await submit.click();
+    await page.getByText('The lock is taken away.').waitFor();
+    await until(() => lease.signal.aborted);
+    await turned.release();
     expect(problems).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import { onOneLine } from '../../lock.text.js';
 import { byId, one, setText } from './elements.js';
 
 type Action = 'ask' | 'force';
@@ -50,7 +51,7 @@ export class ActionDialog {
     const { title, effect, button } = WORDS[action];
     setText(byId('action-title'), title);
     setText(one('.effect', this.dialog), effect);
-    setText(one('.name', this.dialog), name);
+    setText(one('.name', this.dialog), onOneLine(name));
     setText(this.button, button);
     this.button.classList.toggle('is-grave', action === 'force');
     this.typed.value = this.reason.value = '';
@@ -61,19 +62,25 @@ export class ActionDialog {
   }
 
   private check(): void {
-    this.button.disabled = this.typed.value !== this.name || this.reason.value.trim() === '';
+    this.button.disabled = !this.isTyped || this.reason.value.trim() === '';
+  }
+
+  /** A field has one line: a name with several is typed as it is shown, or without their ends, as a field pastes it. */
+  private get isTyped(): boolean {
+    const { name } = this;
+    return [name, onOneLine(name), name.replace(/[\r\n]/g, '')].includes(this.typed.value);
   }
 
   private async send(): Promise<void> {
     if (this.button.disabled) return;
     this.button.disabled = true;
-    const { name, reason, typed } = this;
+    const { name, reason } = this;
     setText(this.result, 'On its way…');
     try {
       const response = await fetch(this.url(this.action), {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', 'X-Board-Token': this.token },
-        body: JSON.stringify({ name, confirm: typed.value, reason: reason.value }),
+        body: JSON.stringify({ name, confirm: name, reason: reason.value }),
       });
       const answer = (await response.json()) as { asked?: number; released?: boolean; message?: string };
       if (!response.ok) throw new Error(answer.message ?? `The answer was ${String(response.status)}`);

@@ -8,6 +8,8 @@ import { buildAll, byId, setText } from './elements.js';
 /** How often the lock that is open is asked for, ms. */
 const AGAIN = 1_000;
 
+const isHidden = (): boolean => document.hidden;
+
 /** The lock that is looked at. */
 export class DetailPanel {
   name: string | undefined;
@@ -31,6 +33,8 @@ export class DetailPanel {
       event.preventDefault();
       this.close();
     });
+    // A tab that is hidden costs the store nothing.
+    document.addEventListener('visibilitychange', () => void this.look());
   }
 
   open(name: string): void {
@@ -70,17 +74,17 @@ export class DetailPanel {
   /** The lock may be another one now. */
   async look(): Promise<void> {
     const { name } = this;
-    if (name === undefined) return;
     clearTimeout(this.timer);
+    if (name === undefined || isHidden()) return;
     try {
       const response = await fetch(this.url(name), { headers: { Accept: 'application/json' } });
       if (response.ok && this.name === name) this.show((await response.json()) as BoardDetail);
     } catch {
       // The page says by itself that the server does not answer.
     }
-    if (this.name !== name) return;
+    if (this.name !== name || isHidden()) return;
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.look(), document.hidden ? 10 * AGAIN : AGAIN);
+    this.timer = window.setTimeout(() => void this.look(), AGAIN);
   }
 
   private show(detail: BoardDetail): void {

@@ -1,6 +1,7 @@
 import { tableHead, type SortKey } from '../view/columns.js';
 import { queryOf } from '../view/links.js';
 import { inOrder } from '../view/order.js';
+import { isUnseen } from '../view/panels.js';
 import { h } from '../view/tree.js';
 import type { BoardLock } from '../view/wire.js';
 import { serverTime } from './clock.js';
@@ -231,6 +232,7 @@ export class LockTable {
 
   private footText(more: boolean): string {
     const { size } = this.model.locks;
+    if (isUnseen(this.model.rest?.problem ?? null)) return 'Not known yet.';
     if (size === 0) return 'No lock is held or waited for.';
     if (this.wanted.length === 0) return 'No lock is like that.';
     if (this.shown < this.wanted.length) return `… ${String(this.wanted.length - this.shown)} more`;

@@ -1,4 +1,4 @@
-import { deadlockPanel, electionPanel, healthPanel, problemText } from '../view/panels.js';
+import { deadlockPanel, electionPanel, healthPanel, isUnseen, problemText } from '../view/panels.js';
 import { summaryOf } from '../view/summary.js';
 import { serverTime } from './clock.js';
 import { byId, Slot } from './elements.js';
@@ -19,11 +19,11 @@ export class Panels {
   render(): void {
     const { rest } = this.model;
     if (rest === undefined) return;
-    const { problem, health, elections, deadlocks } = rest;
+    const { problem, health, own, elections, deadlocks } = rest;
     this.problem.show(problem === null ? [] : problemText(problem));
     byId('problem').hidden = problem === null;
-    document.documentElement.classList.toggle('is-down', problem !== null);
-    this.health.show(healthPanel(health));
+    document.documentElement.classList.toggle('is-down', problem?.kind === 'failed');
+    this.health.show(healthPanel(health, own));
     this.elections.show(electionPanel(elections));
     byId('elections').hidden = elections.length === 0;
     this.deadlocks.show(deadlockPanel(deadlocks));
@@ -33,6 +33,8 @@ export class Panels {
 
   tick(): void {
     const { rest, locks } = this.model;
-    if (rest !== undefined) this.summary.show(summaryOf(locks.values(), serverTime(), rest.more));
+    if (rest === undefined) return;
+    const { more, problem } = rest;
+    this.summary.show(summaryOf(locks.values(), { at: serverTime(), more, isUnseen: isUnseen(problem) }));
   }
 }

@@ -1,12 +1,21 @@
 import type { Subscription } from 'rxjs';
 import { idleTimerAt, now } from '../../core/deadline.js';
+import { Seen } from '../../core/seen.js';
 import type { LockService } from '../../lock.service.js';
 import { stateOf } from '../../lock.service.state.js';
-import type { BoardElection, BoardHealth, BoardProblem, BoardState, BoardUpdate } from '../view/wire.js';
+import type {
+  BoardElection,
+  BoardHealth,
+  BoardOwn,
+  BoardProblem,
+  BoardState,
+  BoardUpdate,
+} from '../view/wire.js';
 import { ChangeLog } from './change-log.js';
 import { changesBetween, differenceOf } from './difference.js';
 import { Deadlocks } from './deadlocks.js';
 import { electionsOf } from './elections.js';
+import { failureOf } from './failure.js';
 import { boardHealthOf } from '../view/health.js';
 import { changeOf } from '../view/own-events.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
@@ -16,7 +25,7 @@ import { type Viewer, Viewers } from './viewers.js';
 const SHARE = 5;
 /** How often the health is asked for, ms. */
 const HEALTH = 5_000;
-/** After so many ms without an answer the page says so. */
+/** After so many ms of one look the page says so. */
 const SLOW = 3_000;
 /** Nothing is told of what has changed over a longer time than this, ms: the moments are not known. */
 const GAP = 10_000;
@@ -29,6 +38,8 @@ export interface FeedOptions {
   readonly interval: number;
 }
 
+const NOTHING: BoardOwn = { held: 0, waiting: 0 };
+
 /**
  * Follows the locks of one LockService for all viewers together: one look at the store at a time, the next one after a pause,
  * and none while no viewer is there.
@@ -36,16 +47,19 @@ export interface FeedOptions {
 export class LockFeed {
   private readonly viewers = new Viewers();
   private readonly log = new ChangeLog();
+  private readonly requests = new Seen();
   private readonly listening: Subscription;
   private snapshot: Snapshot | undefined;
   private problem: BoardProblem | null = null;
   private health: BoardHealth | null = null;
+  private own: BoardOwn = NOTHING;
   private elections: readonly BoardElection[] = [];
   private readonly deadlocks: Deadlocks;
   /** What viewers know, as JSON: what is the same is not told again. */
   private readonly told = new Map<string, string>();
   private toldChange = 0;
   private reading: Promise<void> | undefined;
+  private lookBegan = 0;
   private readAt = -Infinity;
   private healthAt = -Infinity;
   private timer: NodeJS.Timeout | undefined;
@@ -58,6 +72,8 @@ export class LockFeed {
     this.deadlocks = new Deadlocks(stateOf(service));
     this.listening = service.events$.subscribe((event) => {
       if (event.type === 'reconnected') this.hurry();
+      // A request may ask hundreds of readers of this process.
+      if (event.type === 'release-requested' && !this.requests.add(event.request)) return;
       const change = changeOf(event);
       if (change === undefined) return;
       this.log.add(change);
@@ -80,14 +96,14 @@ export class LockFeed {
   /** What is known now, without a look at the store. */
   get present(): BoardState {
     const { instance, instances, writable } = this.options;
-    const { snapshot, problem, health, elections, log } = this;
+    const { snapshot, problem, health, own, elections, log } = this;
     const deadlocks = this.deadlocks.all;
     return {
       at: Date.now(),
       ...{ instance, instances, writable, label: this.label },
       locks: [...(snapshot?.locks.values() ?? [])],
       more: snapshot?.more ?? false,
-      ...{ problem, health, elections, deadlocks },
+      ...{ problem, health, own, elections, deadlocks },
       changes: log.all.filter(({ id }) => id <= this.toldChange),
     };
   }
@@ -145,13 +161,14 @@ export class LockFeed {
 
   private async readWithin(patience: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
+    const reading = this.read();
     const tooLate = new Promise<void>((resolve) => {
       timer = idleTimerAt(now() + patience, () => {
-        this.failed(`The store has not answered for ${String(patience / 1_000)} s`);
+        this.isSlow();
         resolve();
       });
     });
-    await Promise.race([this.read(), tooLate]);
+    await Promise.race([reading, tooLate]);
     clearTimeout(timer);
   }
 
@@ -165,8 +182,9 @@ export class LockFeed {
   }
 
   private async look(): Promise<void> {
+    this.lookBegan = Date.now();
     const slow = idleTimerAt(now() + SLOW, () => {
-      this.failed(`The store has not answered for ${String(SLOW / 1_000)} s`);
+      this.isSlow();
       this.tell({ at: Date.now() });
     });
     const before = this.snapshot;
@@ -176,6 +194,7 @@ export class LockFeed {
       const { limit } = this.options;
       const leaseTime = stateOf(this.service)?.settings.leaseTime ?? Infinity;
       const snapshot = await takeSnapshot(this.service, limit, before, leaseTime);
+      this.own = stateOf(this.service)?.counts() ?? NOTHING;
       this.elections = await electionsOf(stateOf(this.service));
       await this.deadlocks.look(snapshot.locks.values(), snapshot.at);
       if (before !== undefined && snapshot.at - before.at < GAP)
@@ -186,7 +205,7 @@ export class LockFeed {
       this.problem = null;
       await health;
     } catch (error) {
-      this.failed(error instanceof Error ? error.message : String(error));
+      this.failed(failureOf(error));
     }
     clearTimeout(slow);
     this.tell(update);
@@ -200,16 +219,23 @@ export class LockFeed {
   }
 
   private failed(message: string): void {
-    this.problem = { since: this.problem?.since ?? Date.now(), message };
+    const since = this.problem?.kind === 'failed' ? this.problem.since : Date.now();
+    this.problem = { kind: 'failed', since, seen: this.snapshot?.at ?? null, message };
+  }
+
+  /** A look that does not end is slow. That the store does not answer is known when it fails. */
+  private isSlow(): void {
+    if (this.problem !== null) return;
+    this.problem = { kind: 'slow', since: this.lookBegan, seen: this.snapshot?.at ?? null, message: '' };
   }
 
   /** Adds what else is new. */
   private tell(update: BoardUpdate): void {
-    const { problem, health, elections } = this;
+    const { problem, health, own, elections } = this;
     const deadlocks = this.deadlocks.all;
     const more = this.snapshot?.more ?? false;
     const fresh: Record<string, unknown> = {};
-    for (const [field, value] of Object.entries({ more, problem, health, elections, deadlocks })) {
+    for (const [field, value] of Object.entries({ more, problem, health, own, elections, deadlocks })) {
       const json = JSON.stringify(value);
       if (this.told.get(field) !== json) fresh[field] = value;
       this.told.set(field, json);

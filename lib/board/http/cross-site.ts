@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ForbiddenException } from '@nestjs/common';
+import { isOwnOrigin, isSecure } from './own-hosts.js';
 import { headerOf, type BoardRequest } from './request.js';
 
 const COOKIE = 'ndl-board';
@@ -18,9 +19,11 @@ export function tokenFor(request: BoardRequest): {
   const [known] = cookiesOf(request);
   if (known !== undefined) return { token: known, cookie: undefined };
   const token = randomBytes(18).toString('base64url');
-  const isSecure = headerOf(request, 'x-forwarded-proto') === 'https' || request.protocol === 'https';
   // Without a path it is for the folder of the page, wherever a proxy has put it.
-  return { token, cookie: `${COOKIE}=${token}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}` };
+  return {
+    token,
+    cookie: `${COOKIE}=${token}; HttpOnly; SameSite=Strict${isSecure(request) ? '; Secure' : ''}`,
+  };
 }
 
 /** @throws ForbiddenException for a request that no page of this board has sent */
@@ -35,9 +38,7 @@ function isSameOrigin(request: BoardRequest): boolean {
   const site = headerOf(request, 'sec-fetch-site');
   if (site !== undefined) return site === 'same-origin';
   const origin = headerOf(request, 'origin');
-  if (origin === undefined) return true;
-  const hosts = [headerOf(request, 'host'), headerOf(request, 'x-forwarded-host')];
-  return URL.canParse(origin) && hosts.includes(new URL(origin).host);
+  return origin === undefined || isOwnOrigin(request, origin);
 }
 
 function cookiesOf(request: BoardRequest): string[] {

@@ -1,9 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Viewer } from '../feed/viewers.js';
 import type { BoardState } from '../view/wire.js';
+import { closeSession, streamOf } from './http2-session.js';
 
 /** A viewer that has read nothing for so many ms is gone, whatever its connection says. */
 const STUCK = 60_000;
+/** How long a viewer may take to read the rest at the end, ms: the server waits for it when it closes. */
+const GRACE = 1_000;
 
 /**
  * Server-sent events for one viewer. A viewer that reads more slowly than the events come misses some, and gets the whole state
@@ -21,22 +24,31 @@ export class EventStream implements Viewer {
     private readonly onGone: (stream: EventStream) => void,
   ) {
     const gone = () => {
+      clearTimeout(this.stuck);
       this.over();
     };
     raw.once('close', gone);
+    // A stream of HTTP/2 that a viewer resets does not close while there is something to be read.
+    streamOf(raw)?.once('aborted', () => {
+      raw.destroy();
+      gone();
+    });
     raw.on('error', gone);
     raw.on('drain', () => {
+      if (this.isOver) return;
       clearTimeout(this.stuck);
       this.isFull = false;
       if (!this.isBehind) return;
       this.isBehind = false;
       this.state();
     });
-    raw.write('retry: 1000\n\n');
+    if (!this.isGone) raw.write('retry: 1000\n\n');
   }
 
   /** The viewer may have gone before there was anything to tell: such a connection says nothing more. */
   get isGone(): boolean {
+    const stream = streamOf(this.raw);
+    if (stream !== undefined) return this.isOver || stream.aborted || stream.closed || stream.destroyed;
     return this.isOver || this.raw.destroyed || this.raw.closed;
   }
 
@@ -46,31 +58,42 @@ export class EventStream implements Viewer {
   }
 
   update(json: string): void {
+    // Responses of HTTP/2 have no writableNeedDrain.
     if (this.isFull || this.raw.writableNeedDrain) this.isBehind = true;
     else this.send('update', json);
   }
 
   /** Cuts off a viewer that does not read: the server would wait for it when it closes. */
   end(): void {
+    if (this.isOver) return;
+    // A stream that is destroyed has no session.
+    const session = streamOf(this.raw)?.session;
     if (this.isFull) this.raw.destroy();
-    else if (!this.isOver) this.raw.end();
+    else {
+      this.raw.end();
+      this.destroyAfter(GRACE);
+    }
     this.over();
+    if (session !== undefined) closeSession(session);
   }
 
   private send(event: string, json: string): void {
     if (this.isOver || this.raw.write(`event: ${event}\ndata: ${json}\n\n`)) return;
-    // Kept here: responses of HTTP/2 have no writableNeedDrain.
     this.isFull = true;
+    this.destroyAfter(STUCK);
+  }
+
+  private destroyAfter(time: number): void {
     clearTimeout(this.stuck);
     this.stuck = setTimeout(() => {
       this.raw.destroy();
-    }, STUCK).unref();
+      this.over();
+    }, time).unref();
   }
 
   private over(): void {
     if (this.isOver) return;
     this.isOver = true;
-    clearTimeout(this.stuck);
     this.onGone(this);
   }
 }

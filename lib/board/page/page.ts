@@ -1,7 +1,14 @@
 import { queryOf } from '../view/links.js';
 import { tableHead } from '../view/columns.js';
 import { lockRow } from '../view/lock-row.js';
-import { changeItem, deadlockPanel, electionPanel, healthPanel, problemText } from '../view/panels.js';
+import {
+  changeItem,
+  deadlockPanel,
+  electionPanel,
+  healthPanel,
+  isUnseen,
+  problemText,
+} from '../view/panels.js';
 import { summaryOf } from '../view/summary.js';
 import { clockText } from '../view/times.js';
 import { h, type Child, type Tree } from '../view/tree.js';
@@ -55,7 +62,11 @@ export function pageOf({ state, base, version, token, detail }: PageOptions): st
     h(
       'main',
       {},
-      h('dl', { id: 'summary' }, ...summaryOf(state.locks, state.at, state.more)),
+      h(
+        'dl',
+        { id: 'summary' },
+        ...summaryOf(state.locks, { at: state.at, more: state.more, isUnseen: isUnseen(state.problem) }),
+      ),
       h(
         'section',
         { id: 'locks', 'aria-label': 'Locks' },
@@ -69,7 +80,7 @@ export function pageOf({ state, base, version, token, detail }: PageOptions): st
         { 'aria-label': 'Store and changes' },
         detailSection(state, detail),
         panel('deadlocks', 'Deadlocks', deadlockPanel(state.deadlocks), state.deadlocks.length === 0),
-        panel('health', 'Store', healthPanel(state.health)),
+        panel('health', 'Store', healthPanel(state.health, state.own)),
         panel('elections', 'Elections', electionPanel(state.elections), state.elections.length === 0),
         panel('changes', 'Changes', [
           h(
@@ -126,7 +137,8 @@ function lockTable({ locks, at, instance, instances }: BoardState): Tree {
   );
 }
 
-function footText({ locks, more }: BoardState): string {
+function footText({ locks, more, problem }: BoardState): string {
+  if (isUnseen(problem)) return 'Not known yet.';
   if (locks.length === 0) return 'No lock is held or waited for.';
   const shown = Math.min(locks.length, FIRST_ROWS);
   return more || shown < locks.length ? `The first ${String(shown)} locks. There are more.` : '';

@@ -1,3 +1,4 @@
+import { onOneLine } from '../../lock.text.js';
 import { KINDS } from './lock-row.js';
 import { timeText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';
@@ -11,7 +12,7 @@ export const detailHead = (name: string, href: string): Tree =>
   h(
     'header',
     {},
-    h('h2', { class: 'mono' }, name),
+    h('h2', { class: 'mono' }, onOneLine(name)),
     h('a', { class: 'close', href, 'aria-label': 'Close' }, '×'),
   );
 
@@ -88,7 +89,7 @@ const named = (label: string | null, owner: string): Tree =>
   h(
     'span',
     { class: 'owner', title: owner },
-    label === null ? false : h('b', {}, label),
+    label === null ? false : h('b', {}, onOneLine(label)),
     h(
       'span',
       { class: 'id' },

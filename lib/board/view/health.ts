@@ -2,12 +2,10 @@ import type { LockHealth } from '../../lock.health.js';
 import type { NodeHealth } from '../../port/store-health.js';
 import type { BoardHealth, BoardNode } from './wire.js';
 
-export const boardHealthOf = ({ status, nodes, warnings, held, waiting }: LockHealth): BoardHealth => ({
+export const boardHealthOf = ({ status, nodes, warnings }: LockHealth): BoardHealth => ({
   status,
   nodes: nodes.map(nodeOf),
   warnings: warnings.map(({ code, node, message }) => ({ code, node, message })),
-  held,
-  waiting,
 });
 
 const nodeOf = (health: NodeHealth): BoardNode => ({

@@ -1,3 +1,4 @@
+import { onOneLine } from '../../lock.text.js';
 import { bar, leaseState } from './bar.js';
 import { ageShare, isoTime, leaseShare, timeText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';
@@ -62,7 +63,7 @@ export function lockRow(lock: BoardLock, at: number, href: string): Tree {
     h(
       'th',
       { class: 'name', scope: 'row', role: 'rowheader' },
-      h('a', { href, title: name }, name),
+      h('a', { href, title: onOneLine(name) }, onOneLine(name)),
       h('span', { class: 'kind' }, KINDS[kind]),
     ),
     cell('holder', 'Held by', ...holderTexts(holders)),
@@ -98,9 +99,9 @@ function holderTexts(holders: readonly BoardHolder[]): Child[] {
   const [first] = holders;
   if (first === undefined) return [h('span', { class: 'none' }, 'no holder')];
   const others = holders.length - 1;
-  const all = holders.map(({ label }) => label).slice(0, 20);
+  const all = holders.slice(0, 20).map(({ label }) => onOneLine(label));
   return [
-    h('span', { class: 'label', title: all.join('\n') }, first.label),
+    h('span', { class: 'label', title: all.join('\n') }, onOneLine(first.label)),
     others > 0 && h('span', { class: 'others' }, `and ${String(others)} more`),
   ];
 }

@@ -24,7 +24,7 @@ export function changeOf(event: LockEvent): Change | undefined {
     case 'deadlock':
       return { at, type, name: event.name, text: describeCycle(event.cycle) };
     case 'release-requested':
-      return { at, type, name: event.name, text: because(`by ${event.by}`, event.reason) };
+      return { at, type, name: event.name, text: because(askedText(event), event.reason) };
     case 'release-request-sent':
       return { at, type, name: event.name, text: because(holdersText(event.holders), event.reason) };
     case 'force-released':
@@ -48,6 +48,8 @@ const afterWait = (waited: number, holder: string | undefined): string =>
   `after ${seconds(waited)}${holder === undefined ? '' : `, held by ${holder}`}`;
 const because = (text: string, reason: string | undefined): string =>
   reason === undefined ? text : `${text}: ${reason}`;
+const askedText = ({ by, holders }: { by: string; holders: number }): string =>
+  holders > 1 ? `by ${by}, ${holdersText(holders)} here` : `by ${by}`;
 const holdersText = (count: number): string => `${String(count)} ${count === 1 ? 'holder' : 'holders'}`;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const listOf = (names: readonly string[]): string =>

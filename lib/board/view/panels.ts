@@ -1,3 +1,4 @@
+import { onOneLine } from '../../lock.text.js';
 import { clockText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';
 import type {
@@ -6,19 +7,22 @@ import type {
   BoardElection,
   BoardHealth,
   BoardNode,
+  BoardOwn,
   BoardProblem,
 } from './wire.js';
 
-/** The store, node by node. */
-export function healthPanel(health: BoardHealth | null): Child[] {
-  if (health === null) return [h('p', { class: 'empty' }, 'Not known yet')];
-  const { nodes, warnings, held, waiting } = health;
+/** The store, node by node, and what this process has of it. */
+export const healthPanel = (health: BoardHealth | null, { held, waiting }: BoardOwn): Child[] => [
+  ...(health === null ? [h('p', { class: 'empty' }, 'Not known yet')] : nodesAndWarnings(health)),
+  h('p', { class: 'note' }, `This process holds ${String(held)} and waits for ${String(waiting)}`),
+];
+
+function nodesAndWarnings({ nodes, warnings }: BoardHealth): Child[] {
   return [
     h('ul', { class: 'nodes' }, ...nodes.map(nodeItem)),
     ...warnings.map(({ code, node, message }) =>
       h('p', { class: 'warning' }, h('b', {}, node === '' ? code : `${code}, ${node}`), ' ', message),
     ),
-    h('p', { class: 'note' }, `This process holds ${String(held)} and waits for ${String(waiting)}`),
   ];
 }
 
@@ -42,12 +46,12 @@ export const electionPanel = (elections: readonly BoardElection[]): Child[] => [
       h(
         'li',
         {},
-        h('span', { class: 'election', title: name }, name),
+        h('span', { class: 'election', title: onOneLine(name) }, onOneLine(name)),
         h('span', { class: `state ${state}` }, state),
         h(
           'span',
           { class: 'leader' },
-          leader === null ? 'no process leads' : `${leader.label}, term ${String(leader.term)}`,
+          leader === null ? 'no process leads' : `${onOneLine(leader.label)}, term ${String(leader.term)}`,
         ),
       ),
     ),
@@ -78,7 +82,13 @@ export const deadlockPanel = (deadlocks: readonly BoardDeadlock[]): Child[] => [
             'ol',
             {},
             ...cycle.map(({ name, process }) =>
-              h('li', {}, h('b', {}, process), ' waits for ', h('span', { class: 'mono' }, name)),
+              h(
+                'li',
+                {},
+                h('b', {}, onOneLine(process)),
+                ' waits for ',
+                h('span', { class: 'mono' }, onOneLine(name)),
+              ),
             ),
           ),
         ),
@@ -138,16 +148,22 @@ export function changeItem({ id, at, type, name, text }: BoardChange): Tree {
       {},
       h('span', { class: 'what' }, TITLES[type]),
       ' ',
-      h('span', { class: 'mono', title: name }, name),
+      h('span', { class: 'mono', title: onOneLine(name) }, onOneLine(name)),
     ),
-    text !== '' && h('p', { class: 'text', title: text }, text),
+    text !== '' && h('p', { class: 'text', title: onOneLine(text) }, onOneLine(text)),
   );
 }
 
 const stamp = (at: number): Tree => h('time', { datetime: new Date(at).toISOString() }, clockText(at));
 
-export const problemText = ({ since, message }: BoardProblem): Child[] => [
-  h('b', {}, 'The store does not answer'),
-  ` since ${clockText(since)}. What is shown was seen before. `,
-  h('span', { class: 'mono' }, message),
+export const problemText = ({ kind, since, seen, message }: BoardProblem): Child[] => [
+  h('b', {}, kind === 'slow' ? 'The store is slow' : 'The locks cannot be read'),
+  kind === 'slow'
+    ? `: the look that began at ${clockText(since)} is not over. `
+    : ` since ${clockText(since)}. `,
+  seen === null ? 'Nothing has been seen yet. ' : `What is shown was seen at ${clockText(seen)}. `,
+  message !== '' && h('span', { class: 'mono' }, message),
 ];
+
+/** Nothing has been read yet: that there is no lock is not known. */
+export const isUnseen = (problem: BoardProblem | null): boolean => problem !== null && problem.seen === null;

@@ -3,8 +3,11 @@ import { h, type Tree } from './tree.js';
 import { timesOf } from './lock-row.js';
 import type { BoardLock } from './wire.js';
 
-/** The numbers at the top. */
-export function summaryOf(locks: Iterable<BoardLock>, at: number, more: boolean): Tree[] {
+/** The numbers at the top. @param isUnseen nothing has been read yet */
+export function summaryOf(
+  locks: Iterable<BoardLock>,
+  { at, more, isUnseen }: { at: number; more: boolean; isUnseen: boolean },
+): Tree[] {
   let held = 0;
   let waited = 0;
   let waiting = 0;
@@ -18,7 +21,7 @@ export function summaryOf(locks: Iterable<BoardLock>, at: number, more: boolean)
     oldest = Math.max(oldest, age);
     longest = Math.max(longest, wait);
   }
-  const count = (number: number) => `${number.toLocaleString('en')}${more ? '+' : ''}`;
+  const count = (number: number) => (isUnseen ? '–' : `${number.toLocaleString('en')}${more ? '+' : ''}`);
   return [
     tile('Locks held', count(held)),
     tile('Waited for', count(waited), waited > 0 ? 'is-waited' : ''),

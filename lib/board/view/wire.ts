@@ -19,6 +19,7 @@ export interface BoardState {
   readonly more: boolean;
   readonly problem: BoardProblem | null;
   readonly health: BoardHealth | null;
+  readonly own: BoardOwn;
   readonly elections: readonly BoardElection[];
   readonly deadlocks: readonly BoardDeadlock[];
   /** The newest last. */
@@ -27,7 +28,7 @@ export interface BoardState {
 
 /** What has changed since the state or the update before. What is absent is as it was. */
 export interface BoardUpdate extends Partial<
-  Pick<BoardState, 'more' | 'problem' | 'health' | 'elections' | 'deadlocks' | 'changes'>
+  Pick<BoardState, 'more' | 'problem' | 'health' | 'own' | 'elections' | 'deadlocks' | 'changes'>
 > {
   readonly at: number;
   /** Locks that are new or different. */
@@ -60,19 +61,27 @@ export interface BoardHolder {
   readonly lease: number | null;
 }
 
-/** The store does not answer, or refuses. */
+/** Why what is shown is not what is there now. */
 export interface BoardProblem {
+  /** `slow`: a look at the store has begun and is not over. `failed`: the store does not answer, or refuses. */
+  readonly kind: 'slow' | 'failed';
   readonly since: number;
+  /** When what is shown was seen; null where nothing has been seen yet. */
+  readonly seen: number | null;
+  /** What the store says; empty where it is slow. */
   readonly message: string;
+}
+
+/** The locks of the process that tells, as of its last look at the store. */
+export interface BoardOwn {
+  readonly held: number;
+  readonly waiting: number;
 }
 
 export interface BoardHealth {
   readonly status: HealthStatus;
   readonly nodes: readonly BoardNode[];
   readonly warnings: readonly { readonly code: string; readonly node: string; readonly message: string }[];
-  /** Of the process that tells it. */
-  readonly held: number;
-  readonly waiting: number;
 }
 
 export interface BoardNode {

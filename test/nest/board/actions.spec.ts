@@ -1,31 +1,13 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  type CanActivate,
-  type ExecutionContext,
-  type INestApplication,
-  Injectable,
-  Module,
-} from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { type CanActivate, type ExecutionContext, Injectable, Module } from '@nestjs/common';
 import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
-import { type LockEvent, LockService } from '../../../lib/index.js';
+import type { LockEvent } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { startBoard, type BoardAppOptions } from './board-app.js';
+import type { BoardAppOptions } from './board-app.js';
+import { BoardStage } from './board-stage.js';
 
-const environment = new TestEnvironment();
-let server: RedisServer;
-const apps: INestApplication[] = [];
-
-beforeAll(async () => {
-  server = await environment.server();
-});
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-  await server.client().flushall();
-});
-afterAll(() => environment.end());
+const stage = new BoardStage();
 
 @Injectable()
 class Operators {
@@ -53,15 +35,7 @@ const WRITING: LockBoardOptions = {
 };
 const ADA = { 'x-operator': 'ada' };
 
-async function start(options: Partial<BoardAppOptions> = {}) {
-  const started = await startBoard({
-    locks: { connection: server.url, label: 'api-1' },
-    board: WRITING,
-    ...options,
-  });
-  apps.push(started.app);
-  return { ...started, locks: started.app.get(LockService) };
-}
+const start = (options: Partial<BoardAppOptions> = {}) => stage.start({ board: WRITING, ...options });
 
 /** As a browser that has loaded the page. */
 async function load(url: string, cookie?: string) {
@@ -89,7 +63,7 @@ const TYPED = { name: 'order:7', confirm: 'order:7', reason: 'it hangs' };
 describe.each(['express', 'fastify'] as const)('a board that may write, on %s', (platform) => {
   it('takes a lock away, and tells its holder by which operator and why', async () => {
     const { url } = await start({ platform });
-    const holder = environment.service({ connection: server.url, label: 'worker-1' });
+    const holder = stage.environment.service({ connection: stage.server.url, label: 'worker-1' });
     const lease = await holder.acquire('order:7');
     const { token, setCookie } = await load(url);
     expect(setCookie).toMatch(/^ndl-board=[\w-]{24}; HttpOnly; SameSite=Strict$/);
@@ -117,6 +91,51 @@ describe.each(['express', 'fastify'] as const)('a board that may write, on %s', 
     expect(lease.held).toBe(true);
     expect((lease.releaseRequested.reason as Error).message).toContain('it hangs (ada, on the board)');
   });
+});
+
+/** The board with this option `actor`, as ada has loaded it, and a lock that is held. */
+async function acting(actor: unknown) {
+  const started = await start({ board: { ...WRITING, actor: actor as () => string } });
+  const lease = await started.locks.acquire('order:7');
+  const { token, setCookie } = await load(started.url);
+  const headers = { cookie: setCookie!.split(';')[0]!, 'x-board-token': token };
+  return { lease, ask: () => post(started.url, { body: TYPED, headers, action: 'ask' }) };
+}
+
+it.each([
+  ['a number', () => 42, 'it hangs (42, on the board)'],
+  ['a great number', () => 2n ** 64n, 'it hangs (18446744073709551616, on the board)'],
+  ['nothing', () => null, 'it hangs (on the board)'],
+  ['spaces', () => Promise.resolve(' '), 'it hangs (on the board)'],
+  ['a long name', () => 'x'.repeat(1_000), `it hangs (${'x'.repeat(200)}, on the board)`],
+])('The option actor may give %s', async (_, actor, reason) => {
+  const { lease, ask } = await acting(actor);
+  expect(await ask()).toEqual({ status: 200, answer: { asked: 1 } });
+  expect((lease.releaseRequested.reason as Error).message).toContain(`"${reason}"`);
+});
+
+it.each([
+  ['an object', () => ({ name: 'ada' }), 'object'],
+  ['a list', () => Promise.resolve(['ada']), 'object'],
+  ['false', () => false, 'boolean'],
+])('Where the option actor gives %s the answer says so, and no holder is asked', async (_, actor, found) => {
+  const { lease, ask } = await acting(actor);
+  const message = `The option actor of LockBoardModule has to give a text or a number (found: ${found})`;
+  expect(await ask()).toMatchObject({ status: 500, answer: { message } });
+  expect(lease.releaseRequested.aborted).toBe(false);
+});
+
+it('takes a request over several proxies, also of a browser that tells its origin only', async () => {
+  const { url, locks } = await start();
+  await locks.acquire('order:7');
+  const { token, setCookie } = await load(url);
+  const own = { cookie: setCookie!.split(';')[0]!, 'x-board-token': token };
+  const ask = async (headers: Record<string, string>) =>
+    (await post(url, { body: TYPED, headers: { ...own, ...headers }, action: 'ask' })).status;
+  const origin = 'https://ops.example:8443';
+  expect(await ask({ origin })).toBe(403);
+  expect(await ask({ origin, 'x-forwarded-host': 'ops.example:8443, inner:3000' })).toBe(200);
+  expect(await ask({ origin, 'x-forwarded-host': 'ops.example, inner' })).toBe(403);
 });
 
 describe('what is refused', () => {

@@ -3,11 +3,13 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
 import { LockModule, type LockModuleOptions } from '../../../lib/index.js';
+import { certificate } from './certificate.js';
 
 export interface BoardAppOptions {
   locks: LockModuleOptions | readonly LockModuleOptions[];
   board?: LockBoardOptions;
-  platform?: 'express' | 'fastify';
+  /** `http2`: Fastify with HTTP/2 in clear text; `https2`: over TLS. */
+  platform?: 'express' | 'fastify' | 'http2' | 'https2';
   imports?: (Type | DynamicModule)[];
   /** Before it listens. */
   prepare?: (app: INestApplication) => void;
@@ -15,6 +17,15 @@ export interface BoardAppOptions {
 
 @Module({})
 class NothingModule {}
+
+function adapterOf(platform: 'fastify' | 'http2' | 'https2'): FastifyAdapter {
+  const options: object = {
+    fastify: {},
+    http2: { http2: true },
+    https2: { http2: true, https: platform === 'https2' ? certificate() : {} },
+  }[platform];
+  return new FastifyAdapter(options);
+}
 
 /** An application with a board, which listens. */
 export async function startBoard({ locks, board, platform, imports = [], prepare }: BoardAppOptions) {
@@ -28,9 +39,9 @@ export async function startBoard({ locks, board, platform, imports = [], prepare
     ],
   }).compile();
   const app =
-    platform === 'fastify'
-      ? module.createNestApplication(new FastifyAdapter())
-      : module.createNestApplication();
+    platform === undefined || platform === 'express'
+      ? module.createNestApplication()
+      : module.createNestApplication(adapterOf(platform));
   prepare?.(app);
   await app.listen(0, '127.0.0.1');
   return { app, url: await app.getUrl() };

@@ -1,32 +1,18 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type INestApplication, VersioningType } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { VersioningType } from '@nestjs/common';
 import type { BoardState } from '../../../lib/board/view/wire.js';
-import { LockService } from '../../../lib/index.js';
+import { LockService, MemoryLockStore } from '../../../lib/index.js';
+import type { StoreListing } from '../../../lib/store/index.js';
+import { deferred } from '../../doubles/deferred.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { startBoard, type BoardAppOptions } from './board-app.js';
+import type { BoardAppOptions } from './board-app.js';
+import { BoardStage } from './board-stage.js';
 import { EventReader } from './events.js';
 
-const environment = new TestEnvironment();
-let server: RedisServer;
-const apps: INestApplication[] = [];
-
-beforeAll(async () => {
-  server = await environment.server();
-});
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-  await server.client().flushall();
-});
-afterAll(() => environment.end());
-
-async function start(options: Partial<BoardAppOptions> = {}) {
-  const started = await startBoard({ locks: { connection: server.url, label: 'api-1' }, ...options });
-  apps.push(started.app);
-  return { ...started, locks: started.app.get(LockService) };
-}
+const stage = new BoardStage();
+const { environment } = stage;
+const start = (options?: Partial<BoardAppOptions>) => stage.start(options);
 
 const HOSTILE = `<script>alert("1")</script>'"><img src=x onerror=alert(1)>&amp;\u2028{{7*7}}`;
 const readState = async (url: string) => (await (await fetch(url)).json()) as BoardState;
@@ -78,9 +64,19 @@ describe.each(['express', 'fastify'] as const)('the board on %s', (platform) => 
     expect((await fetch(`${url}/api/ops/locks/nothing`)).status).toBe(404);
   });
 
+  it('is out of the global prefix with all of its files', async () => {
+    const { url } = await start({
+      platform,
+      prepare: (app) => app.setGlobalPrefix('api', { exclude: ['locks/{*rest}'] }),
+    });
+    const paths = ['/locks', '/locks/', '/locks/board.js', '/locks/state', '/api/locks', '/api/locks/state'];
+    const answers = await Promise.all(paths.map((path) => fetch(`${url}${path}`)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 404, 404]);
+  });
+
   it('tells at once what changes, and only that', async () => {
     const { url, locks } = await start({ platform });
-    const other = environment.service({ connection: server.url, label: 'api-2' });
+    const other = environment.service({ connection: stage.server.url, label: 'api-2' });
     await locks.acquire('kept');
     const viewer = await EventReader.open(`${url}/locks/events`);
     expect(viewer.response.headers.get('content-type')).toContain('text/event-stream');
@@ -115,7 +111,7 @@ describe.each(['express', 'fastify'] as const)('the board on %s', (platform) => 
 
   it('writes the names of others as they are, and no more', async () => {
     const { url, locks } = await start({ platform });
-    const other = environment.service({ connection: server.url, label: '<b>"api"</b>' });
+    const other = environment.service({ connection: stage.server.url, label: '<b>"api"</b>' });
     await locks.acquire(HOSTILE);
     await other.acquire('by other');
     for (const page of [`${url}/locks`, `${url}/locks?lock=${encodeURIComponent(HOSTILE)}`]) {
@@ -134,18 +130,17 @@ describe.each(['express', 'fastify'] as const)('the board on %s', (platform) => 
   });
 
   it('lets the application close while viewers are there', async () => {
-    const { url, app } = await start({ platform });
+    const { url } = await start({ platform });
     const viewers = await Promise.all([1, 2, 3].map(() => EventReader.open(`${url}/locks/events`)));
     await until(() => viewers.every(({ states }) => states.length === 1));
-    await app.close();
-    apps.splice(0);
+    await stage.close();
     await until(() => viewers.every(({ ended }) => ended));
   });
 });
 
 it('looks at the store while the page is open somewhere, and leaves it alone otherwise', async () => {
   const { url } = await start();
-  const monitor = await server.monitor();
+  const monitor = await stage.server.monitor();
   const scans = () => monitor.commands.filter(([name]) => name?.toLowerCase() === 'scan').length;
   const viewers = await Promise.all([1, 2, 3].map(() => EventReader.open(`${url}/locks/events`)));
   await until(() => scans() > 3);
@@ -166,13 +161,79 @@ it('says that the store is gone, and shows the locks again when it is back', asy
   await until(() => viewer.states.length === 1);
   await own.kill();
   const { problem } = await viewer.next((update) => (update.problem ?? null) !== null);
-  expect(problem?.message).not.toBe('');
+  expect(problem?.message).toMatch(/ECONN|[Cc]onnection/);
+  expect(problem?.message).not.toContain('temporarily unavailable');
+  const lock = (await (await fetch(`${url}/locks/lock?name=order:7`)).json()) as { message: string };
+  expect(lock.message).toMatch(/ECONN|[Cc]onnection/);
+  expect(problem?.kind).toBe('failed');
   const state = await readState(`${url}/locks/state`);
   expect(state.locks.map(({ name }) => name)).toEqual(['order:7']);
-  expect(await (await fetch(`${url}/locks`)).text()).toContain('The store does not answer');
+  expect(await (await fetch(`${url}/locks`)).text()).toContain('The locks cannot be read');
   await own.restart();
   await viewer.next((update) => update.problem === null);
   await viewer.close();
+});
+
+/** A store whose looks last until they may end. */
+class SlowStore extends MemoryLockStore {
+  gate = Promise.resolve();
+  override readonly listing: StoreListing = {
+    names: async () => {
+      await this.gate;
+      return { names: [{ name: 'order:7', isQueue: false }], cursor: undefined };
+    },
+  };
+}
+
+it('says that a look is slow while the store may still answer, and when it saw what it shows', async () => {
+  const store = new SlowStore();
+  const { url, locks } = await start({ locks: { store } });
+  await locks.acquire('order:7');
+  const viewer = await EventReader.open(`${url}/locks/events`);
+  await until(() => viewer.states.length === 1);
+  const { promise, resolve } = deferred();
+  store.gate = promise;
+  const { problem } = await viewer.next((update) => (update.problem ?? null) !== null);
+  expect(problem).toMatchObject({ kind: 'slow', seen: expect.any(Number), message: '' });
+  const html = await (await fetch(`${url}/locks`)).text();
+  expect(html).toMatch(/<b>The store is slow<\/b>: the look that began at [\d:]+ is not over/);
+  expect(html).toMatch(/What is shown was seen at [\d:]+\. /);
+  expect(html).toContain('order:7');
+  resolve();
+  await viewer.next((update) => update.problem === null);
+  await viewer.close();
+});
+
+it('does not say that there is no lock before it has seen the store', async () => {
+  const store = new SlowStore();
+  const { promise, resolve } = deferred();
+  store.gate = promise;
+  const { url } = await start({ locks: { store } });
+  const html = await (await fetch(`${url}/locks`)).text();
+  expect(html).toContain('The store is slow');
+  expect(html).toContain('Nothing has been seen yet.');
+  expect(html).toContain('<p id="foot">Not known yet.</p>');
+  expect(html).toContain('<dt>Locks held</dt><dd>–</dd>');
+  expect(html).not.toContain('No lock is held');
+  resolve();
+});
+
+it('counts the locks of its own process at the moment of the table beside them', async () => {
+  const { url, locks } = await start({ locks: { store: 'memory' } });
+  expect((await readState(`${url}/locks/state`)).own).toEqual({ held: 0, waiting: 0 });
+  const lease = await locks.acquire('order:7');
+  const waiting = [locks.acquire('order:7'), locks.acquire('order:7')];
+  const states: BoardState[] = [];
+  await until(async () => {
+    states.push(await readState(`${url}/locks/state`));
+    return states.at(-1)?.locks[0]?.waiting === 2;
+  });
+  for (const { own, locks: table } of states)
+    expect([own.held, own.waiting]).toEqual([table.length, table[0]?.waiting ?? 0]);
+  const html = await (await fetch(`${url}/locks`)).text();
+  expect(html).toContain('This process holds 1 and waits for 2');
+  await lease.release();
+  for (const next of waiting) await (await next).release();
 });
 
 it('shows as many locks as it may, and says whether there are more', async () => {
@@ -190,7 +251,7 @@ it('shows as many locks as it may, and says whether there are more', async () =>
 it('shows the elections that the application takes part in, with the leader and its term, until they end', async () => {
   const [leading, following] = [
     await start(),
-    await start({ locks: { connection: server.url, label: 'api-2' } }),
+    await start({ locks: { connection: stage.server.url, label: 'api-2' } }),
   ];
   const stop = new AbortController();
   const electionOf = ({ locks }: { locks: LockService }) => locks.getElection('indexer');
@@ -219,8 +280,8 @@ it('shows the elections that the application takes part in, with the leader and 
 it('shows the instances that it is given, one at a time', async () => {
   const { url, app } = await start({
     locks: [
-      { connection: server.url, label: 'api-1' },
-      { connection: server.url, name: 'audit', keyPrefix: 'audit:', label: 'api-1' },
+      { connection: stage.server.url, label: 'api-1' },
+      { connection: stage.server.url, name: 'audit', keyPrefix: 'audit:', label: 'api-1' },
     ],
     board: { instances: ['default', 'audit'] },
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { changesBetween, differenceOf } from '../../../lib/board/feed/difference.js';
@@ -156,4 +156,20 @@ it('A viewer that reads too slowly is sent nothing meanwhile, and the whole stat
   expect(gone).toBe(1);
   stream.update('{"at":6}');
   expect(connection.written).toHaveLength(5);
+});
+
+it('A viewer that reads nothing for a minute is gone, also where its connection says nothing', () => {
+  jest.useFakeTimers();
+  const connection = Object.assign(new SlowConnection(), { destroy: () => undefined });
+  connection.writableNeedDrain = true;
+  let gone = 0;
+  const stream = new EventStream(
+    connection as unknown as ServerResponse,
+    () => ({ at: 1 }) as BoardState,
+    () => gone++,
+  );
+  stream.state();
+  jest.advanceTimersByTime(60_000);
+  expect(gone).toBe(1);
+  jest.useRealTimers();
 });

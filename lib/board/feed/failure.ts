@@ -1,0 +1,26 @@
+import { types } from 'node:util';
+import { isLockUnavailableError } from '../../lock.errors.js';
+
+/**
+ * Why the store has not answered. A LockUnavailableError has a message for clients, which says nothing of it: the reason is in what
+ * each node has said, or in what has caused it.
+ */
+export function failureOf(error: unknown): string {
+  if (!isLockUnavailableError(error)) return messagesOf(error).join(': ') || String(error);
+  const nodes = error.outcomes.map(
+    ({ node, outcome, error }) => `${node} ${messagesOf(error).join(': ') || outcome}`,
+  );
+  return nodes.join('; ') || messagesOf(error.cause).join(': ') || error.message;
+}
+
+/** The messages of an error and of what has caused it, the outer one first. Each is told once. */
+function messagesOf(error: unknown): string[] {
+  const messages = new Set<string>();
+  // The system gives some errors no message, but a code.
+  for (let at = error; isError(at) && messages.size < 4; at = at.cause)
+    messages.add(at.message || ((at as NodeJS.ErrnoException).code ?? at.name));
+  return [...messages];
+}
+
+/** Errors of the system come from another realm where the code runs in one of its own. */
+const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);
