@@ -22,9 +22,8 @@ const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 
 /** @type {import('jest').Config} */
 export default {
-  // Real servers and real processes: few files at a time keep the timings of a small machine apart, but most of them
-  // wait most of the time.
-  maxWorkers: 5,
+  // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes.
+  maxWorkers: 8,
   testTimeout: 30_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
