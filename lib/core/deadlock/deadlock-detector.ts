@@ -1,10 +1,9 @@
-import type { DeadlockStep } from '../../lock.deadlock.js';
 import { clearTimer } from '../../lock.runtime.js';
 import { isLockUnavailableError } from '../../lock.errors.js';
 import type { LockStore } from '../../port/lock-store.js';
 import { idleTimerAt, now } from '../deadline.js';
 import { Confirmation } from './confirmation.js';
-import { isUnchanged, lookFrom, type SeenWait } from './look.js';
+import { isUnchanged, lookFrom, type SeenWait, stepOf } from './look.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
 import { Reading } from './reading.js';
 import { type Deadlock, latestOf } from './wait-graph.js';
@@ -238,8 +237,6 @@ function conclude({ cycle, evidence }: Deadlock<SeenWait>): void {
 }
 
 const breaking = (cycle: readonly SeenWait[]): readonly SeenWait[] => cycle.filter(({ breaks }) => breaks);
-
-const stepOf = ({ name, label, process }: SeenWait): DeadlockStep => ({ name, label, process });
 
 const noted = ({ id, since, name, label, mode, permits, holds, breaks }: NestedWait) => ({
   id,

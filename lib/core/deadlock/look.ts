@@ -1,3 +1,4 @@
+import type { DeadlockStep } from '../../lock.deadlock.js';
 import { blockersOf, type Wanted } from './blockers.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
 import type { Reading } from './reading.js';
@@ -18,6 +19,9 @@ export interface SeenWait extends GraphWait, Wanted {
   /** The note of another process that tells of it. */
   readonly note: { readonly client: string; readonly stamp: number } | undefined;
 }
+
+/** What is told of a member of a deadlock. */
+export const stepOf = ({ name, label, process }: SeenWait): DeadlockStep => ({ name, label, process });
 
 /** A wait before it is known what it waits for. */
 export type UnblockedWait = Omit<SeenWait, 'blockers'>;

@@ -1,7 +1,7 @@
 import type { DeadlockStep } from '../../lock.deadlock.js';
 import type { LockStore } from '../../port/lock-store.js';
 import { Confirmation } from './confirmation.js';
-import { deadlockOf, follow, type SeenWait, type UnblockedWait, waitsUnder } from './look.js';
+import { deadlockOf, follow, type SeenWait, stepOf, type UnblockedWait, waitsUnder } from './look.js';
 import { Reading } from './reading.js';
 import type { Deadlock } from './wait-graph.js';
 
@@ -77,5 +77,3 @@ function fromLeast(cycle: readonly SeenWait[]): readonly SeenWait[] {
   const first = cycle.findIndex(({ id }) => id === ids[0]);
   return [...cycle.slice(first), ...cycle.slice(0, first)];
 }
-
-const stepOf = ({ name, label, process }: SeenWait): DeadlockStep => ({ name, label, process });
