@@ -106,11 +106,11 @@ describe('processes that wait for each other', () => {
     ];
     const side: Asked = { name: 'rw', kind: 'read' };
     const outcomes = await Promise.all([
-      ...all.map((worker, n) => nest(worker, circle[n]!, circle[(n + 1) % 4]!, 100 + 20 * n)),
+      ...all.map((worker, n) => nest(worker, circle[n]!, circle[(n + 1) % 4]!, 800 + 20 * n)),
       // A second circle beside it, of two of the same processes: one of two readers in the way is enough.
-      nest(all[0], side, { name: 'x' }, 100),
-      nest(all[1], side, { name: 'free' }, 100, 2_000),
-      nest(all[2], { name: 'x' }, { ...side, kind: 'write' }, 150),
+      nest(all[0], side, { name: 'x' }, 800),
+      nest(all[1], side, { name: 'free' }, 800, 2_000),
+      nest(all[2], { name: 'x' }, { ...side, kind: 'write' }, 850),
     ]);
     const reasons = outcomes.map(({ reason }) => reason);
     expect(reasons.slice(0, 4).filter((reason) => reason === 'deadlock')).toHaveLength(1);
