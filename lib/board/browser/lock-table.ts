@@ -46,6 +46,14 @@ export class LockTable {
     },
     { rootMargin: '200px' },
   );
+  private readonly endWatcher = new IntersectionObserver(
+    ([entry]) => {
+      if (entry?.isIntersecting !== true || this.shown >= this.wanted.length) return;
+      this.shown += STEP;
+      this.render();
+    },
+    { rootMargin: '600px' },
+  );
 
   constructor(
     private readonly model: Model,
@@ -53,14 +61,6 @@ export class LockTable {
   ) {
     this.body.replaceChildren();
     this.showHead();
-    new IntersectionObserver(
-      ([entry]) => {
-        if (entry?.isIntersecting !== true || this.shown >= this.wanted.length) return;
-        this.shown += STEP;
-        this.render();
-      },
-      { rootMargin: '600px' },
-    ).observe(this.foot);
     this.body.addEventListener('click', (event) => {
       const row = this.rowOf(event.target);
       if (row === undefined || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -96,6 +96,7 @@ export class LockTable {
       focused.focus({ preventScroll: true });
     if (this.active === undefined) this.activate(this.rowOf(this.body.firstElementChild));
     this.tellCount();
+    this.watchEnd();
     this.freshen();
   }
 
@@ -154,6 +155,12 @@ export class LockTable {
     this.byElement.set(row.element, row);
     this.watcher.observe(row.element);
     return row;
+  }
+
+  /** An observer tells of a change only, and the end may still be in view, or be so already: it is observed anew. */
+  private watchEnd(): void {
+    this.endWatcher.unobserve(this.foot);
+    if (this.shown < this.wanted.length) this.endWatcher.observe(this.foot);
   }
 
   /** Rows that are out of sight follow in parts, so that a change of all rows keeps the page busy for a moment only. */
