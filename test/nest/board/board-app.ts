@@ -44,5 +44,8 @@ export async function startBoard({ locks, board, platform, imports = [], prepare
       : module.createNestApplication(adapterOf(platform));
   prepare?.(app);
   await app.listen(0, '127.0.0.1');
-  return { app, url: await app.getUrl() };
+  const url = new URL(await app.getUrl());
+  // Nest 11 does not see that Fastify has TLS.
+  if (platform === 'https2') url.protocol = 'https:';
+  return { app, url: url.origin };
 }
