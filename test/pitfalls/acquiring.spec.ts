@@ -77,14 +77,14 @@ describe('a waiter', () => {
     await waitOnce(locks);
 
     const lease = await locks.acquire('a', { leaseTime: 60_000 });
-    proxy.requestDelay(400);
+    proxy.requestDelay(1_000);
     const waiting = locks.acquire('a');
     await until(() => proxy.underway('requests') === 1);
     proxy.requestDelay(0);
     // The subscription is under way. Meanwhile the lock changes hands, and the answer about that takes long.
     await takeAsOther('a', 30_000);
     const monitor = await stage.server.monitor();
-    proxy.replyDelay(1_000);
+    proxy.replyDelay(2_500);
     const released = lease.release();
     const commands = () => monitor.commands.filter((command) => !command.join().includes('~ndl:label'));
     await until(() => commands().length === 2 && proxy.underway('replies') > 0);

@@ -75,7 +75,7 @@ describe('A crowd', () => {
     ['with hand-off within a process', 16],
     ['with every hand-over through Redis', 0],
   ])(
-    '30 of three processes storm one lock 50 times, %s: it never lies idle for a second',
+    '30 of three processes storm one lock 50 times, %s: it never lies idle for two seconds',
     async (_, localHandoff) => {
       const stormers = await environment.workers(3, { url: server.url, service: { localHandoff } });
       const gaps: number[] = [];
@@ -86,7 +86,8 @@ describe('A crowd', () => {
         expect(tokensGrow(records)).toBe(true);
         gaps.push(longestGap(records));
       }
-      expect(Math.max(...gaps)).toBeLessThan(1_000);
+      // A wake-up that is lost costs the lease of 30 s.
+      expect(Math.max(...gaps)).toBeLessThan(2_000);
     },
     60_000,
   );

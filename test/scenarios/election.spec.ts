@@ -185,35 +185,39 @@ describe('an election', () => {
     await cluster?.stop();
   });
 
-  it.each(Object.keys(stores))('goes from one to the other and back (%s)', async (store) => {
-    const make = await stores[store]!();
-    const [a, b] = [make().getElection('tide'), make().getElection('tide')];
-    const turns: string[] = [];
-    const numbers: number[] = [];
-    const stop = new AbortController();
-    const runs = [a, b].map((election) =>
-      election.run(
-        async ({ number, signal }) => {
-          turns.push(election === a ? 'a' : 'b');
-          numbers.push(number);
-          expect([a.isLeader(), b.isLeader()].filter(Boolean)).toHaveLength(1);
-          expect((await a.leader())?.term).toBeGreaterThanOrEqual(number);
-          await new Promise((resolve) => {
-            signal.addEventListener('abort', resolve);
-          });
-        },
-        { signal: stop.signal },
-      ),
-    );
-    for (let turn = 1; turn <= 4; turn++) {
-      await until(() => turns.length === turn && (a.isLeader() || b.isLeader()));
-      await sleep(store === 'nodes' ? 100 : 20); // the other has asked
-      if (turn < 4) await (a.isLeader() ? a : b).resign();
-    }
-    stop.abort();
-    await Promise.all(runs);
-    expect(turns.slice(1).every((name, index) => name !== turns[index])).toBe(true);
-    expect(numbers).toEqual(numbers.toSorted((x, y) => x - y));
-    expect(await a.leader()).toBeNull();
-  });
+  it.each(Object.keys(stores))(
+    'goes from one to the other and back (%s)',
+    async (store) => {
+      const make = await stores[store]!();
+      const [a, b] = [make().getElection('tide'), make().getElection('tide')];
+      const turns: string[] = [];
+      const numbers: number[] = [];
+      const stop = new AbortController();
+      const runs = [a, b].map((election) =>
+        election.run(
+          async ({ number, signal }) => {
+            turns.push(election === a ? 'a' : 'b');
+            numbers.push(number);
+            expect([a.isLeader(), b.isLeader()].filter(Boolean)).toHaveLength(1);
+            expect((await a.leader())?.term).toBeGreaterThanOrEqual(number);
+            await new Promise((resolve) => {
+              signal.addEventListener('abort', resolve);
+            });
+          },
+          { signal: stop.signal },
+        ),
+      );
+      for (let turn = 1; turn <= 4; turn++) {
+        await until(() => turns.length === turn && (a.isLeader() || b.isLeader()));
+        await sleep(store === 'nodes' ? 100 : 20); // the other has asked
+        if (turn < 4) await (a.isLeader() ? a : b).resign();
+      }
+      stop.abort();
+      await Promise.all(runs);
+      expect(turns.slice(1).every((name, index) => name !== turns[index])).toBe(true);
+      expect(numbers).toEqual(numbers.toSorted((x, y) => x - y));
+      expect(await a.leader()).toBeNull();
+    },
+    90_000,
+  );
 });
