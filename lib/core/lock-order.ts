@@ -37,11 +37,11 @@ export class LockOrder {
     return this.graph.isFull;
   }
 
-  /** Whether the order of these two has been looked at before. */
-  knows(held: OrderedGroup, acquired: OrderedGroup): boolean {
-    const from = this.nodeOf(held);
+  /** Whether the order of these two groups, each of a client, has been looked at before. */
+  knows(heldBy: string, held: string, acquiredBy: string, acquired: string): boolean {
+    const from = this.graph.nodes.get(heldBy)?.get(held);
     if (from === undefined) return false;
-    const to = this.nodeOf(acquired);
+    const to = this.graph.nodes.get(acquiredBy)?.get(acquired);
     return to !== undefined && from.after.has(to);
   }
 

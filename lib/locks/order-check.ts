@@ -1,50 +1,47 @@
 import { callSite } from '../core/call-site.js';
 import type { LockClient } from '../core/lock-client.js';
-import { lockOrder, type OrderedGroup } from '../core/lock-order.js';
+import { lockOrder } from '../core/lock-order.js';
 import type { ScopedHold } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
-import { type LockOrderConflict, describeConflict } from '../lock.order.js';
+import { describeConflict } from '../lock.order.js';
+import { orderGroup } from './order-group.js';
 
 /** A lock that is asked for under others. */
 export interface OrderedLock {
   readonly name: string;
-  readonly group: string;
   readonly client: LockClient;
 }
 
 /**
- * Looks at the order in which a caller takes locks, before it waits. Each pair of labels is looked at once.
+ * Looks at the order in which a caller takes locks, before it waits. Each pair of labels is looked at once, and a pair that
+ * is known costs its look-up alone: nothing is made for it.
  * @throws LockConfigError where the module's `lockOrder` is `throw`, every time
  */
-export function checkOrder(around: readonly ScopedHold[], locks: readonly OrderedLock[]): void {
-  let at: string | undefined;
-  const site = () => (at ??= callSite());
-  for (const { name, group, client } of locks) {
-    const acquired = { client: client.id, group };
+export function checkOrder(
+  around: readonly ScopedHold[],
+  locks: readonly OrderedLock[],
+  label: string | undefined,
+): void {
+  for (const lock of locks) {
+    const group = orderGroup(lock.name, label);
     for (const hold of around) {
-      const held = { client: hold.clientId, group: hold.group };
       // The two sides of a read-write lock, or two permits of a semaphore.
-      if (hold.name === name && hold.clientId === client.id) continue;
-      if (!lockOrder.knows(held, acquired))
-        added(held, acquired, { name, heldName: hold.name }, client, site);
+      if (hold.name === lock.name && hold.clientId === lock.client.id) continue;
+      if (!lockOrder.knows(hold.clientId, hold.group, lock.client.id, group)) added(hold, lock, group);
     }
   }
 }
 
-function added(
-  held: OrderedGroup,
-  acquired: OrderedGroup,
-  names: Pick<LockOrderConflict, 'name' | 'heldName'>,
-  client: LockClient,
-  site: () => string | undefined,
-): void {
+function added(hold: ScopedHold, { name, client }: OrderedLock, group: string): void {
   // A graph that is full finds nothing more, and each further call would pay for its stack.
   if (lockOrder.isFull) return;
+  const held = { client: hold.clientId, group: hold.group };
+  const acquired = { client: client.id, group };
   const former = lockOrder.path(acquired, held);
-  const step = { held: held.group, acquired: acquired.group, at: site() };
-  const conflict = former && { ...names, step, former };
+  const step = { held: held.group, acquired: group, at: callSite() };
+  const conflict = former && { name, heldName: hold.name, step, former };
   if (conflict !== undefined && client.options.lockOrder === 'throw') {
-    throw new LockConfigError('lockOrder', describeConflict(conflict), { key: names.name });
+    throw new LockConfigError('lockOrder', describeConflict(conflict), { key: name });
   }
   if (lockOrder.add(held, acquired, step)) {
     client.warn({
@@ -54,5 +51,5 @@ function added(
         'each other. Locks without a label count by name: give locks that are made by hand a label',
     });
   }
-  if (conflict !== undefined) client.events.next({ type: 'lock-order', label: acquired.group, ...conflict });
+  if (conflict !== undefined) client.events.next({ type: 'lock-order', label: group, ...conflict });
 }

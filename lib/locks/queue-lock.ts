@@ -18,7 +18,7 @@ export class QueueLock extends StoreLock {
     client: LockClient,
     protected readonly queue: NonNullable<LockTerms['queue']>,
   ) {
-    super(name, client);
+    super(name, client, `${queue.kind} ${queue.mode}`);
     const { queues, noQueues } = client.store;
     if (queues !== undefined) return;
     throw new LockConfigError(client.options.location, noQueues ?? NO_QUEUES, { key: name });
@@ -32,10 +32,6 @@ export class QueueLock extends StoreLock {
     const { kind, mode } = this.queue;
     if (kind === 'fair' || kind === 'semaphore') return kind;
     return mode === 'shared' ? 'read' : 'write';
-  }
-
-  override get identity(): string {
-    return `${super.identity} ${this.queue.kind} ${this.queue.mode}`;
   }
 
   protected acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {

@@ -18,7 +18,6 @@ import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.option
 import type { AcquireCall } from './acquire-call.js';
 import type { Lease, Lock } from './lock.js';
 import { checkOrder } from './order-check.js';
-import { orderGroup } from './order-group.js';
 import { type Holder, watchLongWait } from './long-wait.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
@@ -167,12 +166,7 @@ export abstract class ScopedLock implements Lock {
     const around = inside.near();
     if (around.length === 0) return options;
     if (lockOrder !== 'off') {
-      const { label } = options;
-      const asked = this.notHeldIn(inside);
-      checkOrder(
-        around,
-        asked.map(({ name, client }) => ({ name, group: orderGroup(name, label), client })),
-      );
+      checkOrder(around, this.notHeldIn(inside), options.label);
     }
     if (deadlock === 'off') return options;
     return { ...options, nested: new NestedCall(client, inside, this.groupOf(options)) };

@@ -16,12 +16,21 @@ import { type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /** A lock of one name in the store. A kind adds how it gets the lock. */
 export abstract class StoreLock extends ScopedLock {
+  /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
+  readonly location: string;
+  /** Made once, as an acquisition looks for its hold several times. */
+  readonly identity: string;
+
+  /** @param queue what tells it from a plain lock of its name */
   constructor(
     readonly name: string,
     client: LockClient,
+    queue?: string,
   ) {
     super(client);
     assertName(name);
+    this.location = `${client.id} ${name}`;
+    this.identity = queue === undefined ? this.location : `${this.location} ${queue}`;
   }
 
   /** The terms under which a lease of it goes to another process; undefined for a plain lock. */
@@ -161,15 +170,6 @@ export abstract class StoreLock extends ScopedLock {
   /** The hold of the scope that another acquisition in it shares. */
   findHold(scope: Scope | undefined): Hold | undefined {
     return scope?.find(this.identity) as Hold | undefined;
-  }
-
-  /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
-  get location(): string {
-    return `${this.client.id} ${this.name}`;
-  }
-
-  get identity(): string {
-    return this.location;
   }
 
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
