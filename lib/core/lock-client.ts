@@ -69,12 +69,16 @@ export class LockClient {
   private readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
     this.closed || (this.draining && inside?.isUnderLock() !== true);
 
+  /** Of all acquisitions that ask for no others: one object, and not one for each of ten thousand leases. */
+  readonly defaultTerms: LeaseTerms;
+
   constructor(
     readonly store: LockStore,
     readonly options: ResolvedLockOptions,
     /** For the holds, and for the requests of waiters. The end of a wait time has a timer of its own. */
     private readonly setTimer: typeof timerAt = timerAt,
   ) {
+    this.defaultTerms = { leaseTime: options.leaseTime, renewed: true };
     this.watchdog = new Watchdog(
       store,
       (tenures, error) => {

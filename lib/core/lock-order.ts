@@ -39,9 +39,11 @@ export class LockOrder {
 
   /** Whether the order of these two groups, each of a client, has been looked at before. */
   knows(heldBy: string, held: string, acquiredBy: string, acquired: string): boolean {
-    const from = this.graph.nodes.get(heldBy)?.get(held);
+    const { nodes } = this.graph;
+    const own = nodes.get(heldBy);
+    const from = own?.get(held);
     if (from === undefined) return false;
-    const to = this.graph.nodes.get(acquiredBy)?.get(acquired);
+    const to = (acquiredBy === heldBy ? own : nodes.get(acquiredBy))?.get(acquired);
     return to !== undefined && from.after.has(to);
   }
 

@@ -18,7 +18,7 @@ export class QueueLock extends StoreLock {
     client: LockClient,
     protected readonly queue: NonNullable<LockTerms['queue']>,
   ) {
-    super(name, client, `${queue.kind} ${queue.mode}`);
+    super(name, client);
     const { queues, noQueues } = client.store;
     if (queues !== undefined) return;
     throw new LockConfigError(client.options.location, noQueues ?? NO_QUEUES, { key: name });
@@ -32,6 +32,10 @@ export class QueueLock extends StoreLock {
     const { kind, mode } = this.queue;
     if (kind === 'fair' || kind === 'semaphore') return kind;
     return mode === 'shared' ? 'read' : 'write';
+  }
+
+  protected override makeIdentity(): string {
+    return `${super.makeIdentity()} ${this.queue.kind} ${this.queue.mode}`;
   }
 
   protected acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {

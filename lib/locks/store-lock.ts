@@ -16,21 +16,14 @@ import { type OwnLease, ScopedLock } from './scoped-lock.js';
 
 /** A lock of one name in the store. A kind adds how it gets the lock. */
 export abstract class StoreLock extends ScopedLock {
-  /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
-  readonly location: string;
-  /** Made once, as an acquisition looks for its hold several times. */
-  readonly identity: string;
+  private madeIdentity: string | undefined;
 
-  /** @param queue what tells it from a plain lock of its name */
   constructor(
     readonly name: string,
     client: LockClient,
-    queue?: string,
   ) {
     super(client);
     assertName(name);
-    this.location = `${client.id} ${name}`;
-    this.identity = queue === undefined ? this.location : `${this.location} ${queue}`;
   }
 
   /** The terms under which a lease of it goes to another process; undefined for a plain lock. */
@@ -172,17 +165,33 @@ export abstract class StoreLock extends ScopedLock {
     return scope?.find(this.identity) as Hold | undefined;
   }
 
+  /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
+  get location(): string {
+    return `${this.client.id} ${this.name}`;
+  }
+
+  /** Made with the first use, and once: an acquisition in a scope looks for its hold several times, another one never. */
+  get identity(): string {
+    return (this.madeIdentity ??= this.makeIdentity());
+  }
+
+  protected makeIdentity(): string {
+    return this.location;
+  }
+
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
   request(
     { waitTime, leaseTime, renew, signal, trace, nested }: AcquireCall,
     inside: Scope | undefined,
   ): WaitRequest {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
-    const terms: LeaseTerms = {
-      leaseTime: leaseTime ?? this.client.options.leaseTime,
-      renewed: renew ?? leaseTime === undefined,
-    };
-    return { terms, waitTime, signal, inside, trace, nested };
+    return { terms: this.termsOf(leaseTime, renew), waitTime, signal, inside, trace, nested };
+  }
+
+  private termsOf(leaseTime: number | undefined, renew: boolean | undefined): LeaseTerms {
+    const { defaultTerms } = this.client;
+    if (leaseTime === undefined && renew !== false) return defaultTerms;
+    return { leaseTime: leaseTime ?? defaultTerms.leaseTime, renewed: renew ?? leaseTime === undefined };
   }
 }
 
