@@ -27,7 +27,7 @@ const SHARE = 5;
 const HEALTH = 5_000;
 /** After so many ms of one look the page says so. */
 const SLOW = 3_000;
-/** Nothing is told of what has changed over a longer time than this, ms: the moments are not known. */
+/** Nothing is told of what has changed where a look comes by so many ms too late: the moments are not known. */
 const GAP = 10_000;
 
 export interface FeedOptions {
@@ -62,6 +62,10 @@ export class LockFeed {
   private lookBegan = 0;
   private readAt = -Infinity;
   private healthAt = -Infinity;
+  /** Between the last look and the one after it, ms. */
+  private pause = 0;
+  /** What the look that is under way has seen may have changed since. */
+  private isOvertaken = false;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
@@ -127,9 +131,11 @@ export class LockFeed {
 
   /** The locks are looked at again at once: a viewer has changed something. */
   hurry(): void {
-    if (this.viewers.size === 0 || this.reading !== undefined) return;
+    if (this.viewers.size === 0) return;
+    this.isOvertaken = this.reading !== undefined;
     clearTimeout(this.timer);
-    this.schedule(0);
+    this.timer = undefined;
+    if (!this.isOvertaken) this.schedule(0);
   }
 
   close(): void {
@@ -146,17 +152,8 @@ export class LockFeed {
   private schedule(pause: number): void {
     this.timer = idleTimerAt(now() + pause, () => {
       this.timer = undefined;
-      void this.round();
+      void this.read();
     });
-  }
-
-  private async round(): Promise<void> {
-    const begunAt = now();
-    await this.read();
-    const spent = now() - begunAt;
-    const { interval } = this.options;
-    if (this.viewers.size > 0 && this.timer === undefined)
-      this.schedule(Math.max(interval - spent, this.problem === null ? (SHARE - 1) * spent : interval));
   }
 
   private async readWithin(patience: number): Promise<void> {
@@ -172,13 +169,23 @@ export class LockFeed {
     clearTimeout(timer);
   }
 
-  /** One look at a time, for all that ask. Never rejects. */
+  /** One look at a time, for all that ask, and the next one after a pause while viewers are there. Never rejects. */
   private read(): Promise<void> {
+    const begunAt = now();
     this.reading ??= this.look().finally(() => {
       this.reading = undefined;
       this.readAt = now();
+      this.pause = this.isOvertaken ? 0 : this.pauseAfter(this.readAt - begunAt);
+      this.isOvertaken = false;
+      if (this.viewers.size > 0 && this.timer === undefined) this.schedule(this.pause);
     });
     return this.reading;
+  }
+
+  /** @param spent ms that the look took */
+  private pauseAfter(spent: number): number {
+    const { interval } = this.options;
+    return Math.max(interval - spent, this.problem === null ? (SHARE - 1) * spent : interval);
   }
 
   private async look(): Promise<void> {
@@ -197,7 +204,7 @@ export class LockFeed {
       this.own = stateOf(this.service)?.counts() ?? NOTHING;
       this.elections = await electionsOf(stateOf(this.service));
       await this.deadlocks.look(snapshot.locks.values(), snapshot.at);
-      if (before !== undefined && snapshot.at - before.at < GAP)
+      if (before !== undefined && this.lookBegan - before.at < this.pause + GAP)
         for (const change of changesBetween(before, snapshot)) this.log.add(change);
       const { set, gone } = differenceOf(before, snapshot);
       update = { at: snapshot.at, ...(set.length > 0 ? { set } : {}), ...(gone.length > 0 ? { gone } : {}) };

@@ -218,6 +218,30 @@ it('does not say that there is no lock before it has seen the store', async () =
   resolve();
 });
 
+it('goes on for a viewer that has come during a slow look', async () => {
+  const store = new SlowStore();
+  const { promise, resolve } = deferred();
+  store.gate = promise;
+  const { url, locks } = await start({ locks: { store } });
+  const viewer = await EventReader.open(`${url}/locks/events`);
+  await until(() => viewer.states.length === 1);
+  expect(viewer.states[0]?.problem?.kind).toBe('slow');
+  resolve();
+  await until(() => viewer.updates.some(({ problem }) => problem === null));
+  await locks.acquire('order:7');
+  await until(() => viewer.updates.some(({ set }) => set?.[0]?.name === 'order:7'));
+  await viewer.close();
+});
+
+it('tells what has changed between two looks also where they are far apart', async () => {
+  const { url, locks } = await start({ locks: { store: 'memory' }, board: { interval: '11s' } });
+  const viewer = await EventReader.open(`${url}/locks/events`);
+  await until(() => viewer.states.length === 1);
+  await locks.acquire('order:7');
+  await until(() => viewer.updates.some(({ changes }) => changes?.[0]?.type === 'acquired'), 25_000);
+  await viewer.close();
+});
+
 it('counts the locks of its own process at the moment of the table beside them', async () => {
   const { url, locks } = await start({ locks: { store: 'memory' } });
   expect((await readState(`${url}/locks/state`)).own).toEqual({ held: 0, waiting: 0 });
