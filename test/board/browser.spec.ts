@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Board } from '../../lib/board/board.js';
 import { type Lease, LockService } from '../../lib/index.js';
 import { startBoard, type BoardAppOptions } from '../nest/board/board-app.js';
 import { until } from '../scenarios/until.js';
@@ -203,6 +204,94 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(problems).toEqual([]);
   });
 
+  it.concurrent(
+    'is no viewer in a tab that was opened hidden, also when the network comes back',
+    async () => {
+      const { app, url } = await start();
+      const { feed } = app.get(Board, { strict: false }).instance(null)!;
+      const { page, problems } = await open({ url, before: beHidden });
+      await page.clock.install();
+      await page.reload();
+      await live(page);
+      await page.clock.runFor(40_000);
+      await until(() => feed.watched === 0);
+      await page.evaluate(`dispatchEvent(new Event('online'))`);
+      await sleep(500);
+      expect(feed.watched).toBe(0);
+      await page.evaluate(`
+      Object.defineProperty(document, 'hidden', { value: false, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    `);
+      await until(() => feed.watched === 1);
+      expect(problems).toEqual([]);
+    },
+  );
+
+  it.concurrent('shows the first screen until events come, and then what they tell', async () => {
+    const { url, locks } = await start();
+    await locks.acquire('order:7');
+    const { page, problems } = await open({ url });
+    await live(page);
+    const held: (() => void)[] = [];
+    await page.route('**/events*', (route) => void held.push(() => void route.continue()));
+    await page.reload();
+    await until(() => held.length > 0);
+    expect(await row(page, 'order:7').count()).toBe(1);
+    expect(await page.getByText('Load the page again').isVisible()).toBe(true);
+    await page.getByRole('searchbox').fill('order');
+    await page.getByRole('link', { name: 'order:7' }).click();
+    await page.locator('#detail', { hasText: 'order:7' }).waitFor();
+    await page.unroute('**/events*');
+    await page.reload();
+    await live(page);
+    expect(await page.locator('.lock').count()).toBe(1);
+    expect(await page.getByText('Load the page again').isVisible()).toBe(false);
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('marks the lock that is open, also where its row comes later', async () => {
+    const { url, locks } = await start();
+    const lease = await locks.acquire('order:7');
+    const { page, problems } = await open({ url: `${url}?lock=order:7` });
+    await page.locator('.lock.is-open', { hasText: 'order:7' }).waitFor();
+    await lease.release();
+    await page.locator('.lock').waitFor({ state: 'detached' });
+    await locks.acquire('order:7');
+    await page.locator('.lock.is-open', { hasText: 'order:7' }).waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.locator('.lock.is-open').count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('goes to the last of all locks by End', async () => {
+    const { url, other } = await start();
+    const names = Array.from({ length: 350 }, (_, n) => `cart:${String(n).padStart(3, '0')}`);
+    await Promise.all(names.map((name) => other.acquire(name, { leaseTime: '10m' })));
+    const { page, problems } = await open({ url });
+    await live(page);
+    await page.getByRole('button', { name: 'Lock', exact: true }).click();
+    await page.keyboard.press('End');
+    expect(await page.evaluate<string>('document.activeElement?.textContent')).toBe('cart:349');
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('says why the lock that is open is not told, until it is', async () => {
+    const { url, locks } = await start();
+    await locks.acquire('order:7');
+    const { page } = await open({ url });
+    await live(page);
+    await page.route('**/lock?*', (route) => route.fulfill({ status: 429, body: 'Too many' }));
+    await row(page, 'order:7').getByRole('link').click();
+    const told = page.locator('#detail').getByRole('status');
+    await told.getByText('The lock cannot be read: the answer was 429').waitFor();
+    await page.unroute('**/lock?*');
+    await page.locator('.holders li').waitFor();
+    expect(await told.innerText()).toBe('');
+    await page.goto(`${url}?lock=${'a'.repeat(1_025)}`);
+    await told.getByText('The lock cannot be read: ').waitFor();
+    expect(await told.innerText()).toContain('at most 1024 bytes');
+  });
+
   it.concurrent.each([
     ['light', 1280],
     ['dark', 1280],
@@ -396,6 +485,14 @@ function countUpdates(): void {
 
 const updatesOf = (page: Page): Promise<number[]> =>
   page.evaluate(() => (globalThis as unknown as { updates: number[] }).updates);
+
+/** In the page: as a tab that is opened behind another one. */
+function beHidden(): void {
+  Object.defineProperty((globalThis as unknown as { document: object }).document, 'hidden', {
+    value: true,
+    configurable: true,
+  });
+}
 
 /** In the page: as a browser that denies storage to a site. */
 function denyStorage(): void {

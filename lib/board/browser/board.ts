@@ -57,6 +57,7 @@ export function startBoard(): void {
   new Connection(path('events'), {
     state: (state) => {
       measured(() => {
+        byId('still').hidden = true;
         serverSays(state.at);
         model.set(state);
         changes.reset(state.changes);
@@ -117,7 +118,6 @@ export function startBoard(): void {
     },
   });
   for (const id of ['toolbar', 'controls', 'live']) byId(id).hidden = false;
-  byId('still').hidden = true;
   const opened = new URLSearchParams(location.search).get('lock');
   if (opened !== null) detail.open(opened);
 }

@@ -7,10 +7,6 @@ export class ChangeList {
   private newest = 0;
   private readonly list = one('.changes');
 
-  constructor() {
-    this.list.replaceChildren();
-  }
-
   /** From the beginning: another process may tell them now, with numbers of its own. */
   reset(changes: readonly BoardChange[]): void {
     this.list.replaceChildren();

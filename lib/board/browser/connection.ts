@@ -28,21 +28,17 @@ export class Connection {
     private readonly listener: Listener,
   ) {
     document.addEventListener('visibilitychange', () => {
-      clearTimeout(this.hiding);
-      if (document.hidden)
-        this.hiding = window.setTimeout(() => {
-          this.close();
-        }, HIDDEN);
-      else if (this.source === undefined) this.open();
+      this.follow();
     });
     window.addEventListener('online', () => {
-      this.open();
+      if (this.source !== undefined || !document.hidden) this.open();
     });
     window.addEventListener('pagehide', () => {
       this.close();
     });
+    // A tab that is opened behind another one is hidden from the start, and tells of no change.
     window.addEventListener('pageshow', () => {
-      if (this.source === undefined) this.open();
+      this.follow();
     });
   }
 
@@ -62,6 +58,16 @@ export class Connection {
       this.lost();
     });
     this.received();
+  }
+
+  /** Lets the connection go where the tab stays hidden, and takes it up where it is shown. */
+  private follow(): void {
+    clearTimeout(this.hiding);
+    if (document.hidden)
+      this.hiding = window.setTimeout(() => {
+        this.close();
+      }, HIDDEN);
+    else if (this.source === undefined) this.open();
   }
 
   private close(): void {

@@ -3,7 +3,7 @@ import { timeText } from '../view/times.js';
 import { h } from '../view/tree.js';
 import type { BoardDetail } from '../view/wire.js';
 import { serverTime } from './clock.js';
-import { buildAll, byId, setText } from './elements.js';
+import { buildAll, byId, one, setText } from './elements.js';
 
 /** How often the lock that is open is asked for, ms. */
 const AGAIN = 1_000;
@@ -43,6 +43,7 @@ export class DetailPanel {
     this.element.replaceChildren(
       ...buildAll([
         detailHead(name, this.home()),
+        h('p', { class: 'warning', role: 'status' }),
         h('div', { class: 'body' }),
         this.onAction !== undefined && detailActions(),
       ]),
@@ -78,7 +79,8 @@ export class DetailPanel {
     if (name === undefined || isHidden()) return;
     try {
       const response = await fetch(this.url(name), { headers: { Accept: 'application/json' } });
-      if (response.ok && this.name === name) this.show((await response.json()) as BoardDetail);
+      const answer = await answerOf(response);
+      if (this.name === name) this.show(answer);
     } catch {
       // The page says by itself that the server does not answer.
     }
@@ -87,7 +89,13 @@ export class DetailPanel {
     this.timer = window.setTimeout(() => void this.look(), AGAIN);
   }
 
-  private show(detail: BoardDetail): void {
+  private show(answer: BoardDetail | string): void {
+    const isTold = typeof answer !== 'string';
+    setText(one('.warning', this.element), isTold ? '' : `The lock cannot be read: ${answer}`);
+    if (isTold) this.showDetail(answer);
+  }
+
+  private showDetail(detail: BoardDetail): void {
     const body = this.element.querySelector('.body');
     const holders = detail.lock?.holders.map(({ owner, label, until }) => [
       owner,
@@ -102,4 +110,11 @@ export class DetailPanel {
     const queue = body.querySelector('.queue');
     if (queue !== null) queue.scrollTop = scrolled;
   }
+}
+
+/** The lock, or why it is not told: a guard and a proxy answer in words of their own. */
+async function answerOf(response: Response): Promise<BoardDetail | string> {
+  if (response.ok) return (await response.json()) as BoardDetail;
+  const { message } = (await response.json().catch(() => ({}))) as { message?: unknown };
+  return typeof message === 'string' ? message : `the answer was ${String(response.status)}`;
 }

@@ -32,6 +32,7 @@ export class LockTable {
   private readonly body = one('tbody');
   private readonly foot = byId('foot');
   private active: Row | undefined;
+  private opened: string | undefined;
   private readonly watcher = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries) {
@@ -47,8 +48,8 @@ export class LockTable {
     { rootMargin: '200px' },
   );
   private readonly endWatcher = new IntersectionObserver(
-    ([entry]) => {
-      if (entry?.isIntersecting !== true || this.shown >= this.wanted.length) return;
+    (entries) => {
+      if (entries.at(-1)?.isIntersecting !== true || this.shown >= this.wanted.length) return;
       this.shown += STEP;
       this.render();
     },
@@ -59,7 +60,6 @@ export class LockTable {
     private readonly model: Model,
     private readonly onOpen: (name: string) => void,
   ) {
-    this.body.replaceChildren();
     this.showHead();
     this.body.addEventListener('click', (event) => {
       const row = this.rowOf(event.target);
@@ -74,8 +74,10 @@ export class LockTable {
     });
   }
 
-  /** Shows the model as it is now. */
+  /** Shows the model as it is now; until there is one, what the page has come with. */
   render(): void {
+    if (this.model.rest === undefined) return;
+    if (this.rows.size === 0) this.body.replaceChildren();
     const at = serverTime();
     this.wanted = inOrder(
       [...this.model.locks.values()].filter((lock) => this.isWanted(lock)),
@@ -117,6 +119,7 @@ export class LockTable {
 
   /** Marks the row of the lock that is looked at. */
   mark(name: string | undefined): void {
+    this.opened = name;
     for (const [lock, row] of this.rows) row.element.classList.toggle('is-open', lock === name);
   }
 
@@ -124,8 +127,12 @@ export class LockTable {
     this.active?.link.focus();
   }
 
-  /** Moves the focus by so many rows. */
+  /** Moves the focus by so many rows; Infinity is the last lock of all. */
   move(by: number): void {
+    if (by === Infinity && this.shown < this.wanted.length) {
+      this.shown = this.wanted.length;
+      this.render();
+    }
     const elements = [...this.body.children];
     const at = this.active === undefined ? -1 : elements.indexOf(this.active.element);
     const target = elements[Math.min(elements.length - 1, Math.max(0, at + by))];
@@ -151,6 +158,7 @@ export class LockTable {
     }
     const { instance = '', instances = [] } = this.model.rest ?? {};
     const row = new Row(lock, queryOf(instance, instances, lock.name), at);
+    row.element.classList.toggle('is-open', lock.name === this.opened);
     this.rows.set(lock.name, row);
     this.byElement.set(row.element, row);
     this.watcher.observe(row.element);
