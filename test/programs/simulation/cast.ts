@@ -25,6 +25,8 @@ export interface SimulatedServer {
   forgetScripts?(): void;
   /** There is no room for more, or there is again. */
   fill?(full: boolean): void;
+  /** Does not remove what a process has told of its waits, or does again. */
+  keepNotes?(keeps: boolean): void;
   /** Frees what ends later than so many ms from now. */
   freeTheFuture?(longest: number): void;
   /** Its replica gets nothing more, and then takes its place. */

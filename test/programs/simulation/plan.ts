@@ -70,6 +70,7 @@ export type FaultKind =
   | 'requests lost'
   | 'replies lost'
   | 'messages dropped'
+  | 'notes of waits stay'
   | 'server clock stepped'
   | 'failover';
 
@@ -120,6 +121,7 @@ const LASTS: Record<FaultKind, readonly [number, number]> = {
   'requests lost': [100, 2_000],
   'replies lost': [100, 2_000],
   'messages dropped': [200, 3_000],
+  'notes of waits stay': [1_500, 3_000],
   'server clock stepped': [200, 2_000],
   failover: [50, 500],
 };

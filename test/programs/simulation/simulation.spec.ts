@@ -23,6 +23,7 @@ const QUICK = [
   'derived keys collide',
   'sent whole only once',
   'no replica has confirmed',
+  'without a second look',
 ];
 
 let folder: string;

@@ -207,6 +207,16 @@ export const STRIKES: Record<FaultKind, Strike> = {
       link.dropsMessages = false;
     };
   }),
+  // As if their removal came late: what a process has told of its waits outlives them.
+  'notes of waits stay': ({ servers }) => {
+    for (const server of servers) server.keepNotes?.(true);
+    return {
+      severity: 'harmless',
+      heal: () => {
+        for (const server of servers) server.keepNotes?.(false);
+      },
+    };
+  },
   'server clock stepped': (cast, random) => {
     const server = random.pick(cast.servers);
     if (server.actor === undefined) return undefined;

@@ -26,7 +26,7 @@ const memory: Topology = {
   servers: 1,
   mayBeStruck: 1,
   forgives: false,
-  faults: ['server killed, restarted empty', 'data lost', 'lock lost'],
+  faults: ['server killed, restarted empty', 'data lost', 'lock lost', 'notes of waits stay'],
   clocksApart: 1_000,
   server: memoryServer,
   hasClients: false,

@@ -32,6 +32,7 @@ const KINDS: Readonly<Record<string, FaultKind>> = {
   'the majority of a fresh hold killed, restarted empty': 'majority of a hold killed, restarted empty',
   'requests lost': 'requests lost',
   'messages dropped': 'messages dropped',
+  'notes of waits stay': 'notes of waits stay',
 };
 
 const calm: Habits = { ...HABITS, fixedShare: 0, tries: 0, patient: 1, several: 0, nests: 0, extensions: 0 };

@@ -67,6 +67,7 @@ export class MemoryServer {
   private store: LockStore | undefined;
   private startedAt = 0;
   private run = '';
+  private keepsNotes = false;
   private note: { text: string; until: number } | undefined;
   private readonly subscriptions = new Map<Pipe, Map<string, Promise<Subscription> | undefined>>();
 
@@ -108,6 +109,10 @@ export class MemoryServer {
     if (name === undefined) locks.clear();
     else locks.delete(name);
     if (name === undefined) this.note = undefined;
+  }
+
+  keepNotes(keeps: boolean): void {
+    this.keepsNotes = keeps;
   }
 
   get allLags(): { from: number; to: number }[] {
@@ -176,6 +181,8 @@ export class MemoryServer {
         await this.subscribe(pipe, method, args[0] as string, listener);
         return;
       }
+      case 'waits.forget':
+        return this.keepsNotes ? undefined : await store.waits?.forget(args[0] as string);
       case 'unsubscribe':
         return this.unsubscribe(pipe, args[0] as string);
       default: {
