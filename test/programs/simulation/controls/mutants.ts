@@ -68,7 +68,31 @@ const known: readonly Mutant[] = chaosControls
     };
   });
 
+const turnless: Mutant = {
+  name: 'multi-lock that never gets its turn beside steady queues',
+  topology: 'memory',
+  patches: [
+    {
+      file: 'locks/rounds.js',
+      find: 'const MOST_REFUSALS = 4;',
+      replace: 'const MOST_REFUSALS = Infinity;',
+    },
+  ],
+  faults: [],
+  habits: { ...calm, several: 0.02, long: 1, shortest: 2, longest: 6, pause: 0, served: 0 },
+  loops: 8,
+  leaseTime: 3_000,
+  locks: ['a', 'b', 'c', 'd'].map((name) => ({ name, kind: 'lock' })),
+  duration: 12_000,
+};
+
 const further: readonly Mutant[] = [
+  turnless,
+  {
+    ...turnless,
+    name: 'multi-lock on Redis that never gets its turn beside steady queues',
+    topology: 'redis',
+  },
   {
     name: 'no quarantine of restarted nodes',
     topology: 'quorum',
@@ -101,23 +125,6 @@ const further: readonly Mutant[] = [
     leaseTime: 6_000,
     locks: ['a', 'b', 'c'].map((name) => ({ name, kind: 'lock' })),
     duration: 6_000,
-  },
-  {
-    name: 'multi-lock that never gets its turn beside steady queues',
-    topology: 'memory',
-    patches: [
-      {
-        file: 'locks/rounds.js',
-        find: 'const MOST_REFUSALS = 4;',
-        replace: 'const MOST_REFUSALS = Infinity;',
-      },
-    ],
-    faults: [],
-    habits: { ...calm, several: 0.02, long: 1, shortest: 2, longest: 6, pause: 0, served: 0 },
-    loops: 8,
-    leaseTime: 3_000,
-    locks: ['a', 'b', 'c', 'd'].map((name) => ({ name, kind: 'lock' })),
-    duration: 12_000,
   },
 ];
 

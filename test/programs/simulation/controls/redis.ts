@@ -43,21 +43,4 @@ export const redisMutants: readonly Mutant[] = [
     leaseTime: 3_000,
     locks: undefined,
   },
-  {
-    name: 'multi-lock on Redis that never gets its turn beside steady queues',
-    topology: 'redis',
-    patches: [
-      {
-        file: 'locks/rounds.js',
-        find: 'const MOST_REFUSALS = 4;',
-        replace: 'const MOST_REFUSALS = Infinity;',
-      },
-    ],
-    faults: [],
-    habits: { ...calm, several: 0.02, long: 1, shortest: 2, longest: 6, pause: 0, served: 0 },
-    loops: 8,
-    leaseTime: 3_000,
-    locks: ['a', 'b', 'c', 'd'].map((name) => ({ name, kind: 'lock' })),
-    duration: 12_000,
-  },
 ];
