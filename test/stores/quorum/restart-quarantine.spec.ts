@@ -309,6 +309,15 @@ describe('a wall clock', () => {
     expect(await voters(new RestartQuarantine(members, LEASE), members)).toEqual([false, true, true]);
   });
 
+  it('of a node is judged when a majority has told the time, however late, and not when all have', async () => {
+    const members = scriptedMembers(3, OLD);
+    const [, late, silent] = members as [ScriptedMember, ScriptedMember, ScriptedMember];
+    const identify = late.identify.bind(late);
+    late.identify = () => new Promise((resolve) => setTimeout(resolve, 600)).then(identify);
+    silent.identify = () => new Promise(() => undefined);
+    expect(await settle(new RestartQuarantine(members, LEASE).mayVote(0))).toBe(true);
+  });
+
   it('that has always been ahead costs a node at most one lease', async () => {
     const members = scriptedMembers(3, 10 * LEASE);
     members[0]!.clockOffset = 10 * LEASE;
