@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { until } from '../../test/scenarios/until.js';
 import type { RushState } from '../src/rush/rush.service.js';
+import { TicketsService } from '../src/tickets/tickets.service.js';
 import { openShop } from './open-shop.js';
 
 describe('the page of the ticket shop', () => {
@@ -47,6 +48,17 @@ describe('the page of the ticket shop', () => {
     await start(url, false);
     const { rush } = await ended(url);
     expect(Math.max(...(rush?.seats ?? []))).toBeGreaterThan(1);
+  });
+
+  it('goes on after a rush that could not begin', async () => {
+    const url = await open();
+    const tickets = app.get(TicketsService, { strict: false });
+    tickets.reset = () => Promise.reject(new Error('no connection'));
+    expect((await start(url, true)).status).toBe(500);
+    expect((await stateOf(url)).rush).toBeNull();
+    Reflect.deleteProperty(tickets, 'reset');
+    expect((await start(url, true)).status).toBe(202);
+    await ended(url);
   });
 
   it.each([{ buyers: 'many', locked: 'true' }, { buyers: '1', locked: 'maybe' }, {}])(

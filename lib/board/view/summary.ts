@@ -11,25 +11,30 @@ export function summaryOf(
   let held = 0;
   let waited = 0;
   let waiting = 0;
-  let oldest = 0;
-  let longest = 0;
+  let oldest: number | undefined;
+  let longest: number | undefined;
   for (const lock of locks) {
-    const { age = 0, wait = 0 } = timesOf(lock, at);
+    const { age, wait } = timesOf(lock, at);
     if (lock.holders.length > 0) held++;
     if (lock.waiting > 0) waited++;
     waiting += lock.waiting;
-    oldest = Math.max(oldest, age);
-    longest = Math.max(longest, wait);
+    oldest = longer(oldest, age);
+    longest = longer(longest, wait);
   }
   const count = (number: number) => (isUnseen ? '–' : `${number.toLocaleString('en')}${more ? '+' : ''}`);
   return [
     tile('Locks held', count(held)),
     tile('Waited for', count(waited), waited > 0 ? 'is-waited' : ''),
     tile('Waiting', count(waiting), waiting > 0 ? 'is-waited' : ''),
-    tile('Oldest hold', held > 0 ? timeText(oldest) : '–'),
-    tile('Longest wait', waiting > 0 ? timeText(longest) : '–', waiting > 0 ? 'is-waited' : ''),
+    tile('Oldest hold', longestText(oldest)),
+    tile('Longest wait', longestText(longest), waiting > 0 ? 'is-waited' : ''),
   ];
 }
+
+/** Undefined is a time that is not known. */
+const longer = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+const longestText = (ms: number | undefined): string => (ms === undefined ? '–' : timeText(ms));
 
 const tile = (title: string, value: string, state = ''): Tree =>
   h('div', { class: `tile ${state}`.trim() }, h('dt', {}, title), h('dd', {}, value));

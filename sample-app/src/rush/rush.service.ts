@@ -31,7 +31,12 @@ export class RushService {
     if (this.rush?.isRunning === true) throw new ConflictException('The buyers before are still in line');
     const rush = new Rush(buyers, locked, this.sale.seats);
     this.rush = rush;
-    await this.tickets.reset();
+    try {
+      await this.tickets.reset();
+    } catch (error) {
+      this.rush = undefined;
+      throw error;
+    }
     void rush.run(() => (locked ? this.tickets.buy() : this.tickets.buyUnlocked()));
   }
 

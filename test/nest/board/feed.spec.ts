@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { changesBetween, differenceOf } from '../../../lib/board/feed/difference.js';
 import type { Snapshot } from '../../../lib/board/feed/snapshot.js';
 import { EventStream } from '../../../lib/board/http/event-stream.js';
+import { summaryOf } from '../../../lib/board/view/summary.js';
 import type { BoardHolder, BoardLock, BoardState } from '../../../lib/board/view/wire.js';
 
 const AT = 1_000_000;
@@ -109,6 +110,14 @@ describe('what is found between two looks at a lock', () => {
     expect(differenceOf(snapshot([held, other]), snapshot([{ ...held }]))).toEqual({ set: [], gone: ['b'] });
     expect(differenceOf(snapshot([held]), snapshot([next]))).toEqual({ set: [next], gone: [] });
   });
+});
+
+it('The numbers at the top tell no time that is not known', () => {
+  const times = (one: BoardLock) =>
+    JSON.stringify(summaryOf([one], { at: AT + 5_000, more: false, isUnseen: false }).slice(3));
+  expect(times(lock())).toContain('"5 s"');
+  const unknown = times(lock({ holders: [holder('Redisson', { since: null })], waiting: 1 }));
+  expect(unknown.match(/"–"/g)).toHaveLength(2);
 });
 
 /** A connection that takes what it is told to take. */
