@@ -293,7 +293,11 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
           headers: { authorization: `Basic ${Buffer.from(user).toString('base64')}` },
         });
       expect((await ask('eve:')).status).toBe(401);
-      const page = await ask('ada:');
+      // Without a password nobody is let in.
+      expect((await ask('ada:')).status).toBe(401);
+      process.env.BOARD_PASSWORD = 'secret';
+      const page = await ask('ada:secret');
+      delete process.env.BOARD_PASSWORD;
       expect(page.status).toBe(200);
       expect(await page.text()).toContain('data-token=');
     }),
