@@ -28,7 +28,7 @@ export function parse(args: readonly string[], command: Command, environment: Gi
     if (token.kind === 'positional') names.push(token.value);
     if (token.kind !== 'option') continue;
     const { name, value, inlineValue } = token;
-    const type = command.options[name];
+    const type = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
     if (type === undefined) throw unknownOption(token.rawName, command);
     if (options.has(name)) throw usageFailure(`--${name} stands there twice`);
     if (type === 'flag' && value !== undefined) throw usageFailure(`--${name} takes no value`);

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { cli } from './cli.js';
 import { EXIT } from './exit-code.js';
+import { Screen } from './output/screen.js';
 
 // A reader that has read enough, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -10,11 +11,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   );
   process.exit(EXIT.output);
 });
-// Nothing is left to tell it to. A command that is to end with its lease needs this process for that.
-process.stderr.on('error', () => undefined);
 
-const exitCode = await cli(process.argv.slice(2));
-// What has been printed is out when the process ends.
-process.stdout.write('', (error) => {
-  if (error === null || error === undefined) process.exit(exitCode);
-});
+const screen = new Screen();
+const exitCode = await cli(process.argv.slice(2), screen);
+await screen.flush();
+process.exit(exitCode);

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { now, timerAt } from '../core/deadline.js';
 import { LockUnavailableError } from '../lock.errors.js';
 import type { LockModuleOptions } from '../lock.options.js';
 import { LockService } from '../lock.service.js';
@@ -37,10 +38,10 @@ export async function ask<T>(
 /** @throws LockUnavailableError */
 export function answerWithin<T>(timeout: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const timer = timerAt(now() + timeout, () => {
       const cause = new Error(`no answer within ${String(timeout)} ms`);
       reject(new LockUnavailableError(undefined, { cause }));
-    }, timeout);
+    });
     answer.then(resolve, reject).finally(() => {
       clearTimeout(timer);
     });

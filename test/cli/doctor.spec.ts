@@ -122,6 +122,12 @@ describe('doctor', () => {
     expect(ofQuorum.findings).toContainEqual(expect.objectContaining({ level: 'ok', code: 'clocks' }));
   });
 
+  it('looks once at a server that is named several times', async () => {
+    const { stdout } = await call(['doctor', '--nodes', [server.url, server.url, server.url].join()]);
+    expect(stdout.match(/locks of all kinds/g)).toHaveLength(1);
+    expect(stdout.match(/are the same server/g)).toHaveLength(1);
+  });
+
   it('tells one line and 69 where no server answers, or none lets it in', async () => {
     const gone = await run(['doctor', '--url', 'redis://:secret@127.0.0.1:1']);
     const stranger = await call(['doctor', '--url', server.url.replace('//', '//user:secret@')]);
@@ -192,6 +198,16 @@ describe('The rights that doctor looks for', () => {
       ]);
     }
     expect(await lockKeys(redis)).toEqual([]);
+  });
+
+  it('to the keys are those to read and to write them', async () => {
+    const redis = server.client();
+    await createLeastUser(redis, 'reader');
+    await redis.acl('SETUSER', 'reader', 'resetkeys', '%R~lock:*');
+    const found = troubles(await report('--url', withUser('reader')));
+    expect(found.filter(({ code }) => code === 'acl')).toEqual([
+      expect.objectContaining({ level: 'error', cure: 'ACL SETUSER reader ~lock:*' }),
+    ]);
   });
 
   it('are asked of each master of a cluster, by the prefix of the application', async () => {

@@ -75,6 +75,10 @@ describe('ls', () => {
     expect(JSON.parse(held.stdout)).toMatchObject({ locks: [{ name: 'order:7' }], more: false });
   });
 
+  it('waits for as long as --timeout says, also where a timer cannot', async () => {
+    expect((await at('ls', 'nothing:', '--timeout', '100d')).code).toBe(0);
+  });
+
   it('lists nothing where nothing is', async () => {
     expect(await at('ls', 'nothing:')).toMatchObject({ code: 0, stdout: '', stderr: 'There are no locks\n' });
     expect((await at('ls', '--prefix', 'other:', '--json')).stdout).toBe('{"locks":[],"more":false}\n');

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/index.js';
+import { guard } from '../support/guard.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
-import { call } from './command-line.js';
+import { call, PROGRAM } from './command-line.js';
 import { isRunning, pidIn, runCommands, type RunCommands, says } from './run-commands.js';
 
 const environment = new TestEnvironment();
@@ -95,6 +98,22 @@ describe('run, and a lock that is lost or asked for', () => {
     const survived = isRunning(pidIn(stdout));
     if (survived) process.kill(pidIn(stdout), 'SIGKILL');
     expect([code, survived]).toEqual([137, false]);
+  });
+
+  scenario('that is taken away while stderr is full: the command does not wait for its reader', async () => {
+    const fill = 'head -c 1000000 /dev/zero >&2 & echo "pid $$"; while :; do sleep 0.05; done';
+    const reader = 'echo "reader $$"; exec sleep 30';
+    const script = `exec 3>&1; "$0" "$1" run full --url "$2" -- sh -c '${fill}' 2>&1 >&3 | sh -c '${reader}'`;
+    const shown = spawn('sh', ['-c', script, process.execPath, PROGRAM, server.url]);
+    guard(shown);
+    let stdout = '';
+    shown.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    await until(() => stdout.includes('pid') && stdout.includes('reader'));
+    await sleep(1_200);
+    await call(['release', 'full', '--url', server.url, '--force', '--yes']);
+    const pid = pidIn(stdout);
+    await until(() => !isRunning(pid)).finally(() => process.kill(pidIn(stdout, 'reader'), 'SIGKILL'));
+    await once(shown, 'close');
   });
 
   scenario('that is asked for: SIGTERM once, and the command decides', async () => {

@@ -5,7 +5,7 @@ import type { RedisServer } from '../support/redis-server.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import { call, start } from './command-line.js';
-import { runCommands, type RunCommands, says } from './run-commands.js';
+import { isRunning, pidIn, runCommands, type RunCommands, says } from './run-commands.js';
 
 const environment = new TestEnvironment();
 let server: RedisServer;
@@ -59,6 +59,13 @@ describe('run', () => {
     expect(outcomes.map(({ code }) => code)).toEqual([127, 126, 126]);
     expect(outcomes[1]?.stderr).toBe('nestjs-distributed-lock: the command cannot be run (ENOTDIR)\n');
     await free('reasons');
+  });
+
+  it('ends as the command does where stdout has lost its reader', async () => {
+    const running = shell('unread', 'sleep 0.3; exit 3');
+    running.child.stdout?.destroy();
+    expect((await running.ended).code).toBe(3);
+    await free('unread');
   });
 
   it('waits for the lock for --wait, and is busy after that: 75', async () => {
@@ -126,6 +133,18 @@ describe('run', () => {
     expect((await running.ended).code).toBe(7);
     await free('signals');
   });
+
+  it('releases the lock after a signal that comes once the command has ended', async () => {
+    const own = await environment.server();
+    const running = runCommands(own).shell('late', 'echo "pid $$"; sleep 0.5; exit 3');
+    await says(running, 'pid');
+    await own.client().call('CLIENT', 'PAUSE', '1200', 'WRITE');
+    const pid = pidIn(running.stdout());
+    await until(() => !isRunning(pid));
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) running.child.kill(signal);
+    expect(await running.ended).toMatchObject({ code: 3, signal: null });
+    expect(await lockKeys(own.client())).toEqual([]);
+  });
 });
 
 describe('A wrong call of', () => {
@@ -138,6 +157,7 @@ describe('A wrong call of', () => {
     [['run', 'name', '--url', 'redis://a', '--lease', '1ms', '--', 'true'], '--lease: must be'],
     [['run', 'name', '--url', 'redis://a', '--json', '--', 'true'], '--json is not an option'],
     [['release', 'name', '--url', 'redis://a', '--force'], '--force needs --yes'],
+    [['ls', '--url', 'redis://a', '--constructor'], '--constructor is not an option'],
   ])('%j', async (args, rule) => {
     const { code, stderr } = await call(args);
     expect([code, stderr]).toEqual([64, expect.stringContaining(rule)]);

@@ -93,11 +93,19 @@ describe('Output', () => {
 const why = hasPython ? '' : ' (skipped: it needs python3)';
 (hasPython ? describe : describe.skip)(`On a terminal${why}`, () => {
   it('watch draws in place, ends with q and Ctrl-C, and leaves the terminal as it was', async () => {
-    const ends = await Promise.all(['q', '\\x03'].map((keys) => onTerminal(keys, 'order:7', ['watch'])));
+    const ends = await Promise.all(
+      ['q', '\\x03', '\\x03\\x03', 'xq'].map((keys) => onTerminal(keys, 'order:7', ['watch'])),
+    );
     for (const { code, output } of ends) {
       expect(code).toBe(0);
       expect(output).toMatch(/^\u001b\[\?1049h\u001b\[\?25l\u001b\[H[^]*\u001b\[\?25h\u001b\[\?1049l$/);
     }
+  });
+
+  it('watch leaves the keys to the programs beside it with --json', async () => {
+    const { code, output } = await onTerminal('\\x03', '"at"', ['watch', '--json']);
+    // The terminal echoes what no program has asked for.
+    expect([code, output]).toEqual([0, expect.stringContaining('^C')]);
   });
 
   it('watch fits a narrow and low terminal', async () => {
@@ -113,7 +121,11 @@ const why = hasPython ? '' : ' (skipped: it needs python3)';
   it('release --force asks before', async () => {
     await locks.acquire('mine');
     const args = ['release', 'mine', '--force'];
-    expect((await onTerminal('n\\n', '[y/N]', args)).code).toBe(1);
+    const answers = await Promise.all(
+      ['n\\n', '\\x03', '\\x04'].map((keys) => onTerminal(keys, '[y/N]', args)),
+    );
+    for (const { code, output } of answers)
+      expect([code, output]).toEqual([1, expect.stringMatching(/\n.*Nothing is done\r\n$/)]);
     expect(await locks.inspect('mine')).not.toBeNull();
     expect((await onTerminal('y\\n', '[y/N]', args)).code).toBe(0);
     expect(await locks.inspect('mine')).toBeNull();

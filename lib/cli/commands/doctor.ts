@@ -34,7 +34,7 @@ function report({ status, health, latencies, findings }: Examination) {
 function* linesOf({ status, health, findings }: Examination, screen: Screen): Generator<string> {
   const { package: own, node, ioredis } = versions();
   yield `nestjs-distributed-lock ${own}, Node.js ${node}, ioredis ${ioredis}: ${status}`;
-  for (const place of [...health.nodes.map((one) => one.node), undefined]) {
+  for (const place of new Set([...health.nodes.map((one) => one.node), undefined])) {
     const here = findings.filter((finding) => finding.node === place);
     if (here.length === 0) continue;
     yield '';

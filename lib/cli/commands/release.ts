@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
+import { isatty } from 'node:tty';
 import { inQuotes } from '../../lock.text.js';
 import { usageFailure } from '../command-failure.js';
 import { EXIT } from '../exit-code.js';
@@ -19,7 +20,7 @@ export async function run(given: Given, screen: Screen): Promise<number> {
     const text = asked > 0 ? `Asked ${count(asked)} of ${quoted}` : `No holder of ${quoted} could be asked`;
     return answer({ asked }, text, asked > 0);
   }
-  if (!given.flag('yes') && !(await confirm(quoted, screen)))
+  if (!given.flag('yes') && !(await confirm(quoted)))
     return answer({ released: false }, 'Nothing is done', false);
   const released = await ask(given, (service) => service.forceRelease(name, options), { options: label });
   return answer({ released }, released ? `Released ${quoted}` : `${quoted} is not held`, released);
@@ -45,13 +46,15 @@ function asker(): string {
 }
 
 /** @throws Failure where no terminal is there to ask */
-async function confirm(quoted: string, screen: Screen): Promise<boolean> {
-  if (!process.stdin.isTTY || !screen.isTerminal)
-    throw usageFailure('--force needs --yes where no terminal can be asked');
+async function confirm(quoted: string): Promise<boolean> {
+  if (!isatty(0) || !isatty(2)) throw usageFailure('--force needs --yes where no terminal can be asked');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const text = `Take ${quoted} away? Its holder goes on until it is told. [y/N] `;
-    return /^y(?:es)?$/i.test((await terminal.question(text)).trim());
+    // Ctrl-C and Ctrl-D are no answer.
+    const answer = await terminal.question(text).catch(() => '\n');
+    if (answer === '\n') process.stderr.write(answer);
+    return /^y(?:es)?$/i.test(answer.trim());
   } finally {
     terminal.close();
   }

@@ -42,10 +42,10 @@ export async function run(given: Given, screen: Screen): Promise<number> {
       })
       .finally(stopTelling);
     if (stop.received !== undefined || lease === undefined) return codeOfSignal(stop.received ?? 'SIGTERM');
-    return await hold(lease, { service, given, say, leaseTime, stop });
+    return await hold(lease, { service, given, say, leaseTime });
   } finally {
-    stop.end();
     await goodbye(service);
+    stop.end();
   }
 }
 

@@ -24,7 +24,7 @@ export async function run(given: Given, screen: Screen): Promise<number> {
   const asJson = given.flag('json');
   if (!asJson && !screen.isTerminal) throw usageFailure('watch needs a terminal, or --json');
   const service = openService(given);
-  const stopping = new Stopping();
+  const stopping = new Stopping({ byKeys: !asJson });
   if (!asJson) screen.write(ENTER);
   try {
     while (!stopping.isStopped) {

@@ -31,7 +31,8 @@ export async function examine(service: LockService, context: UserContext): Promi
   const servers = new Map((await serversOf(service)).map((server) => [server.node, server]));
   const latencies = new Map<string, Latency>();
   const findings: Finding[] = [];
-  for (const node of health.nodes) {
+  // A server that is named twice is looked at once.
+  for (const node of new Map(health.nodes.map((one) => [one.node, one])).values()) {
     const server = node.latency === undefined ? undefined : servers.get(node.node);
     const latency = server && (await latencyOf(server).catch(() => undefined));
     if (latency !== undefined) latencies.set(node.node, latency);
@@ -70,7 +71,10 @@ const serversOf = (service: LockService): Promise<readonly Server[]> =>
 
 /** The warnings of the preflight about a node. */
 function settingFindings(node: string, { nodes, warnings }: LockHealth): Finding[] {
-  const found: Finding[] = warnings.filter((warning) => warning.node === node).map(asFinding);
+  const own = warnings.filter((warning) => warning.node === node);
+  const found: Finding[] = [...new Map(own.map((warning) => [warning.message, warning])).values()].map(
+    asFinding,
+  );
   const policy = nodes.find((one) => one.node === node)?.evictionPolicy;
   if (policy === 'noeviction')
     found.push({ level: 'ok', code: 'eviction-policy', node, message: 'it evicts no keys (noeviction)' });

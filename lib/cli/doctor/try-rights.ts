@@ -14,7 +14,8 @@ const NO_SCRIPT = '0'.repeat(40);
 const TRIES: Readonly<Record<string, (key: string) => readonly string[]>> = {
   evalsha: () => ['EVALSHA', NO_SCRIPT, '0'],
   eval: () => ['EVAL', 'return 1', '0'],
-  '~lock:*': (key) => ['GET', key],
+  // Reads and writes.
+  '~lock:*': (key) => ['SET', key, '', 'XX', 'GET', 'none'],
   time: () => ['TIME'],
   set: (key) => ['SET', key, '', 'XX', 'GET', 'none'],
   pexpire: (key) => ['PEXPIRE', key, 'none'],

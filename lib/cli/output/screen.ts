@@ -1,3 +1,5 @@
+import { openStderr } from './stderr.js';
+
 /** Sequences of SGR: on, and off again. */
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const;
 
@@ -7,11 +9,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export class Screen {
   readonly isTerminal: boolean;
   private readonly hasColour: boolean;
+  private printed: Promise<void> | undefined;
+  private complained: Promise<void> | undefined;
 
   constructor(
     readonly environment: Environment = process.env,
     private readonly out: NodeJS.WriteStream = process.stdout,
-    private readonly err: NodeJS.WritableStream = process.stderr,
+    private readonly err: NodeJS.WritableStream = openStderr(),
   ) {
     // A stream that is no terminal has no such property.
     this.isTerminal = (out as { isTTY?: boolean }).isTTY === true;
@@ -29,17 +33,22 @@ export class Screen {
   }
 
   print(line: string): void {
-    this.out.write(`${line}\n`);
+    this.write(`${line}\n`);
   }
 
   /** For people, beside the results. */
   complain(line: string): void {
-    this.err.write(`${line}\n`);
+    this.complained = written(this.err, `${line}\n`);
   }
 
   /** Text as it is, with the sequences of a terminal. */
   write(text: string): void {
-    this.out.write(text);
+    this.printed = written(this.out, text);
+  }
+
+  /** Resolves when all is out. Never where stdout fails, whose error says so. */
+  async flush(): Promise<void> {
+    await Promise.all([this.printed, this.complained]);
   }
 
   style(style: keyof typeof STYLES, text: string): string {
@@ -47,3 +56,11 @@ export class Screen {
     return this.hasColour ? `\x1b[${String(on)}m${text}\x1b[${String(off)}m` : text;
   }
 }
+
+/** Resolves when the text is out. */
+const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
+  new Promise((resolve) => {
+    stream.write(text, (error) => {
+      if (error === null || error === undefined || stream !== process.stdout) resolve();
+    });
+  });

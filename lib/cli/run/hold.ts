@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import type { LockService } from '../../lock.service.js';
 import type { Lease } from '../../locks/lock.js';
 import { EXIT } from '../exit-code.js';
@@ -7,18 +8,16 @@ import { NotStarted, startChild } from './child.js';
 import { Leash } from './leash.js';
 import { MARK, markedWith } from './mark.js';
 import { codeOfSignal, passOn } from './signals.js';
-import type { StopSignals } from './stop-signals.js';
 
 interface Context {
   readonly service: LockService;
   readonly given: Given;
   readonly say: (text: string) => void;
   readonly leaseTime: number;
-  readonly stop: StopSignals;
 }
 
 /** Runs the command under the lease. Resolves with its exit code. */
-export async function hold(lease: Lease, { service, given, say, leaseTime, stop }: Context): Promise<number> {
+export async function hold(lease: Lease, { service, given, say, leaseTime }: Context): Promise<number> {
   const { name, owner, fencingToken } = lease;
   const env = {
     ...given.environment,
@@ -26,13 +25,11 @@ export async function hold(lease: Lease, { service, given, say, leaseTime, stop 
     LOCK_TOKEN: String(fencingToken),
     [MARK]: markedWith(owner, given.environment),
   };
-  const hasTerminal = [process.stdin, process.stdout, process.stderr].some(isTerminal);
+  const hasTerminal = [0, 1, 2].some(isatty);
   const { command, everything, ended } = startChild(given.program, env, { hasTerminal, owner });
-  // In one turn with the start: no signal comes between.
   const stopPassing = passOn(hasTerminal, (signal) => {
     command.signal(signal);
   });
-  stop.end();
   let failure = '';
   const failures = service.events$.subscribe((event) => {
     if (event.type === 'renewal-failed') failure = ` (${reasonOf(event.error)})`;
@@ -59,5 +56,3 @@ export async function hold(lease: Lease, { service, given, say, leaseTime, stop 
     stopPassing();
   }
 }
-
-const isTerminal = ({ isTTY }: { isTTY?: boolean }): boolean => isTTY === true;

@@ -1,6 +1,9 @@
 import { ENDING } from './signals.js';
 
-/** While the lock is waited for, a signal ends the waiting. */
+/**
+ * While the lock is waited for, a signal ends the waiting. From then on to the end, none ends the program, which has a lock to
+ * release.
+ */
 export class StopSignals {
   /** The first that came. */
   received: NodeJS.Signals | undefined;
@@ -18,7 +21,7 @@ export class StopSignals {
     return this.controller.signal;
   }
 
-  /** They are handled elsewhere from here on. */
+  /** Each signal has its usual effect again. */
   end(): void {
     for (const signal of ENDING) process.off(signal, this.listener);
   }
