@@ -83,7 +83,7 @@ describe('run, and a lock that is lost or asked for', () => {
     const [ended, killed] = await Promise.all([polite.ended, stubborn.ended]);
     expect([ended.code, killed.code]).toEqual([143, 137]);
     expect(ended.stderr).toMatch(
-      /^nestjs-distributed-lock: The lease on "taken" is lost: .*: the command has to end\n/,
+      /^nestjs-distributed-lock: The lease on "taken" is lost: .*: the command has to end\n/m,
     );
     expect(isRunning(pidIn(killed.stdout))).toBe(false);
   });
@@ -127,7 +127,7 @@ describe('run, and a lock that is lost or asked for', () => {
     expect([asked.code, asked.stdout]).toEqual([0, 'Asked the holder of "asked"\n']);
     const { code, stdout, stderr } = await running.ended;
     expect([code, stdout.match(/term/g)]).toEqual([5, ['term']]);
-    expect(stderr).toMatch(/^nestjs-distributed-lock: the lock is asked for: the command gets SIGTERM\n/);
+    expect(stderr).toMatch(/^nestjs-distributed-lock: the lock is asked for: the command gets SIGTERM\n/m);
     expect(stderr.match(/asked for/g)).toHaveLength(1);
     const none = await call(['release', 'asked', '--url', server.url, '--json']);
     expect([none.code, none.stdout]).toEqual([1, '{"asked":0}\n']);
