@@ -11,6 +11,8 @@ import { Row } from './row.js';
 
 /** How many rows are added when the end of the table comes into view: what is not looked at need not be made. */
 const STEP = 100;
+/** How many rows are added at most to go to the last one: ten times as many keep a browser busy for seconds. */
+const LEAP = 1_000;
 /** How many rows out of sight are changed at once. */
 const PART = 50;
 
@@ -127,10 +129,10 @@ export class LockTable {
     this.active?.link.focus();
   }
 
-  /** Moves the focus by so many rows; Infinity is the last lock of all. */
+  /** Moves the focus by so many rows; Infinity is the last lock, or as far towards it as a leap goes. */
   move(by: number): void {
     if (by === Infinity && this.shown < this.wanted.length) {
-      this.shown = this.wanted.length;
+      this.shown = Math.min(this.wanted.length, this.shown + LEAP);
       this.render();
     }
     const elements = [...this.body.children];
