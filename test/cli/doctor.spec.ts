@@ -112,6 +112,7 @@ describe('doctor', () => {
     await three.kill();
     const ofQuorum = await report('--nodes', nodes.join());
     expect(ofQuorum).toMatchObject({ code: 2, status: 'degraded' });
+    expect(troubles(ofQuorum).map(({ code }) => code)).not.toContain('info');
     expect(ofQuorum.findings).toContainEqual({
       level: 'error',
       code: 'state',

@@ -41,7 +41,13 @@ function stateOf({ status, error = '' }: NodeHealth, good: Make, bad: Blame): Fi
   return bad(level, 'state', `${status}: ${onOneLine(error)}`, cure);
 }
 
-function versionOf({ version, role, uptime }: NodeHealth, good: Make, bad: Blame): Finding {
+function versionOf(
+  { version, role, uptime, latency }: NodeHealth,
+  good: Make,
+  bad: Blame,
+): Finding | undefined {
+  // What does not answer at all tells nothing, whatever it allows.
+  if (latency === undefined) return undefined;
   if (version === undefined)
     return bad('warning', 'info', 'the server does not tell its version, role and settings', 'allow INFO');
   const [major = 0, minor = 0] = version.split('.').map(Number);
