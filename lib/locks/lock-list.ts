@@ -1,4 +1,4 @@
-import type { ListedName, LockClient, StoredLock, StoreListing } from '../core/lock-client.js';
+import type { ListedName, LockClient, StoreListing } from '../core/lock-client.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../core/validation.js';
 import { isLockKindMismatchError, LockConfigError } from '../lock.errors.js';
@@ -46,51 +46,49 @@ export class LockList {
       cursor,
     }: Omit<ListOptions, 'limit' | 'prefix'> & { prefix: string; limit: number },
   ): Promise<LockPage> {
-    const locks: LockSummary[] = [];
+    const locks: SeenLock[] = [];
+    // One moment for all of a page, so that their ages tell which was first.
+    const page = (cursor: string | null): LockPage => {
+      const time = wallTime();
+      return { locks: locks.map((lock) => summaryOf(lock, time)), cursor };
+    };
     let [at, after] = cursor === undefined ? [undefined, ''] : decodeCursor(cursor);
     for (;;) {
       const reply = await listing.names({ prefix, cursor: at });
       const names = inOrder(reply.names).filter(({ name }) => name > after);
       for (let from = 0; from < names.length; from += AT_ONCE) {
         const part = names.slice(from, from + AT_ONCE);
-        const found = await Promise.all(part.map((listed) => this.summary(listed)));
-        for (const [n, summary] of found.entries()) {
-          if (summary === undefined || !isWanted(summary, state)) continue;
-          locks.push(summary);
+        const found = await Promise.all(part.map((listed) => this.look(listed)));
+        for (const [n, lock] of found.entries()) {
+          if (lock === undefined || !isWanted(lock, state)) continue;
+          locks.push(lock);
           if (locks.length < limit) continue;
           const isLast = from + n === names.length - 1;
-          if (!isLast) return { locks, cursor: encodeCursor(at, part[n]?.name ?? '') };
-          return { locks, cursor: reply.cursor === undefined ? null : encodeCursor(reply.cursor, '') };
+          if (!isLast) return page(encodeCursor(at, part[n]?.name ?? ''));
+          return page(reply.cursor === undefined ? null : encodeCursor(reply.cursor, ''));
         }
       }
-      if (reply.cursor === undefined) return { locks, cursor: null };
+      if (reply.cursor === undefined) return page(null);
       at = reply.cursor;
       after = '';
     }
   }
 
   /** Undefined for what is no lock, or none any more. */
-  private async summary({ name, isQueue }: ListedName): Promise<LockSummary | undefined> {
-    const stored = await this.client.store.inspect(name).catch((error: unknown) => {
+  private async look({ name, isQueue }: ListedName): Promise<SeenLock | undefined> {
+    const { store, labels } = this.client;
+    const stored = await store.inspect(name).catch((error: unknown) => {
       if (isLockKindMismatchError(error)) return null;
       throw error;
     });
     // A lock that is held has an entry of its own.
     if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
+    const { kind, listeners, fencingToken = 0 } = stored;
     const queue = livingOf(stored.queue);
     if (stored.holders.length === 0 && queue.length === 0) return undefined;
-    return await this.summaryOf(name, { ...stored, queue });
-  }
-
-  private async summaryOf(name: string, stored: StoredLock): Promise<LockSummary> {
-    const { kind, queue, listeners, fencingToken = 0 } = stored;
-    const { labels } = this.client;
-    const time = wallTime();
-    const since = (moment: number) => Math.max(0, Math.round(time - moment));
-    const first = queue.reduce((least, entry) => Math.min(least, entry.since), Infinity);
-    const holders = stored.holders.map(async ({ owner, since: moment, remainingTime }) => ({
+    const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
       label: (await labels.find(owner)) ?? owner,
-      since: moment === undefined ? NaN : since(moment),
+      since,
       remaining: remainingTime,
       fencingToken,
     }));
@@ -99,12 +97,35 @@ export class LockList {
       kind,
       holders: await Promise.all(holders),
       waiting: queue.length + (kind === 'lock' ? listeners : 0),
-      longestWait: first === Infinity ? null : since(first),
+      waitedSince: queue.reduce((least, { since }) => Math.min(least, since), Infinity),
     };
   }
 }
 
-const isWanted = ({ holders, waiting }: LockSummary, state: ListOptions['state']): boolean =>
+/** A lock with moments, ms since the epoch, in place of the times that have gone by since. */
+interface SeenLock extends Omit<LockSummary, 'holders' | 'longestWait'> {
+  readonly holders: readonly (Omit<LockSummary['holders'][number], 'since'> & {
+    readonly since: number | undefined;
+  })[];
+  /** Infinity where no caller waits in the queue. */
+  readonly waitedSince: number;
+}
+
+function summaryOf({ name, kind, holders, waiting, waitedSince }: SeenLock, time: number): LockSummary {
+  const from = (moment: number) => Math.max(0, Math.round(time - moment));
+  return {
+    name,
+    kind,
+    holders: holders.map((holder) => ({
+      ...holder,
+      since: holder.since === undefined ? NaN : from(holder.since),
+    })),
+    waiting,
+    longestWait: waitedSince === Infinity ? null : from(waitedSince),
+  };
+}
+
+const isWanted = ({ holders, waiting }: SeenLock, state: ListOptions['state']): boolean =>
   state === undefined || (state === 'held' ? holders.length > 0 : waiting > 0);
 
 /** By name, each once: what the store names twice in one step is one lock. */

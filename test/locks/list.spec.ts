@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import {
   type Lease,
@@ -138,6 +139,22 @@ it.each([
     const cursor = cursorOf(at.replace('{node}', `127.0.0.1:${port}`));
     await expect(locks.list({ cursor })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   }
+});
+
+it('list tells by their ages which of the locks of a page was first, however late the store answers', async () => {
+  const store = new MemoryLockStore();
+  const inspect = store.inspect.bind(store);
+  store.inspect = async (name) => {
+    if (name === 'b') await sleep(200);
+    return await inspect(name);
+  };
+  const locks = service({ store });
+  await locks.acquire('a');
+  await sleep(20);
+  await locks.acquire('b');
+  const [a, b] = (await locks.list()).locks.flatMap(({ holders }) => holders);
+  expect(a!.since - b!.since).toBeGreaterThanOrEqual(10);
+  expect(b!.since).toBeGreaterThanOrEqual(190);
 });
 
 describe('list on Redis', () => {
