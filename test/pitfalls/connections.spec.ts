@@ -27,6 +27,6 @@ it.each([
   const { status, nodes } = await stage.service({ connection: url }).health();
   expect([status, nodes[0]?.error]).toEqual([
     'down',
-    expect.stringMatching(/NOPERM|executing the script|WRONGPASS/),
+    expect.stringMatching(/NOPERM|executing the script|ACL failure|WRONGPASS/),
   ]);
 });

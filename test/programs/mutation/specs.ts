@@ -8,7 +8,7 @@ const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/stores/conformance/redis',
-  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight)',
+  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane)',
 ];
 const CLUSTER = [
   'test/stores/conformance/cluster',
@@ -40,9 +40,10 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   [
     'lib/stores/quorum/',
     [
-      ['test/stores/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting)'],
+      ['test/stores/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting|presence)'],
       [
         'test/stores/conformance/quorum',
+        'test/locks/list',
         'test/stores/quorum/(restart-quarantine|outages|releases|renewals|fencing)',
       ],
     ],
