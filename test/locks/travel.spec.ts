@@ -41,7 +41,7 @@ let services: LockService[];
 let events: LockEvent[];
 
 const service = (options: { store?: LockStore; keyPrefix?: string; maxHoldTime?: number } = {}) => {
-  const made = new LockService({ store, leaseTime: 300, waitTime: 2_000, ...options });
+  const made = new LockService({ store, leaseTime: 1_000, waitTime: 2_000, ...options });
   services.push(made);
   return made;
 };
@@ -106,7 +106,7 @@ describe('a lease that travels', () => {
         kind === 'read' || kind === 'semaphore' ? 'deleted' : 'taken',
       );
       // Longer than the lease.
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await new Promise((resolve) => setTimeout(resolve, 1_300));
       expect(resumed.held).toBe(true);
       expect(await holders('job')).toEqual([resumed.owner]);
       await resumed.release();
