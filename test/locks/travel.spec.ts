@@ -409,7 +409,7 @@ describe('a transfer without an answer', () => {
     const resumed = await b.resume(ticket);
     expect(store.requests).toHaveLength(3);
     expect(new Set(store.requests.map(({ next }) => next))).toEqual(new Set([resumed.owner]));
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
     expect(resumed.held).toBe(true);
     await resumed.release();
     expect(await b.inspect('job')).toBeNull();
