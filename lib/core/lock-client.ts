@@ -253,9 +253,10 @@ export class LockClient {
       await Promise.all(releases);
       throw new LockClosedError(names.join(','));
     }
-    return origins.map((origin, index) => {
+    return origins.map(({ owner, fencingToken, grantedAt, leaseTime }, index) => {
       const keeper = this.callers.queueOf(names[index] ?? '');
-      const tenure = this.open(keeper, keeper.name, request.terms, { ...origin, queue });
+      const origin = { owner, fencingToken, grantedAt, leaseTime, queue };
+      const tenure = this.open(keeper, keeper.name, request.terms, origin);
       keeper.adopt(tenure);
       return this.begin(tenure);
     });
@@ -280,6 +281,12 @@ export class LockClient {
     const { forced } = tenure;
     if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason, forced });
     return new LockLostError(name, { reason, owner, forced });
+  }
+
+  /** What is given up while `run` runs may travel as one command. */
+  together<R>(run: () => R): R {
+    const { store } = this;
+    return store.together === undefined ? run() : store.together(run);
   }
 
   /**

@@ -108,7 +108,10 @@ export class GroupAttempt {
   }
 
   private async giveBack(): Promise<void> {
-    await Promise.all([...this.tenures].map(([{ client }, tenure]) => client.release(tenure)));
+    const [first] = this.locks;
+    await first?.client.together(() =>
+      Promise.all([...this.tenures].map(([{ client }, tenure]) => client.release(tenure))),
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Duration } from '../lock.duration.js';
 import { LockConfigError, LockUnavailableError } from '../lock.errors.js';
+import type { LockClient } from '../core/lock-client.js';
 import { onAbort } from '../core/on-abort.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { signalOf } from '../core/validation.js';
@@ -24,6 +25,7 @@ export class LeaseGroup implements OwnLease {
     readonly name: string,
     readonly label: string,
     private readonly leases: readonly OwnLease[],
+    private readonly client: Pick<LockClient, 'together'>,
   ) {}
 
   get owner(): string {
@@ -95,7 +97,7 @@ export class LeaseGroup implements OwnLease {
     this.released = true;
     for (const ignore of this.ignore) ignore();
     // All of them are given back, whatever the options are.
-    const released = Promise.all(this.leases.map((lease) => lease.release()));
+    const released = this.client.together(() => Promise.all(this.leases.map((lease) => lease.release())));
     await untilAborted(released, signalOf(options, 'release'), this.name);
   }
 

@@ -15,6 +15,7 @@ import { WaitLimits } from './wait-limits.js';
 import { type Refusal, type Round, Rounds } from './rounds.js';
 import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
 import type { Holder } from './long-wait.js';
+import { PlainGroup } from './plain-group.js';
 import { Semaphore } from './semaphore.js';
 import { type Unit, unitsOf } from './unit.js';
 
@@ -72,14 +73,15 @@ export class MultiLock extends ScopedLock {
   ): Promise<OwnLease | Busy> {
     this.assertAcquirable(inside, options);
     const askedAt = now();
-    // The members belong to one owner, also where no scope is to hold them: a writer may read as well.
-    const shared = into ?? Scope.within(inside);
+    // The members belong to one owner, also where no scope is to hold them: a writer may read as well. Plain locks that are
+    // taken in one step have one owner without a scope.
+    const shared = into ?? (inside === undefined && this.isOneStep ? undefined : Scope.within(inside));
     const rounds = new Rounds(this.members, this.units, this.mostHold(options));
     const until = askedAt + options.waitTime;
     let round = rounds.current;
     for (;;) {
       const { leases, refusal } = await enterInOrder(round, shared, options, askedAt);
-      const group = new LeaseGroup(this.name, this.groupOf(options), leases);
+      const group = new LeaseGroup(this.name, this.groupOf(options), leases, this.client);
       if (refusal === undefined && (await isWhole(group, round, options))) return group;
       await group.release();
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
@@ -91,6 +93,11 @@ export class MultiLock extends ScopedLock {
       // Two callers that have met like this would meet again, if they went on at the same pace.
       await sleep(random() * Math.min(4, until - now()));
     }
+  }
+
+  /** All members are plain locks that one command can take. */
+  private get isOneStep(): boolean {
+    return this.units.length === 1 && this.units[0] instanceof PlainGroup;
   }
 
   /** For how long some members may be held before the last one is granted, ms. */
@@ -176,7 +183,7 @@ async function isWhole(
 /** Enters one unit after the other, until one refuses. */
 async function enterInOrder(
   { units, hold, first }: Round,
-  scope: Scope,
+  scope: Scope | undefined,
   options: AcquireCall,
   askedAt: number,
 ): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {

@@ -70,6 +70,12 @@ export interface LockStore {
   release(request: ReleaseRequest): Promise<ReleaseReply>;
 
   /**
+   * Runs a function that asks for several operations. What it asks for may travel as one command, and has its own answers as
+   * without that. A store that gains nothing by it leaves this out.
+   */
+  together?<R>(run: () => R): R;
+
+  /**
    * Passes the hold of an owner on to another owner in one step, under a greater token: the lock is not free between. No
    * waiter gets a message, except where the hold now ends sooner than the waiters have been told. A request for the owner
    * that got the hold before is granted again, and does not shorten it. A store without this has no leases that travel.

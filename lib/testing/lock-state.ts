@@ -24,7 +24,7 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
   const [only] = leases;
   return only !== undefined && leases.length === 1
     ? only
-    : new LeaseGroup(lock.name, only?.label ?? '', leases);
+    : new LeaseGroup(lock.name, only?.label ?? '', leases, { together: (run) => run() });
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   HandOverReply,
   LossMessage,
   QueueMessage,
+  ReleaseReply,
   StoredLock,
   StoreLabels,
   StorePeriods,
@@ -583,6 +584,28 @@ plant(
   (store) => ({
     acquire: (request) => store.acquire(without(request, 'leastToken')),
   }),
+);
+plant(
+  'LockStore.together',
+  'gives all releases the first answer',
+  'answers each release of several that are asked for together',
+  (store) => {
+    let first: Promise<ReleaseReply> | undefined;
+    let isTogether = false;
+    return {
+      together: (run) => {
+        isTogether = true;
+        const result = run();
+        isTogether = false;
+        return result;
+      },
+      release: (request) => {
+        const reply = store.release(request);
+        if (!isTogether) return reply;
+        return (first ??= reply);
+      },
+    };
+  },
 );
 plant('AcquireAllRequest.names', 'takes only the first', 'grants all names to one owner', (store) => ({
   acquireAll: async (request) => {

@@ -51,10 +51,8 @@ export class AcquireCommands {
 
   async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
     const { names, owner, leaseTime, leastToken = 0 } = request;
-    const keys = names.flatMap((name) => {
-      const { lock, fence } = this.calls.keys(name);
-      return [lock, fence];
-    });
+    const made = names.map((name) => this.calls.keys(name));
+    const keys = [...made.map(({ lock }) => lock), ...made.map(({ fence }) => fence)];
     const args = [owner, leaseTime, leastToken, FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmations.confirmed(names[0] ?? '', async () => {

@@ -44,9 +44,10 @@ import { nodeHealth } from './node-health.js';
 import { forcedText, LETTERS, QUEUE_CHANNEL, queueMessage } from './queue-protocol.js';
 import { Periods } from './periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './redis-errors.js';
+import { ReleaseCommands } from './release-commands.js';
 import { ReleaseRequests } from './release-requests.js';
 import { Renewals } from './renewals.js';
-import { codeOf, handOverReply, clientNoteReply, releaseReply } from './replies.js';
+import { codeOf, clientNoteReply } from './replies.js';
 import type { Replication } from './replication.js';
 import { ScriptCalls } from './script-calls.js';
 import * as scripts from './script.js';
@@ -69,6 +70,7 @@ export class RedisLockStore implements LockStore {
   private readonly connection: Deployment;
   private readonly calls: ScriptCalls;
   private readonly acquiring: AcquireCommands;
+  private readonly releasing: ReleaseCommands;
   private readonly renewals: Renewals;
   private readonly transfers: Transfers;
   private readonly releaseRequests: ReleaseRequests;
@@ -86,6 +88,7 @@ export class RedisLockStore implements LockStore {
     this.calls = new ScriptCalls(connection, options.keyPrefix);
     const confirmations = new Confirmations(connection, this.calls, replication);
     this.acquiring = new AcquireCommands(connection, this.calls, confirmations);
+    this.releasing = new ReleaseCommands(connection, this.calls, this.acquiring);
     this.transfers = new Transfers(connection, this.calls, this.acquiring, confirmations);
     this.periods = new Periods(this.calls, confirmations);
     this.queues = {
@@ -111,10 +114,12 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
+    this.releasing.flush();
     return this.acquiring.acquire(request);
   }
 
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
+    this.releasing.flush();
     return this.acquiring.acquireAll(request);
   }
 
@@ -139,24 +144,11 @@ export class RedisLockStore implements LockStore {
   }
 
   release(request: ReleaseRequest): Promise<ReleaseReply> {
-    const { name, queue } = request;
-    const released = this.releasing(request);
-    const read = (reply: unknown) => released(releaseReply(reply));
-    if (queue === undefined || queue.kind === 'lock') return this.leave(request, undefined, read);
-    const { owner, keepFor = 0, leaseTime = 0 } = request;
-    const { mode, kind, capacity } = queue;
-    const args = [
-      owner,
-      LETTERS[mode],
-      kind,
-      capacity,
-      keepFor,
-      leaseTime,
-      FENCE_TTL,
-      this.calls.clusterArgument,
-    ];
-    const { queued } = this.calls.keys(name);
-    return this.calls.run(scripts.queueRelease, queued, args, name, read);
+    return this.releasing.release(request);
+  }
+
+  together<R>(run: () => R): R {
+    return this.releasing.together(run);
   }
 
   transfer(request: TransferRequest): Promise<TransferReply> {
@@ -164,10 +156,8 @@ export class RedisLockStore implements LockStore {
   }
 
   private async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
-    const released = this.releasing(request);
     try {
-      const reply = await this.leave(request, next, this.calls.readingClock(handOverReply));
-      return { ...reply, released: released(reply.released) };
+      return await this.releasing.passOn(request, next);
     } catch (error) {
       if (!isLockKindMismatchError(error)) throw error;
       // Nothing was given up, and nothing was taken. A separate acquisition says which kind of lock is there now.
@@ -179,31 +169,6 @@ export class RedisLockStore implements LockStore {
       } as const;
       return { released: 'taken', next: await this.acquire({ name: request.name, ...next, queue }) };
     }
-  }
-
-  /** Sends the release of a plain lock. */
-  private leave<R>(
-    { name, owner, fencingToken, keepFor = 0, leaseTime = 0, queue }: ReleaseRequest,
-    next: NextOwner | undefined,
-    read: (reply: unknown) => R,
-  ): Promise<R> {
-    const keys = this.calls.keys(name);
-    const stood = queue === undefined ? '' : leaseTime;
-    const [command, channel] = this.calls.publishing(keys);
-    const args: Argument[] = [owner, command, channel, fencingToken ?? 0, FENCE_TTL, keepFor, stood];
-    if (next !== undefined) args.push(next.owner, next.leaseTime, this.calls.clusterArgument);
-    else if (this.connection.isCluster) args.push('', 0, this.calls.clusterArgument);
-    const touched = queue === undefined ? [keys.lock, keys.fence] : keys.queued;
-    return this.calls.run(scripts.release, touched, args, name, read);
-  }
-
-  /** To be called before a release is sent. The returned function reads the answer. */
-  private releasing({ name, owner }: ReleaseRequest): (reply: ReleaseReply) => ReleaseReply {
-    const key = this.calls.keys(name).lock;
-    const generation = this.connection.generationOf(key);
-    this.acquiring.takeBack(owner);
-    // "Not held" after a reconnection may be the answer to a release that the client has sent twice.
-    return (reply) => (this.connection.generationOf(key) === generation ? reply : 'released');
   }
 
   async forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {

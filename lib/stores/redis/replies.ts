@@ -200,6 +200,10 @@ export function releaseReply(reply: unknown): ReleaseReply {
   return code === 1 ? 'released' : code === 0 ? 'deleted' : 'taken';
 }
 
+/** What release-all.lua returns: an answer or an error for each lock. */
+export const releaseReplies = (reply: unknown, locks: number): readonly (ReleaseReply | Error)[] =>
+  list(reply, reply, locks).map((own) => (own instanceof Error ? own : releaseReply(own)));
+
 /** What transfer.lua and queue-transfer.lua return. */
 export function transferReply(reply: unknown): TransferReply {
   const [outcome, token, told] = list(reply, reply, 3);

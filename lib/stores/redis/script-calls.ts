@@ -20,8 +20,8 @@ export class ScriptCalls {
   }
 
   /** The command and the channel that announce a release. */
-  publishing({ channel, shardChannel }: LockKeys): [command: string, channel: string] {
-    return this.connection.sharded ? ['SPUBLISH', shardChannel] : ['PUBLISH', channel];
+  publishing(keys: LockKeys): [command: string, channel: string] {
+    return this.connection.sharded ? ['SPUBLISH', keys.shardChannel] : ['PUBLISH', keys.channel];
   }
 
   /** The last argument of the scripts with a queue. */

@@ -19,6 +19,7 @@ export const acquire = script(sources.acquire, 'acquire');
 export const acquireAll = script(sources.acquireAll, 'acquire-all');
 export const renew = script(sources.renew, 'renew');
 export const release = script(sources.release, 'release');
+export const releaseAll = script(sources.releaseAll);
 export const lane = script(sources.lane);
 export const retire = script(sources.retire);
 export const queueAcquire = script(sources.queueAcquire, 'queue-acquire');

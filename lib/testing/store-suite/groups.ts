@@ -41,6 +41,23 @@ export function describeGroups(stage: Stage): void {
     }
   });
 
+  it('answers each release of several that are asked for together', async () => {
+    const { store } = stage;
+    const [mine, gone, taken, last] = freshNames(4) as [string, string, string, string];
+    const owner = 'a:1';
+    const names = [mine, gone, taken, last];
+    assert.ok((await store.acquireAll({ names, owner, leaseTime: LEASE })).granted);
+    for (const name of [gone, taken]) await store.release({ name, owner });
+    await stage.other.acquire({ name: taken, owner: 'b:1', leaseTime: LEASE });
+    const queue = store.queues && ({ kind: 'lock', mode: 'exclusive', capacity: 1 } as const);
+    const give = () => names.map((name) => store.release({ name, owner, leaseTime: LEASE, queue }));
+    const given = store.together === undefined ? give() : store.together(give);
+    assert.deepEqual(await Promise.all(given), ['released', 'deleted', 'taken', 'released']);
+    assert.deepEqual(await owners(names), [undefined, undefined, 'b:1', undefined]);
+    // A later one is sent by itself.
+    assert.equal(await store.release({ name: mine, owner, leaseTime: LEASE, queue }), 'deleted');
+  });
+
   it('grants all names for the lease, and not longer', async () => {
     const names = freshNames(2);
     const before = performance.now();

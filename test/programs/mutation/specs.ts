@@ -8,7 +8,7 @@ const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/stores/conformance/redis',
-  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane)',
+  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane|release-all)',
 ];
 const CLUSTER = [
   'test/stores/conformance/cluster',

@@ -44,6 +44,7 @@ const READERS: [name: string, read: (reply: unknown) => unknown, ...genuine: unk
   ],
   ['retire', replies.retireReply, [1, 'fair', 1], [0, 'queued', '1']],
   ['release', replies.releaseReply, 1, 0, -1, '-1'],
+  ['release-all', (reply) => replies.releaseReplies(reply, 2), [1, -1], ['0', '1'], [1, new Error('own')]],
   ['renew', (reply) => replies.renewReply(reply, 3), [1, 0, -1], ['1', '0', '-1']],
   ['force-release', (reply) => replies.codeOf(reply, 0, 1), 0, 1],
   [

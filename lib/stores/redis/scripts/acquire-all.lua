@@ -1,7 +1,7 @@
 -- Takes several plain locks for one owner: all, or none.
 --
--- KEYS[2i-1]  the i-th lock
--- KEYS[2i]    its fence
+-- KEYS[i]     the i-th of n locks
+-- KEYS[n+i]   its fence
 -- ARGV[1..4]  as in acquire.lua
 --
 -- Returns the fencing tokens in the order of the locks if the owner holds all of them now, { -i, ms, holder } if another
@@ -10,37 +10,56 @@
 
 -- @include plain
 -- @include rights
+-- @include pieces
 
+local owner, lease, stay = ARGV[1], ARGV[2], ARGV[4]
 local locks = #KEYS / 2
-local fences = {}
-for i = 1, locks do fences[i] = KEYS[2 * i] end
 
+-- Mostly all locks are free, so one command asks for all of them.
 local entered
-for i = 1, locks do
-  local lock = KEYS[2 * i - 1]
-  local kind = redis.call('TYPE', lock).ok
-  if kind ~= 'hash' and kind ~= 'none' and kind ~= 'zset' then return { -i } end
-  local left, holder = in_the_way(lock, ARGV[1])
-  if left == QUEUED then return { -i, QUEUED } end
-  if left == FOREIGN then return { -i } end
-  if left then return { -i, left, holder } end
-  if holder then entered = lock end
+if exist(1, locks) then
+  for i = 1, locks do
+    local lock = KEYS[i]
+    local kind = redis.call('TYPE', lock).ok
+    if kind ~= 'hash' and kind ~= 'none' and kind ~= 'zset' then return { -i } end
+    local left, holder = in_the_way(lock, owner)
+    if left == QUEUED then return { -i, QUEUED } end
+    if left == FOREIGN then return { -i } end
+    if left then return { -i, left, holder } end
+    if holder then entered = lock end
+  end
 end
 
--- This comes before any write, which could not be undone. It reads in pieces: Lua passes no more than 8,000 values to a
--- call.
-for from = 1, locks, 1000 do
-  for i, fence in ipairs(redis.call('MGET', unpack(fences, from, math.min(from + 999, locks)))) do
-    local _, kind = read_fence(fence or '')
-    if kind then return { -(from + i - 1), QUEUED } end
+-- This comes before any write, which could not be undone.
+local last_tokens = {}
+for from, to in pieces(locks + 1, 2 * locks) do
+  for i, fence in ipairs(redis.call('MGET', unpack(KEYS, from, to))) do
+    if fence then
+      local position = from + i - 1 - locks
+      local last, kind = read_fence(fence)
+      if kind then return { -position, QUEUED } end
+      last_tokens[position] = last
+    end
   end
 end
 
 if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
 -- As in acquire.lua.
-if entered then redis.call('PEXPIRE', entered, ARGV[2]) end
+if entered then redis.call('PEXPIRE', entered, lease) end
+local least = clock_token(tonumber(ARGV[3]))
+local least_fence = fence_text(least, owner)
+-- As a text: each command would make one of a number again.
+local fence_life = string.format('%.0f', lease + stay)
 local tokens = {}
 for i = 1, locks do
-  tokens[i] = enter(KEYS[2 * i - 1], KEYS[2 * i], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])
+  local token, text = least, least_fence
+  local last = last_tokens[i]
+  if last and last >= least then
+    token = last + STRIDE
+    text = fence_text(token, owner)
+  end
+  redis.call('SET', KEYS[locks + i], text, 'PX', fence_life)
+  hold_for(KEYS[i], owner, lease)
+  tokens[i] = token
 end
 return tokens

@@ -10,6 +10,7 @@
 -- Functions that need nothing of the script are made once, and not by each of the scripts again.
 -- @include plain
 -- @include rights
+-- @include error-of
 
 local scripts = {
   -- @script acquire
@@ -20,20 +21,13 @@ local scripts = {
   -- @script renew
 }
 
--- The error as a script that is sent by itself gives it. Before Redis 7 the text of an error may begin with its line, and
--- reply-texts.ts looks for the text that is put before that.
-local function error_of(reason)
-  local text = type(reason) == 'table' and reason.err or tostring(reason)
-  return { err = string.find(text, '^%u+ ') and text or 'ERR Error running script (in lane.lua): ' .. text }
-end
-
 local replies, before = {}, 0
 for i, call in ipairs(cjson.decode(ARGV[1])) do
   local name, count, arguments = unpack(call)
   local keys = { unpack(KEYS, before + 1, before + count) }
   before = before + count
   local done, reply = pcall(scripts[name], keys, arguments)
-  if not done then reply = error_of(reply) end
+  if not done then reply = error_of(reply, 'lane.lua') end
   -- A list ends at the first nil.
   replies[i] = reply or false
 end

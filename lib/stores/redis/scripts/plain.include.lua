@@ -44,14 +44,21 @@ local function hold_for(lock, owner, span)
   redis.call('PEXPIRE', lock, span)
 end
 
+-- A token by the server's clock. The microseconds grow even if the last token was lost.
+local function clock_token(least_token)
+  local time = redis.call('TIME')
+  return math.max(time[1] * 1000000 + time[2], least_token)
+end
+
+local function fence_text(token, owner) return string.format('%.0f %s', token, owner) end
+
 -- Takes the lock in the layout of Redisson's RLock, a hash { owner = 1 } with a TTL, and returns its fencing token. Returns
 -- nil if the fence names a kind with a queue, and then nothing has changed.
--- The server's microseconds grow even if the counter was lost. The counter grows even if the clock steps back.
+-- The token is greater than the last one even if the clock steps back.
 local function enter(lock, fence, owner, lease, least_token, stay)
-  local time = redis.call('TIME')
-  local token = math.max(time[1] * 1000000 + time[2], least_token)
+  local token = clock_token(least_token)
   local function write_fence(text, life) return redis.call('SET', fence, text, 'PX', life, 'GET') end
-  local function take() return write_fence(string.format('%.0f %s', token, owner), lease + stay) end
+  local function take() return write_fence(fence_text(token, owner), lease + stay) end
   -- Written before the last token is known: that one is mostly less, and a separate read would cost one more call.
   local fenced = take()
   if fenced then

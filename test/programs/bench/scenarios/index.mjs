@@ -7,12 +7,14 @@ import { list } from './list.mjs';
 import { decorator, nested, reEntry, telemetry } from './local.mjs';
 import { loopScenarios } from './loops.mjs';
 import { leaseMemory, waiterMemory } from './memory.mjs';
-import { parallelScenario, uncontendedScenario } from './sequences.mjs';
+import { coldScenario, crowdedScenario, parallelScenario, uncontendedScenario } from './sequences.mjs';
 import { multis, redlocks } from './several.mjs';
 
 export const scenarios = [
   uncontendedScenario,
   parallelScenario,
+  crowdedScenario,
+  coldScenario,
   reEntry,
   crowd,
   fleet4x8,

@@ -27,12 +27,42 @@ export const uncontendedScenario = {
   measure: sequence(1, 2_000),
 };
 
+const BESIDE_OTHERS = FIGURES.filter((figure) => figure !== 'violations');
+
 export const parallelScenario = {
   id: 'parallel',
   title: '64 loops side by side, each with a lock of its own',
   contenders: uncontended,
   rounds: ROUNDS,
-  figures: FIGURES.filter((figure) => figure !== 'violations'),
+  figures: BESIDE_OTHERS,
   quick: ['raw', 'by-hand', 'ours'],
   measure: sequence(64, 12_800),
+};
+
+export const crowdedScenario = {
+  id: 'parallel-256',
+  title: '256 loops side by side, each with a lock of its own',
+  contenders: ['raw', 'by-hand', 'ours', 'redlock'],
+  rounds: ROUNDS,
+  figures: BESIDE_OTHERS,
+  quick: ['raw', 'ours'],
+  measure: sequence(256, 25_600),
+};
+
+/** Nothing is compiled yet, and the server does not know the scripts. */
+export const coldScenario = {
+  id: 'cold-64',
+  title: '64 loops side by side, the first half second of a process',
+  contenders: ['raw', 'by-hand', 'ours', 'redlock'],
+  rounds: ROUNDS,
+  stage: { fresh: true },
+  figures: BESIDE_OTHERS,
+  quick: [],
+  async measure(cast) {
+    // The commands are learnt with another connection: here nothing may come before what is measured.
+    const performance = await cast.measure(async () => [
+      await cast.play('sequence', { name: 'cold', loops: 64, time: 500 }),
+    ]);
+    return sampleOf(performance, { counted: false });
+  },
 };

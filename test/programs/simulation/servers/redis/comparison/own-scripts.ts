@@ -30,8 +30,12 @@ type Make = (maker: Maker) => Call;
 
 const made = (keys: readonly string[], ...args: readonly string[]): Call => ({ keys, args });
 
-const pairs = (maker: Maker): string[][] =>
-  LOCKS.slice(0, maker.random.between(1, LOCKS.length)).map((name) => keysOf(name).slice(0, 2));
+const several = (maker: Maker): string[][] =>
+  LOCKS.slice(0, maker.random.between(1, LOCKS.length)).map(keysOf);
+
+/** The locks, then all keys of the next role, and so on. */
+const byRole = (locks: readonly string[][], roles: number): string[] =>
+  Array.from({ length: roles }, (_, role) => locks.map((keys) => keys[role] ?? '')).flat();
 
 const acquire: Make = (maker) => {
   const entry = maker.random.next() < 0.6 ? moment(maker) : '';
@@ -46,13 +50,24 @@ const release: Make = (maker) => {
 };
 
 const renew: Make = (maker) => {
-  const of = pairs(maker);
+  const of = several(maker);
   const args = of.flatMap(() => [owner(maker), word('0', '1500', '2000')(maker)]);
-  return made(of.flat(), kept(maker), ...args);
+  return made(
+    of.flatMap((keys) => keys.slice(0, 2)),
+    kept(maker),
+    ...args,
+  );
 };
 
 const acquireAll: Make = (maker) =>
-  made(pairs(maker).flat(), owner(maker), lease(maker), moment(maker), kept(maker));
+  made(byRole(several(maker), 2), owner(maker), lease(maker), moment(maker), kept(maker));
+
+const releaseAll: Make = (maker) => {
+  const of = several(maker);
+  const channels = maker.random.next() < 0.5 ? [] : of.map(() => channel(maker));
+  const terms = [publishing(maker), kept(maker), lease(maker), ''];
+  return made(byRole(of, 3), owner(maker), ...terms, ...channels);
+};
 
 const queueAcquire: Make = (maker) => {
   const [kind, capacity, mode] = maker.random.pick(kinds);
@@ -93,6 +108,7 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script'>, Make>> =
   acquireAll,
   renew,
   release,
+  releaseAll,
   queueAcquire,
   queueRelease,
   lane,
