@@ -8,11 +8,12 @@ import { serverTime } from './clock.js';
 import { byId, make, one, setText } from './elements.js';
 import type { Model } from './model.js';
 import { Row } from './row.js';
+import { staying } from './staying.js';
 
 /** How many rows are added when the end of the table comes into view: what is not looked at need not be made. */
 const STEP = 100;
-/** How many rows are added at most to go to the last one: ten times as many keep a browser busy for seconds. */
-const LEAP = 1_000;
+/** How many rows are added at once on the way to the last one: many more keep a browser busy for seconds. */
+const LEAP = 500;
 /** How many rows out of sight are changed at once. */
 const PART = 50;
 
@@ -31,6 +32,7 @@ export class LockTable {
   /** Rows out of sight that show their lock as it was. */
   private readonly stale = new Set<Row>();
   private freshening = 0;
+  private leaping = 0;
   private readonly body = one('tbody');
   private readonly foot = byId('foot');
   private active: Row | undefined;
@@ -86,16 +88,11 @@ export class LockTable {
       this.sort,
       this.isReversed,
     );
-    const focused = document.activeElement;
-    const kept = new Set<Row>();
-    let next = this.body.firstElementChild;
-    for (const lock of this.wanted.slice(0, this.shown)) {
-      const row = this.rowFor(lock, at);
-      kept.add(row);
-      if (row.element === next) next = next.nextElementSibling;
-      else this.body.insertBefore(row.element, next);
-    }
+    const rows = this.wanted.slice(0, this.shown).map((lock) => this.rowFor(lock, at));
+    const kept = new Set(rows);
     for (const row of this.rows.values()) if (!kept.has(row)) this.drop(row);
+    const focused = document.activeElement;
+    this.place(rows);
     if (focused instanceof HTMLElement && focused !== document.activeElement && this.body.contains(focused))
       focused.focus({ preventScroll: true });
     if (this.active === undefined) this.activate(this.rowOf(this.body.firstElementChild));
@@ -129,8 +126,9 @@ export class LockTable {
     this.active?.link.focus();
   }
 
-  /** Moves the focus by so many rows; Infinity is the last lock, or as far towards it as a leap goes. */
+  /** Moves the focus by so many rows. Infinity is the last lock, which may take several leaps; a move before that ends them. */
   move(by: number): void {
+    clearTimeout(this.leaping);
     if (by === Infinity && this.shown < this.wanted.length) {
       this.shown = Math.min(this.wanted.length, this.shown + LEAP);
       this.render();
@@ -138,7 +136,12 @@ export class LockTable {
     const elements = [...this.body.children];
     const at = this.active === undefined ? -1 : elements.indexOf(this.active.element);
     const target = elements[Math.min(elements.length - 1, Math.max(0, at + by))];
-    this.rowOf(target)?.link.focus();
+    const reached = this.rowOf(target)?.link;
+    reached?.focus();
+    if (by !== Infinity || this.shown >= this.wanted.length) return;
+    this.leaping = window.setTimeout(() => {
+      if (document.activeElement === reached) this.move(Infinity);
+    });
   }
 
   private isWanted({ name, holders, waiting }: BoardLock): boolean {
@@ -147,6 +150,18 @@ export class LockTable {
     const { query } = this;
     if (query === '' || name.toLowerCase().includes(query)) return true;
     return holders.some(({ label }) => label.toLowerCase().includes(query));
+  }
+
+  /** Moves as few rows as possible: each makes the browser work, and there may be thousands. */
+  private place(rows: readonly Row[]): void {
+    const places = new Map([...this.body.children].map((element, index) => [element, index]));
+    const stays = staying(rows.map(({ element }) => places.get(element)));
+    const moved: Element[] = [];
+    rows.forEach(({ element }, index) => {
+      if (stays.has(index)) element.before(...moved.splice(0));
+      else moved.push(element);
+    });
+    this.body.append(...moved);
   }
 
   private rowFor(lock: BoardLock, at: number): Row {
