@@ -224,28 +224,27 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(problems).toEqual([]);
   });
 
-  it.concurrent(
-    'is no viewer in a tab that was opened hidden, also when the network comes back',
-    async () => {
-      const { app, url } = await start();
-      const { feed } = app.get(Board, { strict: false }).instance(null)!;
-      const { page, problems } = await open({ url, before: beHidden });
-      await page.clock.install();
-      await page.reload();
-      await live(page);
-      await page.clock.runFor(40_000);
-      await until(() => feed.watched === 0);
-      await page.evaluate(`dispatchEvent(new Event('online'))`);
-      await sleep(500);
-      expect(feed.watched).toBe(0);
-      await page.evaluate(`
+  it.concurrent('is no viewer in a tab that is opened hidden, or hidden for some seconds', async () => {
+    const { app, url } = await start();
+    const { feed } = app.get(Board, { strict: false }).instance(null)!;
+    const { page, problems } = await open({ url, before: beHidden });
+    await page.locator('#live').waitFor();
+    await page.evaluate(`dispatchEvent(new Event('online'))`);
+    await sleep(500);
+    expect(feed.watched).toBe(0);
+    await page.evaluate(`
       Object.defineProperty(document, 'hidden', { value: false, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     `);
-      await until(() => feed.watched === 1);
-      expect(problems).toEqual([]);
-    },
-  );
+    await until(() => feed.watched === 1);
+    await live(page);
+    await page.clock.install();
+    await page.evaluate(beHidden);
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+    await page.clock.runFor(6_000);
+    await until(() => feed.watched === 0);
+    expect(problems).toEqual([]);
+  });
 
   it.concurrent('shows the first screen until events come, and then what they tell', async () => {
     const { url, locks } = await start();
@@ -313,6 +312,57 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     await page.goto(`${url}?lock=${'a'.repeat(1_025)}`);
     await told.getByText('The lock cannot be read: ').waitFor();
     expect(await told.innerText()).toContain('at most 1024 bytes');
+  });
+
+  it.concurrent('acts with the token of this moment, which another tab may have changed', async () => {
+    const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
+    const lease = await locks.acquire('order:7');
+    const { page } = await open({ url });
+    await live(page);
+    await page.context().clearCookies();
+    await row(page, 'order:7').getByRole('link').click();
+    await page.getByRole('button', { name: 'Ask for it…' }).click();
+    await page.getByLabel('Type the name of the lock').fill('order:7');
+    await page.getByLabel('Reason').fill('it hangs');
+    const submit = page.getByRole('button', { name: 'Ask its holders' });
+    const told = page.getByRole('dialog').getByRole('status');
+    await page.route('**/ask?*', (route) => route.fulfill({ status: 502, body: '<html>Bad gateway</html>' }));
+    await submit.click();
+    await told.getByText('It has failed: the answer was 502').waitFor();
+    await page.unroute('**/ask?*');
+    await page.route('**/ask?*', (route) => route.fulfill({ body: '<html>Log in</html>' }));
+    await submit.click();
+    await told.getByText('It has failed: the answer is not one of the board; load the page again').waitFor();
+    await page.unroute('**/ask?*');
+    expect(lease.releaseRequested.aborted).toBe(false);
+    await submit.click();
+    await told.getByText('Its holder has been asked.').waitFor();
+    expect(lease.releaseRequested.aborted).toBe(true);
+  });
+
+  it.concurrent('works at an address with a user and a password', async () => {
+    const { url, locks } = await start();
+    await locks.acquire('order:7');
+    const { page, problems } = await open({ url: url.replace('//', '//ada:secret@') });
+    await live(page);
+    await row(page, 'order:7').getByRole('link').click();
+    await page.locator('.holders li').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it.concurrent('tells a server that refuses the events from one that does not answer', async () => {
+    const { url, locks } = await start();
+    await locks.acquire('order:7');
+    const { page } = await open({ url });
+    await live(page);
+    await page.route('**/events*', (route) => route.fulfill({ status: 401, body: 'Log in' }));
+    await page.reload();
+    await page.getByText('Refused, trying again').waitFor();
+    await page.unroute('**/events*');
+    await page.route('**/events*', (route) => route.abort());
+    await page.getByText('Connection lost, trying again').waitFor();
+    await page.unroute('**/events*');
+    await live(page);
   });
 
   it.concurrent.each([

@@ -1,4 +1,5 @@
 import { onOneLine } from '../../lock.text.js';
+import { answerOf } from './answer.js';
 import { byId, one, setText } from './elements.js';
 
 type Action = 'ask' | 'force';
@@ -31,7 +32,9 @@ export class ActionDialog {
 
   constructor(
     private readonly url: (action: Action) => string,
-    private readonly token: string,
+    private token: string,
+    /** The token of the page as it is answered now. */
+    private readonly tokenNow: () => Promise<string | undefined>,
   ) {
     this.dialog.addEventListener('input', () => {
       this.check();
@@ -77,22 +80,35 @@ export class ActionDialog {
     const { name, reason } = this;
     setText(this.result, 'On its way…');
     try {
-      const response = await fetch(this.url(this.action), {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'X-Board-Token': this.token },
-        body: JSON.stringify({ name, confirm: name, reason: reason.value }),
-      });
-      const answer = (await response.json()) as { asked?: number; released?: boolean; message?: string };
-      if (!response.ok) throw new Error(answer.message ?? `The answer was ${String(response.status)}`);
-      setText(this.result, resultText(answer));
+      setText(this.result, resultText(await answerOf<Result>(await this.post(name, reason.value))));
     } catch (error) {
       setText(this.result, `It has failed: ${error instanceof Error ? error.message : String(error)}`);
       this.check();
     }
   }
+
+  /** Once more where the token has changed since the page was loaded: by another tab, or as the browser has lost its cookie. */
+  private async post(name: string, reason: string): Promise<Response> {
+    const send = () =>
+      fetch(this.url(this.action), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-Board-Token': this.token },
+        body: JSON.stringify({ name, confirm: name, reason }),
+      });
+    const response = await send();
+    const token = response.status === 403 ? await this.tokenNow() : undefined;
+    if (token === undefined || token === this.token) return response;
+    this.token = token;
+    return await send();
+  }
 }
 
-function resultText({ asked, released }: { asked?: number; released?: boolean }): string {
+interface Result {
+  readonly asked?: number;
+  readonly released?: boolean;
+}
+
+function resultText({ asked, released }: Result): string {
   if (released !== undefined) return released ? 'The lock is taken away.' : 'The lock was free already.';
   if (asked === 0) return 'No holder could be asked.';
   return asked === 1 ? 'Its holder has been asked.' : `${String(asked)} holders have been asked.`;

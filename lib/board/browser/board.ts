@@ -18,7 +18,7 @@ export function startBoard(): void {
   const panels = new Panels(model);
   const changes = new ChangeList();
   const path = (file: string, query: Readonly<Record<string, string>> = {}) =>
-    `${base}${file}?${new URLSearchParams({ instance, ...query }).toString()}`;
+    address(`${base}${file}?${new URLSearchParams({ instance, ...query }).toString()}`);
   const home = () => queryOf(instance, model.rest?.instances ?? [instance]);
 
   const table = new LockTable(model, (name) => {
@@ -40,7 +40,8 @@ export function startBoard(): void {
           actions?.open(action, name);
         },
   );
-  const actions = token === undefined ? undefined : new ActionDialog((action) => path(action), token);
+  const actions =
+    token === undefined ? undefined : new ActionDialog((action) => path(action), token, tokenNow);
 
   /** Measured, so that the tests can tell how long an update keeps the page busy. */
   const measured = (work: () => void) => {
@@ -72,10 +73,10 @@ export function startBoard(): void {
         show();
       });
     },
-    cut: () => {
-      tellLive(false);
+    cut: (isRefused) => {
+      tellLive(false, isRefused);
     },
-  }).open();
+  }).follow();
 
   setInterval(() => {
     table.tick();
@@ -122,11 +123,24 @@ export function startBoard(): void {
   if (opened !== null) detail.open(opened);
 }
 
-function tellLive(isLive: boolean): void {
+/** Without the user and the password that the address of the page may have: `fetch` takes no such address. */
+function address(relative: string): string {
+  const url = new URL(relative, location.href);
+  url.username = url.password = url.hash = '';
+  return url.href;
+}
+
+async function tokenNow(): Promise<string | undefined> {
+  const page = await fetch(address(''));
+  return /data-token="([\w-]+)"/.exec(await page.text())?.[1];
+}
+
+function tellLive(isLive: boolean, isRefused = false): void {
   const live = byId('live');
   live.classList.toggle('is-live', isLive);
   live.classList.toggle('is-cut', !isLive);
   document.documentElement.classList.toggle('is-cut', !isLive);
+  const trying = isRefused ? 'Refused, trying again' : 'Connection lost, trying again';
   const text = live.querySelector('.text');
-  if (text !== null) setText(text, isLive ? 'Live' : 'Connection lost, trying again');
+  if (text !== null) setText(text, isLive ? 'Live' : trying);
 }

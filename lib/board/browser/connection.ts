@@ -5,14 +5,17 @@ const SILENCE = 15_000;
 /** Pauses between two attempts to connect, ms. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 10_000;
-/** A tab that has been hidden for so many ms lets the connection go: it costs the store nothing then. */
-const HIDDEN = 30_000;
+/**
+ * A tab that has been hidden for so many ms lets the connection go. It costs the store nothing then, and leaves the connection to
+ * the other tabs: a browser has six to a host over HTTP/1.
+ */
+const HIDDEN = 5_000;
 
 export interface Listener {
   state(state: BoardState): void;
   update(update: BoardUpdate): void;
-  /** The connection is lost, and is tried again. */
-  cut(): void;
+  /** The connection is lost, and is tried again. @param isRefused the server has answered something else */
+  cut(isRefused: boolean): void;
 }
 
 /** The events of the server. Comes back by itself after whatever has cut it, with the whole state. */
@@ -42,7 +45,17 @@ export class Connection {
     });
   }
 
-  open(): void {
+  /** Lets the connection go where the tab stays hidden, and takes it up where it is shown: a tab that is opened hidden waits for that. */
+  follow(): void {
+    clearTimeout(this.hiding);
+    if (document.hidden)
+      this.hiding = window.setTimeout(() => {
+        this.close();
+      }, HIDDEN);
+    else if (this.source === undefined) this.open();
+  }
+
+  private open(): void {
     this.close();
     const source = (this.source = new EventSource(this.url));
     source.addEventListener('state', ({ data }: MessageEvent<string>) => {
@@ -55,19 +68,10 @@ export class Connection {
       this.listener.update(JSON.parse(data) as BoardUpdate);
     });
     source.addEventListener('error', () => {
-      this.lost();
+      // A browser tries again by itself unless the answer is no stream of events.
+      this.lost(source.readyState === EventSource.CLOSED);
     });
     this.received();
-  }
-
-  /** Lets the connection go where the tab stays hidden, and takes it up where it is shown. */
-  private follow(): void {
-    clearTimeout(this.hiding);
-    if (document.hidden)
-      this.hiding = window.setTimeout(() => {
-        this.close();
-      }, HIDDEN);
-    else if (this.source === undefined) this.open();
   }
 
   private close(): void {
@@ -85,9 +89,9 @@ export class Connection {
   }
 
   /** Not left to the browser, which gives up after an answer that is none, such as that of a proxy. */
-  private lost(): void {
+  private lost(isRefused = false): void {
     this.close();
-    this.listener.cut();
+    this.listener.cut(isRefused);
     this.retry = window.setTimeout(() => {
       this.open();
     }, this.pause);

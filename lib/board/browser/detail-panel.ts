@@ -2,6 +2,7 @@ import { detailActions, detailBody, detailHead } from '../view/detail.js';
 import { timeText } from '../view/times.js';
 import { h } from '../view/tree.js';
 import type { BoardDetail } from '../view/wire.js';
+import { answerOf } from './answer.js';
 import { serverTime } from './clock.js';
 import { buildAll, byId, one, setText } from './elements.js';
 
@@ -77,22 +78,22 @@ export class DetailPanel {
     const { name } = this;
     clearTimeout(this.timer);
     if (name === undefined || isHidden()) return;
-    try {
-      const response = await fetch(this.url(name), { headers: { Accept: 'application/json' } });
-      const answer = await answerOf(response);
+    const headers = { Accept: 'application/json' };
+    // Where the server does not answer, the page says so by itself.
+    const response = await fetch(this.url(name), { headers }).catch(() => undefined);
+    if (response !== undefined) {
+      const answer = await answerOf<BoardDetail>(response).catch((error: unknown) => error as Error);
       if (this.name === name) this.show(answer);
-    } catch {
-      // The page says by itself that the server does not answer.
     }
     if (this.name !== name || isHidden()) return;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.look(), AGAIN);
   }
 
-  private show(answer: BoardDetail | string): void {
-    const isTold = typeof answer !== 'string';
-    setText(one('.warning', this.element), isTold ? '' : `The lock cannot be read: ${answer}`);
-    if (isTold) this.showDetail(answer);
+  private show(answer: BoardDetail | Error): void {
+    const failure = answer instanceof Error ? `The lock cannot be read: ${answer.message}` : '';
+    setText(one('.warning', this.element), failure);
+    if (!(answer instanceof Error)) this.showDetail(answer);
   }
 
   private showDetail(detail: BoardDetail): void {
@@ -110,11 +111,4 @@ export class DetailPanel {
     const queue = body.querySelector('.queue');
     if (queue !== null) queue.scrollTop = scrolled;
   }
-}
-
-/** The lock, or why it is not told: a guard and a proxy answer in words of their own. */
-async function answerOf(response: Response): Promise<BoardDetail | string> {
-  if (response.ok) return (await response.json()) as BoardDetail;
-  const { message } = (await response.json().catch(() => ({}))) as { message?: unknown };
-  return typeof message === 'string' ? message : `the answer was ${String(response.status)}`;
 }
