@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
+import { LockService } from 'nestjs-distributed-lock';
 import { until } from '../../test/scenarios/until.js';
 import type { RushState } from '../src/rush/rush.service.js';
 import { TicketsService } from '../src/tickets/tickets.service.js';
@@ -61,6 +62,21 @@ describe('the page of the ticket shop', () => {
     await ended(url);
   });
 
+  it('joins the line of another instance, and frees no seat meanwhile', async () => {
+    const url = await open();
+    const tickets = app.get(TicketsService, { strict: false });
+    await tickets.buy();
+    // The buyer of another instance that pays.
+    const lease = await app.get(LockService, { strict: false }).acquire('show:tonight');
+    expect((await start(url, true)).status).toBe(202);
+    expect((await stateOf(url)).sold).toBe(1);
+    await lease.release();
+    const { rush, sold } = await ended(url);
+    expect([rush?.tally.bought, sold]).toEqual([9, 10]);
+    await start(url, true);
+    expect((await ended(url)).rush?.tally.bought).toBe(10);
+  });
+
   it.each([{ buyers: 'many', locked: 'true' }, { buyers: '1', locked: 'maybe' }, {}])(
     'refuses %j',
     async (body) => {
@@ -74,6 +90,7 @@ describe('the page of the ticket shop', () => {
     const url = await open();
     const page = await fetch(url, { headers: { accept: 'text/html,*/*' } });
     expect([page.url, page.headers.get('content-type')]).toEqual([`${url}/rush`, 'text/html; charset=utf-8']);
+    expect((await fetch(`${url}/rush/?a`)).url).toBe(`${url}/rush`);
     const loaded = [...(await page.text()).matchAll(/(?:src|href)="([\w/.]+)"/g)].map(
       ([, path = '']) => path,
     );

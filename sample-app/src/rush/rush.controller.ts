@@ -1,5 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { Body, Controller, Get, Header, HttpCode, ParseBoolPipe, ParseIntPipe, Post } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  Header,
+  HttpCode,
+  ParseBoolPipe,
+  ParseIntPipe,
+  Post,
+  Req,
+  Res,
+} from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { RushService } from './rush.service.js';
 
 const fileOf = (name: string) => readFile(new URL(`./page/${name}`, import.meta.url), 'utf8');
@@ -11,11 +23,15 @@ const POLICY =
 export class RushController {
   constructor(private readonly rushes: RushService) {}
 
+  /** What the page loads is beside its address, which has to have no slash at the end. */
   @Get()
-  @Header('content-type', 'text/html; charset=utf-8')
-  @Header('content-security-policy', POLICY)
-  async page() {
-    return await fileOf('rush.html');
+  async page(@Req() { path }: Request, @Res() response: Response) {
+    if (path.endsWith('/')) response.redirect('../rush');
+    else
+      response
+        .set('content-security-policy', POLICY)
+        .type('html')
+        .send(await fileOf('rush.html'));
   }
 
   @Get('rush.css')

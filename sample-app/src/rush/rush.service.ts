@@ -26,13 +26,17 @@ export class RushService {
     private readonly sale: Sale,
   ) {}
 
-  /** All seats are free again, and the buyers click. Returns at once; {@link state} tells how it goes. */
+  /**
+   * All seats are free again, and the buyers click. Where buyers of another instance stand in line, these join them. Returns at
+   * once; {@link state} tells how it goes.
+   */
   async start(buyers: number, locked: boolean): Promise<void> {
     if (this.rush?.isRunning === true) throw new ConflictException('The buyers before are still in line');
     const rush = new Rush(buyers, locked, this.sale.seats);
     this.rush = rush;
     try {
-      await this.tickets.reset();
+      // Seats that are free again while a line is served would be sold twice.
+      if ((await this.locks.inspect(`show:${this.sale.show}`)) === null) await this.tickets.reset();
     } catch (error) {
       this.rush = undefined;
       throw error;
