@@ -25,9 +25,12 @@ export class LockBoardController {
   async page(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
     const instance = this.instanceOf(request, response);
     if (instance === undefined) return;
-    const state = await instance.feed.state();
     const lock = urlOf(request).searchParams.get('lock');
-    const detail = lock === null ? undefined : await detailOf(instance, lock).catch(() => undefined);
+    // Together: a store that does not answer lets each of them wait.
+    const [state, detail] = await Promise.all([
+      instance.feed.state(),
+      lock === null ? undefined : detailOf(instance, lock).catch(() => undefined),
+    ]);
     const { token, cookie } = this.board.options.readOnly ? NO_TOKEN : tokenFor(request);
     const page = pageOf({ state, base: baseOf(request), version: assetVersion, token, detail });
     respond(response, 200, 'text/html', page, cookie === undefined ? {} : { 'Set-Cookie': cookie });

@@ -116,6 +116,7 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     await own.kill();
     await page.getByRole('alert').getByText('The locks cannot be read').waitFor();
     expect(await row(page, 'order:7').count()).toBe(1);
+    expect(await violations(page)).toEqual([]);
     await own.restart();
     await page.getByRole('alert').waitFor({ state: 'hidden' });
     expect(problems).toEqual([]);

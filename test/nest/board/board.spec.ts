@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
 import { VersioningType } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardState } from '../../../lib/board/view/wire.js';
 import { LockService, MemoryLockStore } from '../../../lib/index.js';
 import type { StoreListing } from '../../../lib/store/index.js';
@@ -202,6 +203,23 @@ it('says that a look is slow while the store may still answer, and when it saw w
   resolve();
   await viewer.next((update) => update.problem === null);
   await viewer.close();
+});
+
+it('comes with a lock that is opened as soon as without, while Redis is frozen', async () => {
+  const { url, locks } = await start();
+  await locks.acquire('order:7');
+  await (await fetch(`${url}/locks`)).text();
+  // What has been seen is older than an interval.
+  await sleep(300);
+  stage.server.freeze();
+  const timeOf = async (query: string) => {
+    const begunAt = performance.now();
+    await (await fetch(`${url}/locks${query}`)).text();
+    return performance.now() - begunAt;
+  };
+  const [opened, plain] = await Promise.all([timeOf('?lock=order:7'), timeOf('')]);
+  stage.server.thaw();
+  expect(opened).toBeLessThan(plain + 1_000);
 });
 
 it('does not say that there is no lock before it has seen the store', async () => {
