@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { staying } from '../../lib/board/browser/staying.js';
 
 describe('What stays in its place', () => {
-  it.each<[what: string, places: (number | undefined)[], stays: number[]]>([
+  it.each<[what: string, positions: (number | undefined)[], stays: number[]]>([
     ['nothing where there is nothing', [], []],
     ['nothing that is new', [undefined, undefined], []],
     ['all that come in the same order', [0, 1, 2], [0, 1, 2]],
@@ -11,7 +11,7 @@ describe('What stays in its place', () => {
     ['all around those that have gone', [2, 5, 9], [0, 1, 2]],
     ['all around those that are new', [undefined, 0, undefined, 1], [1, 3]],
     ['one of those that are turned round', [2, 1, 0], [2]],
-  ])('is %s', (_, places, stays) => {
-    expect([...staying(places)].sort((a, b) => a - b)).toEqual(stays);
+  ])('is %s', (_, positions, stays) => {
+    expect([...staying(positions)].sort((a, b) => a - b)).toEqual(stays);
   });
 });

@@ -92,7 +92,7 @@ export class LockTable {
     const kept = new Set(rows);
     for (const row of this.rows.values()) if (!kept.has(row)) this.drop(row);
     const focused = document.activeElement;
-    this.place(rows);
+    this.arrange(rows);
     if (focused instanceof HTMLElement && focused !== document.activeElement && this.body.contains(focused))
       focused.focus({ preventScroll: true });
     if (this.active === undefined) this.activate(this.rowOf(this.body.firstElementChild));
@@ -153,9 +153,9 @@ export class LockTable {
   }
 
   /** Moves as few rows as possible: each makes the browser work, and there may be thousands. */
-  private place(rows: readonly Row[]): void {
-    const places = new Map([...this.body.children].map((element, index) => [element, index]));
-    const stays = staying(rows.map(({ element }) => places.get(element)));
+  private arrange(rows: readonly Row[]): void {
+    const positions = new Map([...this.body.children].map((element, index) => [element, index]));
+    const stays = staying(rows.map(({ element }) => positions.get(element)));
     const moved: Element[] = [];
     rows.forEach(({ element }, index) => {
       if (stays.has(index)) element.before(...moved.splice(0));

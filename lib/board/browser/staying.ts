@@ -1,21 +1,22 @@
 /**
  * What may stay where it is while all come into another order: as many as possible, so that an element that goes from the first
  * place to the last one is the only one that moves.
- * @param places in the new order, the place that each has now; undefined for what is new
+ * @param positions in the new order, the position that each has now; undefined for what is new
  * @returns the indexes of those that stay
  */
-export function staying(places: readonly (number | undefined)[]): Set<number> {
-  // The longest rising sequence. `ends[n]` is the index at which a sequence of n + 1 may end with the least place.
+export function staying(positions: readonly (number | undefined)[]): Set<number> {
+  // The longest rising sequence. `ends[n]` is the index at which a sequence of n + 1 may end with the least position.
   const ends: number[] = [];
   const before: (number | undefined)[] = [];
-  const placeOf = (index: number | undefined) => (index === undefined ? undefined : places[index]) ?? -1;
-  places.forEach((place, index) => {
-    if (place === undefined) return;
+  const positionOf = (index: number | undefined) =>
+    (index === undefined ? undefined : positions[index]) ?? -1;
+  positions.forEach((position, index) => {
+    if (position === undefined) return;
     let low = 0;
     let high = ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (placeOf(ends[middle]) < place) low = middle + 1;
+      if (positionOf(ends[middle]) < position) low = middle + 1;
       else high = middle;
     }
     before[index] = ends[low - 1];
