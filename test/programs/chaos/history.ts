@@ -176,13 +176,22 @@ interface Journal {
 const NOTES = ['told', 'resumed', 'success'];
 
 /** Puts one worker's lines together. A last line that was cut off by a kill is left out. */
-export function readJournal(name: string, text: string): Journal {
+export const readJournal = (name: string, text: string): Journal =>
+  readLines(
+    name,
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map((json) => JSON.parse(json) as Line),
+  );
+
+/** Puts one worker's lines together. */
+export function readLines(name: string, lines: readonly Line[]): Journal {
   const process: Process = { name, lags: [], lastSeen: -Infinity, ended: false, errors: [] };
   const attempts = new Map<number, Attempt>();
   const notes: PromiseNote[] = [];
   const deadlocks: ToldDeadlock[] = [];
-  const lines = text.split('\n').slice(0, -1);
-  for (const line of lines.map((json) => JSON.parse(json) as Line)) {
+  for (const line of lines) {
     process.lastSeen = line.at;
     const attempt = attempts.get(line.op ?? -1);
     if (line.type === 'invoke') attempts.set(line.op!, begin(name, line));

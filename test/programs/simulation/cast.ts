@@ -1,5 +1,5 @@
 import type { LockModuleOptions, LockService } from '../../../lib/index.js';
-import type { Process } from '../chaos/history.js';
+import type { Line, Process } from '../chaos/history.js';
 import type { Random } from '../chaos/random.js';
 import type { FaultKind, Plan } from './plan.js';
 import type { SimulatedResource } from './resource.js';
@@ -73,13 +73,19 @@ export interface Topology {
   ): Connected;
 }
 
+/** What a process has noted, and the same as text. */
+export interface Journal {
+  readonly lines: Line[];
+  readonly texts: string[];
+}
+
 export interface Member {
   readonly name: string;
   readonly actor: Actor;
   readonly worker: Worker;
   readonly service: LockService;
   readonly record: Process;
-  readonly journal: string[];
+  readonly journal: Journal;
   /** Undefined while it works. */
   ended: boolean;
 }
@@ -212,9 +218,12 @@ export class Cast {
     const service = new process.LockService({ ...options, ...connected });
     const leader = new process.LockService({ ...options, store: 'memory' });
     const record: Process = { name, lags: actor.lags, lastSeen: Infinity, ended: false, errors: [] };
-    const journal: string[] = [];
-    const note = (type: string, op: number | undefined, rest?: object) => {
-      if (actor.alive) journal.push(JSON.stringify({ at: actor.time, type, op, ...rest }));
+    const journal: Journal = { lines: [], texts: [] };
+    const note = (type: string, op?: number, rest?: object) => {
+      if (!actor.alive) return;
+      const line = { at: actor.time, type, ...(op === undefined ? {} : { op }), ...rest };
+      journal.lines.push(line);
+      journal.texts.push(JSON.stringify(line));
     };
     service.events$.subscribe((event) => {
       if (event.type === 'deadlock')

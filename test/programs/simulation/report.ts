@@ -52,5 +52,5 @@ export async function tell(failure: Failure): Promise<void> {
   for (const { checker, at, message } of small.result.violations.slice(0, 3))
     console.log(`    ${checker} at ${at.toFixed(1)} ms: ${message}`);
   if (process.env.SIMULATION_JOURNAL !== undefined)
-    writeFileSync(process.env.SIMULATION_JOURNAL, small.result.journal);
+    writeFileSync(process.env.SIMULATION_JOURNAL, small.result.journal());
 }

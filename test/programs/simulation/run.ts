@@ -1,11 +1,4 @@
-import {
-  type Line,
-  type Violation,
-  type History,
-  type Process,
-  readJournal,
-  holdsOf,
-} from '../chaos/history.js';
+import { type Violation, type History, type Process, readLines, holdsOf } from '../chaos/history.js';
 import { check } from '../chaos/checkers/index.js';
 import { Cast, type Topology } from './cast.js';
 import { answers } from './checkers/answers.js';
@@ -48,7 +41,7 @@ export interface RunResult {
   readonly digest: string;
   readonly history: History;
   /** A line for all that a process has noted, in the order of time. */
-  readonly journal: string;
+  readonly journal: () => string;
 }
 
 /** One life of a deployment and its clients. The same plan gives the same result. */
@@ -56,6 +49,7 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
   Actor.restart();
   MemoryServer.restart();
   RedisServer.restart();
+  program.restart();
   const world = new World(plan.seed);
   const resource = new SimulatedResource();
   const stray: string[] = [];
@@ -72,7 +66,7 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
     });
     await world.run(() => history !== undefined, MOST_EVENTS);
     const { events, time } = world;
-    for (const { name, journal } of cast.members) world.digest.text(name + journal.join(''));
+    for (const { name, journal } of cast.members) world.digest.text(name + journal.texts.join(''));
     const digest = world.digest.value;
     if (history === undefined) {
       const message = `it was not over after ${String(events)} events, at ${time.toFixed(0)} ms`;
@@ -84,7 +78,7 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
         time,
         digest,
         history: NOTHING,
-        journal: journalOf(cast),
+        journal: () => journalOf(cast),
       };
     }
     const [first] = history.processes.values();
@@ -100,7 +94,7 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
       time,
       digest,
       history,
-      journal: journalOf(cast),
+      journal: () => journalOf(cast),
     };
   } finally {
     process.off('unhandledRejection', onRejection);
@@ -109,7 +103,7 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
 
 function journalOf({ members }: Cast): string {
   const lines = members.flatMap(({ name, journal }) =>
-    journal.map((line) => ({ at: (JSON.parse(line) as Line).at, text: `${name} ${line}\n` })),
+    journal.texts.map((text, index) => ({ at: journal.lines[index]?.at ?? 0, text: `${name} ${text}\n` })),
   );
   return lines
     .sort((a, b) => a.at - b.at)
@@ -147,7 +141,7 @@ async function live(
   while (!isClean() && world.time < drained + plan.leaseTime + CLAIM + 1_000) await world.sleep(50);
   const processes = new Map<string, Process>();
   const attempts = cast.members.flatMap(({ name, record, journal }) => {
-    const read = readJournal(name, journal.map((line) => `${line}\n`).join(''));
+    const read = readLines(name, journal.lines);
     processes.set(name, { ...record, errors: [...record.errors, ...read.process.errors] });
     return read;
   });
