@@ -12,11 +12,10 @@ export interface LockState {
 
 export const FREE: LockState = { holders: new Map(), token: 0 };
 
-export const keyOf = ({ holders, token }: LockState): string =>
-  `${String(token)} ${[...holders]
-    .map(([id, { count }]) => `${String(id)}:${String(count)}`)
-    .sort()
-    .join()}`;
+export function keyOf({ holders, token }: LockState): string {
+  const entered = Array.from(holders, ([id, { count }]) => `${String(id)}:${String(count)}`);
+  return `${String(token)} ${entered.length > 1 ? entered.sort().join() : (entered[0] ?? '')}`;
+}
 
 export interface LockOperation extends Operation<LockState> {
   readonly attempt: Attempt;
@@ -39,6 +38,7 @@ function makeRoom(
   capacity: number,
   at: number,
 ): ReadonlyMap<number, Holder> {
+  if (admits(holders, kind, mode, capacity)) return holders;
   const left = new Map(holders);
   for (const [id, { until }] of [...holders].sort(([, a], [, b]) => a.until - b.until)) {
     if (admits(left, kind, mode, capacity) || until > at) break;

@@ -32,29 +32,42 @@ export function unexplained<S, O extends Operation<S>>(
     .sort((a, b) => a.returned - b.returned);
   const numbers = new Map(invocations.map((operation, index) => [operation, index]));
   const pending = new Set<O>();
+  const keyOfCandidate = ({ state, done }: Candidate<S, O>): string => {
+    if (done.size === 0) return keyOf(state);
+    const carriedOut = Array.from(done, (one) => numbers.get(one) ?? -1);
+    return `${keyOf(state)}|${carriedOut.sort((a, b) => a - b).join()}`;
+  };
   let next = 0;
   let candidates: Candidate<S, O>[] = [{ state: initial, done: new Set() }];
   for (const operation of returns) {
     const at = operation.returned;
     for (; next < invocations.length && invocations[next]!.invoked <= at; next++)
       pending.add(invocations[next]!);
+    const observing = [...pending].filter(({ observes }) => observes === true);
     const seen = new Set<string>();
+    // Where no other one follows, the first needs no key.
+    let first: Candidate<S, O> | undefined;
+    const isNew = (candidate: Candidate<S, O>): boolean => {
+      if (first === undefined && seen.size === 0) {
+        first = candidate;
+        return true;
+      }
+      if (first !== undefined) seen.add(keyOfCandidate(first));
+      first = undefined;
+      const key = keyOfCandidate(candidate);
+      return !seen.has(key) && seen.add(key) === seen;
+    };
     const explained: Candidate<S, O>[] = [];
     const visit = (from: Candidate<S, O>) => {
-      const candidate = observe(from, pending, at);
-      const key = `${keyOf(candidate.state)}|${[...candidate.done]
-        .map((one) => numbers.get(one))
-        .sort()
-        .join()}`;
-      if (seen.has(key)) return;
-      seen.add(key);
+      const candidate = observe(from, observing, at);
+      if (!isNew(candidate)) return;
       if (candidate.done.has(operation)) {
         explained.push(candidate);
         return;
       }
-      const first = leastRank(pending, candidate.done);
+      const least = leastRank(pending, candidate.done);
       for (const one of pending) {
-        if (candidate.done.has(one) || (one.rank ?? first) > first) continue;
+        if ((one.rank ?? least) > least || candidate.done.has(one)) continue;
         const state = one.apply(candidate.state, at);
         if (state !== undefined) visit({ state, done: new Set(candidate.done).add(one) });
       }
@@ -84,13 +97,11 @@ interface Candidate<S, O> {
 }
 
 function observe<S, O extends Operation<S>>(
-  { state, done }: Candidate<S, O>,
-  pending: Iterable<O>,
+  from: Candidate<S, O>,
+  observing: readonly O[],
   at: number,
-) {
-  const seen = new Set(done);
-  for (const one of pending) {
-    if (one.observes === true && !seen.has(one) && one.apply(state, at) !== undefined) seen.add(one);
-  }
-  return { state, done: seen };
+): Candidate<S, O> {
+  const { state, done } = from;
+  const seen = observing.filter((one) => !done.has(one) && one.apply(state, at) !== undefined);
+  return seen.length === 0 ? from : { state, done: new Set([...done, ...seen]) };
 }
