@@ -1,4 +1,4 @@
-import type { LockModuleOptions, LockService } from '../../../lib/index.js';
+import type { LockModuleOptions } from '../../../lib/index.js';
 import type { Line, Process } from '../chaos/history.js';
 import type { Random } from '../chaos/random.js';
 import type { FaultKind, Plan } from './plan.js';
@@ -82,8 +82,8 @@ export interface Journal {
 export interface Member {
   readonly name: string;
   readonly actor: Actor;
-  readonly worker: Worker;
-  readonly service: LockService;
+  /** Undefined until it has come up. */
+  worker: Worker | undefined;
   readonly record: Process;
   readonly journal: Journal;
   /** Undefined while it works. */
@@ -204,21 +204,35 @@ export class Cast {
     if (former?.actor.alive === true || this.draining) return;
     const generation = this.members.filter(({ name }) => name.startsWith(`${String(worker)}.`)).length + 1;
     const name = `${String(worker)}.${String(generation)}`;
-    const { world, plan, topology, resource } = this;
+    const { world } = this;
     const actor = new Actor(world, name, { ahead: (world.random.next() - 0.5) * 10_000 });
+    const record: Process = { name, lags: actor.lags, lastSeen: Infinity, ended: false, errors: [] };
+    const journal: Journal = { lines: [], texts: [] };
+    const member: Member = { name, actor, record, journal, ended: false, worker: undefined };
+    this.present[worker] = member;
+    this.members.push(member);
+    const delay = world.random.next() * 5;
+    world.turn(actor, () => {
+      const live = this.begin(member, worker);
+      world.after(delay, () => void live(), actor);
+    });
+  }
+
+  /** The process comes up. @returns how it lives */
+  private begin(member: Member, number: number): () => Promise<void> {
+    const { plan, topology, resource } = this;
+    const { name, actor, journal } = member;
     const process = this.program.start(actor);
     const { options: connected, close } = topology.options(
       process,
       actor,
-      this.links[worker]!,
+      this.links[number]!,
       this.servers,
       plan,
     );
     const options = { leaseTime: plan.leaseTime, label: name, lockOrder: 'off' } as const;
     const service = new process.LockService({ ...options, ...connected });
     const leader = new process.LockService({ ...options, store: 'memory' });
-    const record: Process = { name, lags: actor.lags, lastSeen: Infinity, ended: false, errors: [] };
-    const journal: Journal = { lines: [], texts: [] };
     const note = (type: string, op?: number, rest?: object) => {
       if (!actor.alive) return;
       const line = { at: actor.time, type, ...(op === undefined ? {} : { op }), ...rest };
@@ -230,31 +244,25 @@ export class Cast {
         note('deadlock', undefined, { cycle: event.cycle, broken: event.broken });
     });
     const serving = servingScope(leader);
-    const worker_ = new Worker(actor, service, { plan, number: worker, resource, note }, async (task) =>
+    const worker = new Worker(actor, service, { plan, number, resource, note }, async (task) =>
       (await serving).serve(task),
     );
-    const member: Member = { name, actor, worker: worker_, service, record, journal, ended: false };
-    this.present[worker] = member;
-    this.members.push(member);
-    world.after(
-      world.random.next() * 5,
-      () => {
-        void this.live(
-          member,
-          async () => {
-            (await serving).end();
-            await leader.onApplicationShutdown();
-          },
-          close,
-        );
-      },
-      actor,
-    );
+    worker.draining = this.draining;
+    member.worker = worker;
+    return () =>
+      this.live(member, async () => {
+        await worker.work();
+        (await serving).end();
+        await leader.onApplicationShutdown();
+        service.beforeApplicationShutdown();
+        await service.onApplicationShutdown();
+        await close?.();
+      });
   }
 
   drain(): void {
     this.draining = true;
-    for (const { worker } of this.members) worker.draining = true;
+    for (const { worker } of this.members) if (worker !== undefined) worker.draining = true;
   }
 
   /** Of the living, those that have not ended. */
@@ -262,14 +270,10 @@ export class Cast {
     return this.members.filter(({ actor, ended }) => actor.alive && !ended).map(({ name }) => name);
   }
 
-  private async live(member: Member, end: () => Promise<void>, close: Connected['close']): Promise<void> {
-    const { worker, service, record } = member;
+  private async live(member: Member, work: () => Promise<void>): Promise<void> {
+    const { record } = member;
     try {
-      await worker.work();
-      await end();
-      service.beforeApplicationShutdown();
-      await service.onApplicationShutdown();
-      await close?.();
+      await work();
     } catch (error) {
       record.errors.push(String(error));
     }

@@ -49,7 +49,6 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
   Actor.restart();
   MemoryServer.restart();
   RedisServer.restart();
-  program.restart();
   const world = new World(plan.seed);
   const resource = new SimulatedResource();
   const stray: string[] = [];

@@ -128,6 +128,7 @@ export class MemoryServer {
   /** The locks that are not free, and the subscriptions that are left. */
   get left(): { locks: string[]; connections: number } {
     const { locks } = this.store as unknown as Inside;
+    this.actor?.onTurn?.();
     const inUse = [...locks].filter(([, lock]) => !lock.isOver).map(([name]) => name);
     return { locks: inUse, connections: this.subscriptions.size };
   }

@@ -43,6 +43,8 @@ export class Actor {
   readonly index: number;
   readonly random: Random;
   alive = true;
+  /** Its code is going to run, and not that of another process. */
+  onTurn: (() => void) | undefined;
   /** True time before which it runs nothing. */
   busyUntil = 0;
   /** ms by which its wall clock has been stepped. */

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import vm from 'node:vm';
 import { build } from 'esbuild';
 import { patched, type Patch } from '../../chaos/variants/variant.js';
-import { renewable } from './renewable.js';
 import type { AbstractConnector, Redis } from 'ioredis';
 import type { LockService, LockUnavailableError } from '../../../../lib/index.js';
 import type { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock-store.js';
 import type { QuorumLockStore } from '../../../../lib/stores/quorum/quorum-lock-store.js';
-import type { Actor, SimulatedTimer } from './actor.js';
+import { Actor, type SimulatedTimer } from './actor.js';
+import { exchangeable, type Kept } from './exchangeable.js';
 import { scopes } from './scopes.js';
+import { World } from './world.js';
 
 const require = createRequire(import.meta.url);
 
@@ -51,12 +52,17 @@ const NAMES = [
 type Names = Record<(typeof NAMES)[number], unknown>;
 type Instantiate = (...given: unknown[]) => void;
 
-/** An instance of the package, with the process that runs it. */
+/** The one instance of the package, as its code finds it. */
 interface Instance {
+  /** The process that runs now. */
   actor: Actor;
-  readonly module: { readonly exports: unknown };
-  /** Makes what its modules remember as it is when they are loaded. */
-  readonly renewals: (() => void)[];
+  readonly kept: Kept[];
+}
+
+/** What the modules of a process keep while another one runs. */
+interface Process {
+  readonly actor: Actor;
+  kept: (readonly unknown[])[];
 }
 
 /** The seam: all that the package takes from the runtime, as an actor gives it. */
@@ -84,15 +90,23 @@ const SEAM = `
 const SCOPES = Symbol.for('nestjs-distributed-lock.scopes');
 
 /**
- * The built package as one script, with a passage replaced where it is to be broken. Each process of a run has an instance of
- * its own. The next run uses the instances again, as if they had just been loaded: what V8 has learned of a function and of
- * the objects that it meets is worth more than half of the time.
+ * The built package as one script, with a passage replaced where it is to be broken. All processes run the same instance, and
+ * what its modules keep between calls is exchanged when another process runs. So each has a package of its own, and V8 learns
+ * once for all of them: with an instance for each, most of the time went into that.
  */
 export class Program {
-  private readonly instances: Instance[] = [];
-  private used = 0;
+  private readonly instance: Instance;
+  private readonly module: Package;
+  private current: Process;
 
-  private constructor(private readonly script: vm.Script) {}
+  private constructor(instantiate: Instantiate, nobody: Actor) {
+    const instance: Instance = (this.instance = { actor: nobody, kept: [] });
+    const module = { exports: {} };
+    const names = namesOf(instance);
+    instantiate(require, module, module.exports, ...NAMES.map((name) => names[name]));
+    this.module = module.exports as Package;
+    this.current = { actor: nobody, kept: [] };
+  }
 
   /** @param hasClients each process has an ioredis of its own */
   static async load(dist: string, hasClients: boolean, patches: readonly Patch[] = []): Promise<Program> {
@@ -113,7 +127,7 @@ export class Program {
           setup: ({ onLoad }) => {
             onLoad({ filter: /dist\/.*\.js$/ }, ({ path }) => {
               const contents = files.get(path);
-              return { contents: renewable(contents ?? readFileSync(path, 'utf8')), loader: 'js' };
+              return { contents: exchangeable(contents ?? readFileSync(path, 'utf8')), loader: 'js' };
             });
           },
         },
@@ -121,34 +135,33 @@ export class Program {
     });
     const code = result.outputFiles[0]?.text ?? '';
     const wrapped = `(function (require, module, exports, ${NAMES.join(', ')}) {${code}\n})`;
-    return new Program(new vm.Script(wrapped, { filename: 'package.js' }));
+    const instantiate = vm.runInThisContext(wrapped, { filename: 'package.js' }) as Instantiate;
+    return new Program(instantiate, new Actor(new World(0), 'nobody'));
   }
 
-  /** All processes are over. */
-  restart(): void {
-    this.used = 0;
-  }
-
-  /** The package in a process of its own. */
+  /** The package in a process of its own, which runs now. */
   start(actor: Actor): Package {
-    const known = this.instances[this.used++];
-    if (known === undefined) {
-      const made = this.instanceFor(actor);
-      this.instances.push(made);
-      return made.module.exports as Package;
-    }
-    known.actor = actor;
-    for (const renew of known.renewals) renew();
-    return known.module.exports as Package;
+    const { instance, current } = this;
+    const process: Process = { actor, kept: [] };
+    current.kept = instance.kept.map((one) => one.take());
+    instance.actor = actor;
+    this.current = process;
+    for (const one of instance.kept) one.renew();
+    actor.onTurn = () => {
+      this.enter(process);
+    };
+    return this.module;
   }
 
-  /** Evaluates the script anew: V8 learns for each instance apart, because the classes of each are others. */
-  private instanceFor(actor: Actor): Instance {
-    const instance: Instance = { actor, module: { exports: {} }, renewals: [] };
-    const names = namesOf(instance);
-    const instantiate = this.script.runInThisContext() as Instantiate;
-    instantiate(require, instance.module, instance.module.exports, ...NAMES.map((name) => names[name]));
-    return instance;
+  private enter(process: Process): void {
+    const { instance, current } = this;
+    if (process === current) return;
+    current.kept = instance.kept.map((one) => one.take());
+    instance.kept.forEach((one, index) => {
+      one.put(process.kept[index]!);
+    });
+    instance.actor = process.actor;
+    this.current = process;
   }
 }
 
@@ -185,9 +198,13 @@ function namesOf(instance: Instance): Names {
   // Defined and not assigned: an assignment would reach the real ones, which are accessors.
   const given = { ...own, simulatedInstance: instance, [SCOPES]: scopes };
   const global = Object.create(globalThis, Object.getOwnPropertyDescriptors(given)) as object;
-  instance.renewals.push(() => {
-    for (const kept of Object.getOwnPropertySymbols(global))
-      if (kept !== SCOPES) Reflect.deleteProperty(global, kept);
+  instance.kept.push({
+    renew: () => {
+      for (const symbol of Object.getOwnPropertySymbols(global))
+        if (symbol !== SCOPES) Reflect.deleteProperty(global, symbol);
+    },
+    take: () => [],
+    put: () => undefined,
   });
   return { ...own, globalThis: global };
 }

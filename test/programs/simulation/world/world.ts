@@ -23,6 +23,7 @@ export class World {
   /** What code of the simulation itself has thrown. */
   failure: Error | undefined;
   private readonly queue = new EventQueue();
+  private readonly turns: { readonly actor: Actor; readonly run: () => void }[] = [];
   private numbers = 0;
 
   constructor(readonly seed: number) {
@@ -39,6 +40,11 @@ export class World {
 
   after(time: number, run: () => void, actor?: Actor): Event {
     return this.at(this.time + time, run, actor);
+  }
+
+  /** A turn of a process that begins at once, after the one that runs, and that nothing in the world has led to. */
+  turn(actor: Actor, run: () => void): void {
+    this.turns.push({ actor, run });
   }
 
   /** For code of the simulation itself. */
@@ -75,6 +81,11 @@ export class World {
   }
 
   private step(): boolean {
+    const turn = this.turns.shift();
+    if (turn !== undefined) {
+      this.carryOut(turn);
+      return true;
+    }
     for (;;) {
       const event = this.queue.pop();
       if (event === undefined) return false;
@@ -88,12 +99,17 @@ export class World {
       this.time = event.at;
       this.events++;
       this.digest.add(event.at, (actor?.index ?? 0) * 4 + event.phase);
-      try {
-        event.run();
-      } catch (error) {
-        this.failure ??= asError(error);
-      }
+      this.carryOut(event);
       return true;
+    }
+  }
+
+  private carryOut(turn: Pick<Event, 'actor' | 'run'>): void {
+    try {
+      turn.actor?.onTurn?.();
+      turn.run();
+    } catch (error) {
+      this.failure ??= asError(error);
     }
   }
 }
