@@ -2,6 +2,12 @@ import { isLockUnavailableError, LockConfigError } from '../../lock.errors.js';
 import type { ListedName, NamesReply, StoreListing } from '../../port/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';
+import type { Presence } from './presence.js';
+
+interface Context {
+  readonly members: readonly Member[];
+  readonly presence: Presence;
+}
 
 /** Which member is asked next, from where on, and how many have told all of their names. */
 interface Position {
@@ -12,52 +18,57 @@ interface Position {
 
 /**
  * Names the locks of a quorum, one member after the other. Whether a majority has a lock is found out when it is inspected. A
- * member that does not answer is passed over, as long as the others have all locks that a majority can have.
+ * member that is absent is passed over, as long as the others have all locks that a majority can have.
  */
-export function quorumListing(members: readonly Member[]): StoreListing {
-  const needed = members.length - quorumOf(members.length) + 1;
+export function quorumListing({ members, presence }: Context): StoreListing {
+  const spare = quorumOf(members.length) - 1;
   return {
     async names({ prefix, cursor }) {
       let { index, told, at } = positionOf(cursor, members.length);
       for (; index < members.length; index++, at = undefined) {
-        const reply = await namesOf(members[index], prefix, at);
+        const asked = presence.observe(index, namesOf(members[index], prefix, at)).catch(asUndefined);
+        // Where none can be spared any more, a slow member is waited for.
+        const reply = await (index - told < spare ? presence.unlessAbsent(index, asked) : asked);
         if (reply === undefined) continue;
-        const before = members.slice(0, index);
-        const known = await Promise.all(reply.names.map((listed) => isNamedBy(before, listed)));
-        const names = reply.names.filter((_, n) => known[n] === false);
+        const names: ListedName[] = [];
+        const known = await Promise.all(reply.names.map(({ name }) => isNamedBefore(index, name)));
+        for (const [n, listed] of reply.names.entries()) if (known[n] === false) names.push(listed);
         if (reply.cursor !== undefined) return { names, cursor: cursorOf({ index, told, at: reply.cursor }) };
         told++;
         const isLast = index + 1 === members.length;
         if (!isLast) return { names, cursor: cursorOf({ index: index + 1, told, at: undefined }) };
-        if (told >= needed) return { names, cursor: undefined };
+        if (told + spare >= members.length) return { names, cursor: undefined };
       }
-      if (told >= needed) return { names: [], cursor: undefined };
+      if (told + spare >= members.length) return { names: [], cursor: undefined };
       const outcomes = members.map(
         ({ node, isDown }) => ({ node, outcome: isDown ? 'error' : 'timeout' }) as const,
       );
       throw noMajority(undefined, outcomes, { effect: 'refused' });
     },
   };
+
+  /** Whether a member before this one has named it already. One that is absent may have: then it is named twice. */
+  async function isNamedBefore(index: number, name: string): Promise<boolean> {
+    const before = members.slice(0, index).map(async ({ store }, n) => {
+      if (presence.isAbsent(n)) return false;
+      const asked = presence.observe(n, store.inspect(name)).catch(() => null);
+      return ((await presence.unlessAbsent(n, asked)) ?? null) !== null;
+    });
+    return (await Promise.all(before)).includes(true);
+  }
 }
 
-/** Undefined for a member that does not answer. */
 async function namesOf(
   member: Member | undefined,
   prefix: string,
   cursor: string | undefined,
 ): Promise<NamesReply | undefined> {
-  try {
-    return await member?.store.listing?.names({ prefix, cursor });
-  } catch (error) {
-    if (isLockUnavailableError(error)) return undefined;
-    throw error;
-  }
+  return await member?.store.listing?.names({ prefix, cursor });
 }
 
-/** Whether another member has named it already. */
-async function isNamedBy(members: readonly Member[], { name }: ListedName): Promise<boolean> {
-  const found = await Promise.all(members.map(({ store }) => store.inspect(name).catch(() => null)));
-  return found.some((stored) => stored !== null);
+/** For a member that does not answer. */
+function asUndefined(error: unknown): undefined {
+  if (!isLockUnavailableError(error)) throw error;
 }
 
 const cursorOf = ({ index, told, at = '' }: Position): string => `${String(index)} ${String(told)} ${at}`;

@@ -75,7 +75,7 @@ export class QuorumLockStore implements LockStore {
     this.context = { members, leaseTime, restartQuarantine, presence, contention };
     this.labels = quorumLabels(this.context);
     this.waits = quorumWaits(this.context);
-    this.listing = quorumListing(members);
+    this.listing = quorumListing(this.context);
     this.releasers = members.map(({ store }) => new Releaser(store));
     const { releasers, holdings } = this;
     this.renewals = new MajorityRenewals({ members, releasers, holdings, restartQuarantine, presence });

@@ -9,13 +9,14 @@ interface Context {
 }
 
 /** One member that answers is enough: no lock depends on a label. */
-export const quorumLabels = ({ members }: Context): StoreLabels => ({
+export const quorumLabels = ({ members, presence }: Context): StoreLabels => ({
   keep: async (client, label, time) => {
     await Promise.any(members.map(async ({ store }) => store.labels?.keep(client, label, time)));
   },
   find: async (client) => {
-    const found = members.map(async ({ store }) => {
-      const label = await store.labels?.find(client);
+    const found = members.map(async ({ store }, index) => {
+      const asked = presence.observe(index, Promise.resolve(store.labels?.find(client)));
+      const label = await presence.unlessAbsent(index, asked);
       if (label === undefined) throw new Error('none');
       return label;
     });

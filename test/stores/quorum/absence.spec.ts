@@ -137,4 +137,26 @@ describe('An administrator of a quorum of three', () => {
     await next.release();
     await environment.isFreeEverywhere('a');
   });
+
+  it('lists the locks without waiting for a frozen node again and again', async () => {
+    environment = await QuorumEnvironment.of(3);
+    const [holder, admin] = [environment.quorum(), environment.quorum()];
+    await Promise.all([environment.settled(holder), environment.settled(admin)]);
+    const names = Array.from({ length: 30 }, (_, n) => `a:${String(n)}`).toSorted();
+    const lease = await holder.acquire(names);
+    environment.node(0).freeze();
+
+    const asked = performance.now();
+    const found: string[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await admin.list({ prefix: 'a:', limit: 5, cursor: cursor ?? undefined });
+      found.push(...page.locks.map(({ name }) => name));
+      ({ cursor } = page);
+    } while (cursor !== null);
+    expect([...new Set(found)].toSorted()).toEqual(names);
+    expect(performance.now() - asked).toBeLessThan(NODE_TIME);
+    environment.node(0).thaw();
+    await lease.release();
+  });
 });
