@@ -10,16 +10,24 @@ import { order } from './order.js';
 import { promises } from './promises.js';
 import { writes } from './writes.js';
 
-/** Every checker over one history. None knows what the locks are made of. */
-export const check = (history: History, bounds: LivenessBounds): Violation[] => [
-  ...exclusion(history),
-  ...writes(history),
-  ...fencing(history),
-  ...linearizability(history),
-  ...liveness(history, bounds),
-  ...order(history),
-  ...loss(history),
-  ...budget(history),
-  ...promises(history),
-  ...deadlocks(history),
-];
+const CHECKERS: Readonly<Record<string, (history: History, bounds: LivenessBounds) => Violation[]>> = {
+  exclusion,
+  writes,
+  fencing,
+  linearizability,
+  liveness,
+  order,
+  loss,
+  budget,
+  promises,
+  deadlocks,
+};
+
+/**
+ * The checkers over one history. None knows what the locks are made of.
+ * @param blind names of checkers that cannot judge this history
+ */
+export const check = (history: History, bounds: LivenessBounds, blind: readonly string[] = []): Violation[] =>
+  Object.entries(CHECKERS).flatMap(([name, checker]) =>
+    blind.includes(name) ? [] : checker(history, bounds),
+  );
