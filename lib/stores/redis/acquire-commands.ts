@@ -38,7 +38,7 @@ export class AcquireCommands {
 
   private take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.calls.keys(name);
-    const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
+    const args: Argument[] = [owner, leaseTime, leastToken ?? 0, leaseTime + FENCE_TTL];
     // An argument that is left out at the end costs client and server nothing.
     if (queue?.entry !== undefined) args.push(queue.entry.arrival ?? 0, this.calls.clusterArgument);
     else if (this.connection.isCluster) args.push('', this.calls.clusterArgument);
@@ -55,7 +55,7 @@ export class AcquireCommands {
       const { lock, fence } = this.calls.keys(name);
       return [lock, fence];
     });
-    const args = [owner, leaseTime, leastToken, FENCE_TTL];
+    const args = [owner, leaseTime, leastToken, leaseTime + FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmations.confirmed(names[0] ?? '', async () => {
       const reply = await this.guarded(owner, names.join(','), (acquisition) =>

@@ -9,6 +9,7 @@
 -- retire.lua has to look at first, or { -i } if the i-th is no lock.
 
 -- @include plain
+-- @include in-the-way
 -- @include rights
 
 local locks = #KEYS / 2
