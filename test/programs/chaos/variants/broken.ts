@@ -137,7 +137,7 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "local text = time[1] .. string.sub('00000' .. time[2], -6)",
+        find: 'local text = moment',
         replace: "local text = '1'",
       },
     ],
