@@ -93,15 +93,16 @@ export type Result<G, R> =
  */
 export function count<G, R>(cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[]): Result<G, R> | undefined {
   const needed = quorumOf(cast.length);
-  const votes = cast.map(voteOf);
   const grants = new Map<number, G>();
   const refusals: R[] = [];
-  votes.forEach((vote, index) => {
-    if (vote?.outcome === 'granted') grants.set(index, vote.grant);
-    if (vote?.outcome === 'taken') refusals.push(vote.refusal);
+  let pending = 0;
+  cast.forEach((answer, index) => {
+    const vote = voteOf(answer);
+    if (vote === undefined) pending++;
+    else if (vote.outcome === 'granted') grants.set(index, vote.grant);
+    else if (vote.outcome === 'taken') refusals.push(vote.refusal);
   });
   if (grants.size >= needed) return { outcome: 'granted', grants };
-  const pending = votes.filter((vote) => vote === undefined).length;
   if (grants.size + pending >= needed) return undefined;
   if (refusals.length > 0 && refusals.length + grants.size >= needed) {
     return { outcome: 'taken', refusals, grants: grants.size };
@@ -123,6 +124,7 @@ function voteOf<G, R>(answer: NodeAnswer<Vote<G, R>> | undefined): Vote<G, R> | 
 export function countWithout<G, R>(
   cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[],
 ): Result<G, R> | undefined {
+  if (!cast.some((answer) => voteOf(answer)?.outcome === 'taken')) return undefined;
   const absent: NodeAnswer<Vote<G, R>> = { value: { outcome: 'timeout', error: undefined } };
   const result = count(cast.map((answer) => answer ?? absent));
   return result?.outcome === 'taken' ? result : undefined;

@@ -40,6 +40,7 @@ export class Contention {
 
   /** Whether one member has to be asked before the others. */
   asksOneFirst(names: readonly string[]): boolean {
+    if (!this.knows(names)) return false;
     const now = monotonicTime();
     const races = names.flatMap((name) => this.races.get(name) ?? []).filter(({ until }) => until > now);
     return races.length > 0 && races.every(({ checkFrom }) => now < checkFrom);
@@ -88,7 +89,7 @@ export class Contention {
 
   /** There has been contention for one of the names. */
   knows(names: readonly string[]): boolean {
-    return names.some((name) => this.races.has(name));
+    return this.races.size > 0 && names.some((name) => this.races.has(name));
   }
 
   /** A minority of the members names this owner, which is not the holder. */

@@ -6,10 +6,11 @@ export class Holding {
   readonly fencingTokens = new Map<string, number>();
   /** The names that the owner has given up. Nothing may be taken for them any more. */
   readonly released = new Set<string>();
-  /** The members that may hold something for the owner. The others certainly do not. */
-  private readonly possible = new Set<number>();
-  /** The members for which the effect of a request is not certain: the request may arrive after a release. */
-  private readonly unsure = new Set<number>();
+  /**
+   * Of each member, whether it may hold something for the owner. It certainly does not where this is undefined. Where it is
+   * unsure, the effect of a request is not certain: the request may arrive after a release.
+   */
+  private readonly holds: ('sure' | 'unsure' | undefined)[] = [];
   /** When the members have forgotten everything, ms on the monotonic clock. */
   until: number;
 
@@ -19,27 +20,25 @@ export class Holding {
 
   /** The member is being asked to take something for the owner. */
   ask(index: number): void {
-    this.possible.add(index);
-    this.unsure.add(index);
+    this.holds[index] = 'unsure';
   }
 
   /** The member has answered. */
   answered(index: number): void {
-    this.unsure.delete(index);
+    if (this.mayBeHeldBy(index)) this.holds[index] = 'sure';
   }
 
   /** The member has taken nothing, and held nothing before. */
   refused(index: number): void {
-    this.possible.delete(index);
-    this.unsure.delete(index);
+    this.holds[index] = undefined;
   }
 
   mayBeHeldBy(index: number): boolean {
-    return this.possible.has(index);
+    return this.holds[index] !== undefined;
   }
 
   isUnsureOf(index: number): boolean {
-    return this.unsure.has(index);
+    return this.holds[index] === 'unsure';
   }
 
   prolong(leaseTime: number): void {

@@ -35,14 +35,14 @@ export interface MajorityAcquisitionContext {
 interface Seat {
   readonly member: Member;
   readonly index: number;
-  /** Set when the member has been asked. */
-  reply?: Promise<AcquireAllReply>;
+  /** Undefined until the member has been asked. */
+  reply: Promise<AcquireAllReply> | undefined;
   /** The connection generation in which the member was asked. */
-  generation?: number;
+  generation: number | undefined;
 }
 
 /** One attempt of one owner: granted by a majority, or taken back from all members. */
-export class MajorityAcquisition {
+export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   private readonly seats: readonly Seat[];
   private readonly needed: number;
 
@@ -51,11 +51,14 @@ export class MajorityAcquisition {
     private readonly request: AcquireAllRequest,
     private readonly holding: Holding,
     /** Asks one member for the locks. */
-    private readonly send: (store: LockStore, leastToken: number | undefined) => Promise<AcquireAllReply>,
+    private readonly send: (store: LockStore, leastToken: number | undefined) => Promise<A>,
+    private readonly read: (answer: A) => AcquireAllReply,
     /** Makes sure that one member gives the locks up. */
     private readonly giveUp: (index: number, insist: boolean) => void,
   ) {
-    this.seats = context.members.map((member, index) => ({ member, index }));
+    this.seats = context.members.map((member, index) => {
+      return { member, index, reply: undefined, generation: undefined };
+    });
     this.needed = quorumOf(context.members.length);
   }
 
@@ -165,37 +168,48 @@ export class MajorityAcquisition {
     return new LockUnavailableError(name, { cause: new Error('given up'), effect: 'refused' });
   }
 
-  private async sendTo({ member, index }: Seat, leastToken: number | undefined): Promise<AcquireAllReply> {
+  /** The answer is noted before any other code learns of it: a release that is answered behind it looks at the note. */
+  private sendTo({ member, index }: Seat, leastToken: number | undefined): Promise<AcquireAllReply> {
     const { holding } = this;
+    const { presence } = this.context;
     const again = holding.mayBeHeldBy(index);
     holding.ask(index);
-    const sent = this.send(member.store, leastToken);
-    try {
-      const reply = await this.context.presence.observe(index, sent);
-      if (reply.granted || again) holding.answered(index);
-      else holding.refused(index);
-      return reply;
-    } catch (error) {
-      if (isLockUnavailableError(error) && error.effect === 'refused' && !again) holding.refused(index);
-      throw error;
-    }
+    const sentAt = presence.asked(index);
+    return this.send(member.store, leastToken).then(
+      (answer) => {
+        presence.answered(index, sentAt);
+        if (answer.granted || again) holding.answered(index);
+        else holding.refused(index);
+        return this.read(answer);
+      },
+      (error: unknown) => {
+        presence.failed(index, sentAt, error);
+        if (isLockUnavailableError(error) && error.effect === 'refused' && !again) holding.refused(index);
+        throw error;
+      },
+    );
   }
 
-  private async poll(seat: Seat): Promise<Vote<Grant, Refusal>> {
+  /** Not an async function: each node of each acquisition would cost some promises more. */
+  private poll(seat: Seat): Promise<Vote<Grant, Refusal>> {
     const { member, index } = seat;
+    const asked = this.ask(seat);
     // Both are asked at the same time over the same connection, so that one server answers both.
-    try {
-      const asked = this.ask(seat);
-      const admitted = this.holding.mayBeHeldBy(index) && this.context.restartQuarantine.mayVote(index);
-      const reply = await asked;
-      if (!reply.granted) return { outcome: 'taken', refusal: reply };
-      const counts = await admitted;
-      return counts && member.generation === seat.generation
-        ? { outcome: 'granted', grant: reply }
-        : { outcome: 'quarantined' };
-    } catch (error) {
+    const { restartQuarantine } = this.context;
+    const admitted =
+      this.holding.mayBeHeldBy(index) &&
+      (restartQuarantine.quarantineOf(index) === 0 || restartQuarantine.mayVote(index));
+    const failed = (error: unknown): Vote<Grant, Refusal> => {
       return { outcome: isTimeout(error) || isTakenBack(error) ? 'timeout' : 'error', error };
-    }
+    };
+    return asked.then((reply) => {
+      if (!reply.granted) return { outcome: 'taken', refusal: reply };
+      const vote = (counts: boolean): Vote<Grant, Refusal> =>
+        counts && member.generation === seat.generation
+          ? { outcome: 'granted', grant: reply }
+          : { outcome: 'quarantined' };
+      return typeof admitted === 'boolean' ? vote(admitted) : admitted.then(vote, failed);
+    }, failed);
   }
 
   /**

@@ -41,23 +41,42 @@ export class Presence {
 
   /** Learns from the answer to a request that is sent now. */
   observe<T>(index: number, answer: Promise<T>): Promise<T> {
-    const sentAt = monotonicTime();
-    const of = this.attendance[index];
-    if (of === undefined) return answer;
-    of.unanswered++;
+    const sentAt = this.asked(index);
     answer.then(
       () => {
-        of.unanswered--;
-        noteAnswer(of, sentAt);
+        this.answered(index, sentAt);
       },
       (error: unknown) => {
-        of.unanswered--;
-        const cause = isLockUnavailableError(error) ? causeOf(error) : 'ReplyError';
-        if (cause === 'ReplyError') noteAnswer(of, sentAt);
-        if (cause === 'CommandTimeout' || cause === 'NotConnected') of.silent = true;
+        this.failed(index, sentAt, error);
       },
     );
     return answer;
+  }
+
+  /**
+   * A request is sent now.
+   * @returns the moment, for `answered` or `failed`, one of which has to follow
+   */
+  asked(index: number): number {
+    const of = this.attendance[index];
+    if (of !== undefined) of.unanswered++;
+    return monotonicTime();
+  }
+
+  answered(index: number, sentAt: number): void {
+    const of = this.attendance[index];
+    if (of === undefined) return;
+    of.unanswered--;
+    noteAnswer(of, sentAt);
+  }
+
+  failed(index: number, sentAt: number, error: unknown): void {
+    const of = this.attendance[index];
+    if (of === undefined) return;
+    of.unanswered--;
+    const cause = isLockUnavailableError(error) ? causeOf(error) : 'ReplyError';
+    if (cause === 'ReplyError') noteAnswer(of, sentAt);
+    if (cause === 'CommandTimeout' || cause === 'NotConnected') of.silent = true;
   }
 
   isAbsent(index: number): boolean {

@@ -1,4 +1,4 @@
-import { LockConfigError, LockUnavailableError, asAnswer } from '../../lock.errors.js';
+import { LockConfigError, LockUnavailableError, asAnswer, type Found } from '../../lock.errors.js';
 import type { Asker } from '../../lock.asker.js';
 import type {
   AcquireAllReply,
@@ -90,17 +90,24 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
-  async acquire({ name, queue, ...request }: AcquireRequest): Promise<AcquireReply> {
+  // Field by field and not spread, which is slow: each node of each acquisition comes this way.
+  async acquire({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     if (queue !== undefined) throw new LockConfigError('nodes', NO_QUEUES, { key: name });
-    const reply = await this.take({ ...request, names: [name] }, async (store, leastToken) => {
-      const answer = await store.acquire({ ...request, name, leastToken });
-      return answer.granted ? { granted: true, fencingTokens: [answer.fencingToken] } : { ...answer, name };
-    });
+    const reply = await this.take<AcquireReply>(
+      { names: [name], owner, leaseTime, leastToken },
+      (store, token) => store.acquire({ name, owner, leaseTime, leastToken: token }),
+      (answer) =>
+        answer.granted ? { granted: true, fencingTokens: [answer.fencingToken] } : { ...answer, name },
+    );
     return reply.granted ? { granted: true, fencingToken: reply.fencingTokens[0] ?? 0 } : reply;
   }
 
   async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
-    return await this.take(request, (store, leastToken) => store.acquireAll({ ...request, leastToken }));
+    return await this.take<AcquireAllReply>(
+      request,
+      (store, leastToken) => store.acquireAll({ ...request, leastToken }),
+      (reply) => reply,
+    );
   }
 
   locationOf(name: string): string {
@@ -121,16 +128,16 @@ export class QuorumLockStore implements LockStore {
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
-    const { name, owner } = request;
+    const { name, owner, keepFor, leaseTime, queue } = request;
     const holding = this.holdings.get(owner);
     const fencingToken = request.fencingToken ?? holding?.fencingTokens.get(name);
-    const release = { ...request, fencingToken };
+    const release = { name, owner, fencingToken, keepFor, leaseTime, queue };
     const until = Math.max(now() + this.leaseTime, holding?.until ?? 0);
     holding?.released.add(name);
-    const answers = this.members.map(({ store }, index) =>
+    const answers = this.members.map((_, index) =>
       holding?.mayBeHeldBy(index) === false
         ? Promise.resolve<ReleaseReply>('deleted')
-        : this.presence.observe(index, store.release(release)).catch(asAnswer),
+        : this.releaseAt(index, release),
     );
     const decision = await decide(answers, (cast) => {
       if (tally(cast, (reply) => reply === 'released') >= this.needed) return 'released';
@@ -154,6 +161,22 @@ export class QuorumLockStore implements LockStore {
     });
     if (typeof decision !== 'string') throw decision;
     return decision;
+  }
+
+  private releaseAt(index: number, release: ReleaseRequest): Promise<Found<ReleaseReply>> {
+    const { members, presence } = this;
+    const sentAt = presence.asked(index);
+    const sent = members[index]?.store.release(release) ?? Promise.resolve<ReleaseReply>('deleted');
+    return sent.then(
+      (reply) => {
+        presence.answered(index, sentAt);
+        return reply;
+      },
+      (error: unknown) => {
+        presence.failed(index, sentAt, error);
+        return asAnswer(error);
+      },
+    );
   }
 
   async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
@@ -235,9 +258,10 @@ export class QuorumLockStore implements LockStore {
     await Promise.all(this.members.map(({ store }) => store.close()));
   }
 
-  private async take(
+  private async take<A extends { readonly granted: boolean }>(
     request: AcquireAllRequest,
-    ask: (store: LockStore, leastToken: number | undefined) => Promise<AcquireAllReply>,
+    ask: (store: LockStore, leastToken: number | undefined) => Promise<A>,
+    read: (answer: A) => AcquireAllReply,
   ): Promise<AcquireAllReply> {
     const { names, owner, leaseTime } = request;
     this.restartQuarantine.learn(leaseTime);
@@ -249,7 +273,7 @@ export class QuorumLockStore implements LockStore {
       for (const name of names) void this.releasers[index]?.release({ name, owner }, until, { insist });
     };
     try {
-      const reply = await new MajorityAcquisition(this.context, request, holding, ask, giveUp).run();
+      const reply = await new MajorityAcquisition(this.context, request, holding, ask, read, giveUp).run();
       if (reply.granted) {
         names.forEach((name, n) => holding.fencingTokens.set(name, reply.fencingTokens[n] ?? 0));
       } else {

@@ -72,6 +72,12 @@ const ANSWER_TIME = 250;
  */
 export class RestartQuarantine {
   private readonly standings: (Standing | undefined)[];
+  /**
+   * What follows from the standings, until the next of them is learned: when each vote counts, and the clock in the middle.
+   * Every acquisition asks for both.
+   */
+  private readonly votesFrom: (number | undefined)[] = [];
+  private middle: number | undefined;
   private readonly looking = new Map<number, Promise<unknown>>();
   private readonly nextLook: number[];
   private founding: Promise<void> | undefined;
@@ -132,7 +138,8 @@ export class RestartQuarantine {
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
     if (standing === undefined) return undefined;
-    const quarantine = Math.max(0, this.votesFrom(standing) - monotonicTime());
+    const votesFrom = (this.votesFrom[index] ??= this.votingOf(standing));
+    const quarantine = Math.max(0, votesFrom - monotonicTime());
     if (quarantine > 0 && !standing.founder) return quarantine;
     this.inService = true;
     return 0;
@@ -144,14 +151,15 @@ export class RestartQuarantine {
    * nothing to that time.
    */
   get time(): number | undefined {
-    const suspended = suspendedSoFar();
-    const clocks = this.standings.flatMap((standing) => {
-      if (standing === undefined) return [];
-      const missed = suspended - standing.suspended;
-      return { least: standing.clock.least + missed, most: standing.clock.most + missed };
-    });
-    const middle = middleOf(clocks, this.members.length);
-    return middle === undefined ? undefined : (middle + monotonicTime()) * 1_000;
+    this.middle ??= middleOf(
+      this.standings.flatMap((standing) => {
+        if (standing === undefined) return [];
+        const { clock, suspended } = standing;
+        return { least: clock.least - suspended, most: clock.most - suspended };
+      }),
+      this.members.length,
+    );
+    return this.middle === undefined ? undefined : (this.middle + now()) * 1_000;
   }
 
   private current(index: number): Standing | undefined {
@@ -189,6 +197,8 @@ export class RestartQuarantine {
       same || (runId === undefined && before?.runId === undefined && before?.generation === generation);
     const birth = seen ? before : this.birthOf(told, before !== undefined);
     const { seenAt, startedAt, clock, ownClock, suspended, longLeases } = birth;
+    this.votesFrom.length = 0;
+    this.middle = undefined;
     this.standings[index] = {
       generation,
       runId,
@@ -229,7 +239,7 @@ export class RestartQuarantine {
   }
 
   /** When every lease that the member may have forgotten has ended, on this process's monotonic clock. */
-  private votesFrom({ seenAt, startedAt, clock, ownClock, longLeases }: Standing): number {
+  private votingOf({ seenAt, startedAt, clock, ownClock, longLeases }: Standing): number {
     if (startedAt === Infinity) return Infinity;
     const ahead = aheadOf(clock, ownClock, this.clocks, this.members.length) ?? Infinity;
     const bornAt = Math.min(startedAt + ahead, seenAt);

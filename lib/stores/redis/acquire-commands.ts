@@ -18,6 +18,9 @@ import { plainGroupReply, plainReply, type Queued, queueReply, retireReply } fro
 import * as scripts from './script.js';
 import type { ScriptCalls } from './script-calls.js';
 
+/** Without a queue, no reply has a date. */
+const undatedReply = (reply: unknown): AcquireReply | Queued => plainReply(reply, () => undefined);
+
 /** Asks the server for locks of any kind. */
 export class AcquireCommands {
   /** The acquisitions under way, by owner. */
@@ -38,12 +41,12 @@ export class AcquireCommands {
 
   private take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.calls.keys(name);
-    const args: Argument[] = [owner, leaseTime, leastToken ?? 0, FENCE_TTL];
+    const args: Argument[] = [owner, leaseTime, leastToken ?? 0, leaseTime + FENCE_TTL];
     // An argument that is left out at the end costs client and server nothing.
     if (queue?.entry !== undefined) args.push(queue.entry.arrival ?? 0, this.calls.clusterArgument);
     else if (this.connection.isCluster) args.push('', this.calls.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
-    const read = this.calls.readingClock(plainReply);
+    const read = queue === undefined ? undatedReply : this.calls.readingClock(plainReply);
     return this.guarded(owner, name, (acquisition) =>
       this.retiring(scripts.acquire, command, [name], read, acquisition),
     );
@@ -53,7 +56,7 @@ export class AcquireCommands {
     const { names, owner, leaseTime, leastToken = 0 } = request;
     const made = names.map((name) => this.calls.keys(name));
     const keys = [...made.map(({ lock }) => lock), ...made.map(({ fence }) => fence)];
-    const args = [owner, leaseTime, leastToken, FENCE_TTL];
+    const args = [owner, leaseTime, leastToken, leaseTime + FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmations.confirmed(names[0] ?? '', async () => {
       const reply = await this.guarded(owner, names.join(','), (acquisition) =>
@@ -103,26 +106,32 @@ export class AcquireCommands {
     for (const acquisition of this.underway.get(owner) ?? []) acquisition.unwanted = true;
   }
 
-  /** Runs an acquisition. A release of the same owner takes it back while it is still under way. */
-  async guarded<R>(
-    owner: string,
-    name: string,
-    ask: (acquisition: AcquisitionGuard) => Promise<R>,
-  ): Promise<R> {
+  /**
+   * Runs an acquisition. A release of the same owner takes it back while it is still under way. Not an async function: each
+   * node of a quorum comes this way with each acquisition.
+   */
+  guarded<R>(owner: string, name: string, ask: (acquisition: AcquisitionGuard) => Promise<R>): Promise<R> {
     const acquisition = { unwanted: false };
     // Mostly there is one, for which no Set is made.
     const others = this.underway.get(owner);
     if (others === undefined) this.underway.set(owner, [acquisition]);
     else others.push(acquisition);
-    try {
-      return await ask(acquisition);
-    } catch (error) {
-      throw isLockKindMismatchError(error) ? error : this.calls.translated(error, name);
-    } finally {
-      const underway = this.underway.get(owner);
-      if (underway === undefined || underway.length === 1) this.underway.delete(owner);
-      else underway.splice(underway.indexOf(acquisition), 1);
-    }
+    return ask(acquisition).then(
+      (reply) => {
+        this.over(owner, acquisition);
+        return reply;
+      },
+      (error: unknown) => {
+        this.over(owner, acquisition);
+        throw isLockKindMismatchError(error) ? error : this.calls.translated(error, name);
+      },
+    );
+  }
+
+  private over(owner: string, acquisition: { unwanted: boolean }): void {
+    const underway = this.underway.get(owner);
+    if (underway === undefined || underway.length === 1) this.underway.delete(owner);
+    else underway.splice(underway.indexOf(acquisition), 1);
   }
 
   /**

@@ -98,8 +98,9 @@ export class Evaluator {
     const command = { calls: this.wanted(calls, () => new TakenBack()), generation };
     if (command.calls.length === 0) return;
     const until = calls.reduce((earliest, call) => Math.min(earliest, call.until), Infinity);
-    const time = Math.max(1, Math.min(context.commandTimeout, until - monotonicTime()));
-    const end = monotonicTime() + time;
+    const sentAt = monotonicTime();
+    const time = Math.max(1, Math.min(context.commandTimeout, until - sentAt));
+    const end = sentAt + time;
     this.underway++;
     try {
       if (!context.isUsable()) throw context.outage();

@@ -23,6 +23,8 @@ export class LockKeys {
   /** The lock's key as the server sees it. */
   private readonly stored: string;
   private slot: number | undefined;
+  private madeFence: string | undefined;
+  private madeChannel: string | undefined;
 
   /**
    * @param keyPrefix the prefix of the module
@@ -30,18 +32,22 @@ export class LockKeys {
    * a channel. Redisson sees the prefixed name, so the channel is made of the prefixed name.
    */
   constructor(
-    name: string,
-    keyPrefix: string,
+    private readonly name: string,
+    private readonly keyPrefix: string,
     private readonly clientPrefix: string,
   ) {
     this.lock = keyPrefix + name;
     this.stored = clientPrefix + this.lock;
   }
 
+  isOf(name: string, keyPrefix: string, clientPrefix: string): boolean {
+    return this.name === name && this.keyPrefix === keyPrefix && this.clientPrefix === clientPrefix;
+  }
+
   // No command needs all of them, so each is made when it is asked for.
 
   get fence(): string {
-    return this.derived('fence');
+    return (this.madeFence ??= this.derived('fence'));
   }
 
   /** The waiters. */
@@ -61,7 +67,7 @@ export class LockKeys {
 
   /** Redisson's channel for the same name: it keeps the slot of a name with a hash tag, and makes a tag of any other. */
   get channel(): string {
-    return CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`);
+    return (this.madeChannel ??= CHANNEL + (this.stored.includes('{') ? this.stored : `{${this.stored}}`));
   }
 
   /** The channel for sharded messages: Redisson's, unless that one would fall into another slot than the lock. */
@@ -79,6 +85,14 @@ export class LockKeys {
 }
 
 const CHANNEL = 'redisson_lock__channel:';
+
+let last: LockKeys | undefined;
+
+/** The last keys are kept: the nodes of a quorum are asked for one lock in a row, and a lock is mostly given up next. */
+export function keysOfLock(name: string, keyPrefix: string, clientPrefix: string): LockKeys {
+  if (last?.isOf(name, keyPrefix, clientPrefix) !== true) last = new LockKeys(name, keyPrefix, clientPrefix);
+  return last;
+}
 
 /** The key of what a client tells other processes. The store as a whole has it, and no lock. */
 export const clientKeyOf = (keyPrefix: string, role: 'label' | 'waits', client: string): string =>

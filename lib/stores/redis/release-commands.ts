@@ -146,7 +146,10 @@ export class ReleaseCommands {
     const keys = this.calls.keys(name);
     const stood = queue === undefined ? '' : leaseTime;
     const [command, channel] = this.calls.publishing(keys);
-    const args: Argument[] = [owner, command, channel, fencingToken ?? 0, FENCE_TTL, keepFor, stood];
+    const args: Argument[] = [owner, command, channel, fencingToken ?? 0, FENCE_TTL];
+    // An argument that is left out at the end costs client and server nothing.
+    if (queue !== undefined || keepFor > 0 || next !== undefined || this.connection.isCluster)
+      args.push(keepFor, stood);
     if (next !== undefined) args.push(next.owner, next.leaseTime, this.calls.clusterArgument);
     else if (this.connection.isCluster) args.push('', 0, this.calls.clusterArgument);
     const touched = queue === undefined ? [keys.lock, keys.fence] : keys.queued;

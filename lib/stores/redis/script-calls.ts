@@ -1,7 +1,7 @@
 import { now } from '../../lock.clock.js';
 import type { Argument } from './command.js';
 import type { Deployment } from './deployment.js';
-import { LockKeys } from './keys.js';
+import { keysOfLock, type LockKeys } from './keys.js';
 import { ofSingleServer, translate } from './redis-errors.js';
 import type { Script } from './script.js';
 import { ServerClocks } from './server-clock.js';
@@ -16,7 +16,7 @@ export class ScriptCalls {
   ) {}
 
   keys(name: string): LockKeys {
-    return new LockKeys(name, this.keyPrefix, this.connection.keyPrefix);
+    return keysOfLock(name, this.keyPrefix, this.connection.keyPrefix);
   }
 
   /** The command and the channel that announce a release. */

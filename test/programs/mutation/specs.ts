@@ -44,7 +44,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       [
         'test/stores/conformance/quorum',
         'test/locks/list',
-        'test/stores/quorum/(restart-quarantine|outages|releases|renewals|fencing)',
+        'test/stores/quorum/(restart-quarantine|outages|releases|renewals|fencing|commands)',
       ],
     ],
   ],

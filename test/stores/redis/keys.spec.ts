@@ -4,7 +4,7 @@ import { assertName } from '../../../lib/core/validation.js';
 import { isLockConfigError, isLockKeyError, LockService } from '../../../lib/index.js';
 import { RESERVED } from '../../../lib/port/lock-store.js';
 import { assertPrefix } from '../../../lib/port/prefix.js';
-import { LockKeys, noteKeyOf } from '../../../lib/stores/redis/keys.js';
+import { keysOfLock, LockKeys, noteKeyOf } from '../../../lib/stores/redis/keys.js';
 import { replyCode } from '../../../lib/stores/redis/redis-errors.js';
 import { slotOf } from '../../../lib/stores/redis/slots.js';
 import { RedisServer } from '../../support/redis-server.js';
@@ -148,6 +148,24 @@ describe('the keys of one lock', () => {
     expect(channels('a{b}c')).toEqual(['a{b}c', 'a{b}c']);
     expect(channels('a{b')).toEqual(['a{b', expect.stringMatching(/^a\{b\d{6}\}$/)]);
     expect(channels('a}b')).toEqual(['{a}b}', expect.stringMatching(/^a\}b\{\d{6}\}$/)]);
+  });
+});
+
+describe('The last keys', () => {
+  it('are kept for the same lock, and for no other lock', () => {
+    const keys = keysOfLock('a', 'lock:', 'app:');
+    const { fence, channel } = new LockKeys('a', 'lock:', 'app:');
+    expect([keys.fence, keys.channel]).toEqual([fence, channel]);
+    expect(keysOfLock('a', 'lock:', 'app:')).toBe(keys);
+    for (const [name, own, client] of [
+      ['b', 'lock:', 'app:'],
+      ['a', 'lock', 'app:'],
+      ['a', 'lock:', 'app'],
+    ] as const) {
+      const other = keysOfLock(name, own, client);
+      expect(other.fence).toBe(new LockKeys(name, own, client).fence);
+      expect(other.fence).not.toBe(fence);
+    }
   });
 });
 

@@ -9,10 +9,11 @@
 -- retire.lua has to look at first, or { -i } if the i-th is no lock.
 
 -- @include plain
+-- @include in-the-way
 -- @include rights
 -- @include pieces
 
-local owner, lease, stay = ARGV[1], ARGV[2], ARGV[4]
+local owner, lease, life = ARGV[1], ARGV[2], ARGV[4]
 local locks = #KEYS / 2
 
 -- Mostly all locks are free, so one command asks for all of them.
@@ -46,19 +47,17 @@ end
 if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
 -- As in acquire.lua.
 if entered then redis.call('PEXPIRE', entered, lease) end
-local least = clock_token(tonumber(ARGV[3]))
-local least_fence = fence_text(least, owner)
--- As a text: each command would make one of a number again.
-local fence_life = string.format('%.0f', lease + stay)
+local least, digits_of_least = clock_token(tonumber(ARGV[3]))
+local least_fence = digits_of_least .. ' ' .. owner
 local tokens = {}
 for i = 1, locks do
   local token, text = least, least_fence
   local last = last_tokens[i]
   if last and last >= least then
     token = last + STRIDE
-    text = fence_text(token, owner)
+    text = string.format('%.0f %s', token, owner)
   end
-  redis.call('SET', KEYS[locks + i], text, 'PX', fence_life)
+  redis.call('SET', KEYS[locks + i], text, 'PX', life)
   hold_for(KEYS[i], owner, lease)
   tokens[i] = token
 end

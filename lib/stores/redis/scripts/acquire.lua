@@ -6,7 +6,7 @@
 -- ARGV[1]  owner
 -- ARGV[2]  lease, ms
 -- ARGV[3]  the least token to give; 0 for any
--- ARGV[4]  how long the fence outlives the lease, ms
+-- ARGV[4]  the lease and how long the fence outlives it, ms
 -- ARGV[5]  to take an entry in the queue if the lock is busy: the arrival that the owner was told before, microseconds, or 0
 --          for a new owner; '' or left out only to ask
 -- ARGV[6]  as in queue.include.lua
@@ -20,9 +20,21 @@
 -- @include plain
 -- @include rights
 
-local owner, lease, stay = ARGV[1], ARGV[2], ARGV[4]
+local owner, lease = ARGV[1], ARGV[2]
+
+-- Mostly the lock is free and has no waiters. That is done before the functions are made which only the other cases need:
+-- the server makes them anew at each call, which takes as long as two commands.
+local fields = redis.pcall('HLEN', KEYS[1])
+if fields == 0 and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
+  if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
+  return enter(KEYS[1], KEYS[2], owner, lease, tonumber(ARGV[3]), ARGV[4]) or { QUEUED }
+end
+
+-- @include in-the-way
+
+local stay = ARGV[4] - lease
 local entry = KEYS[3] and (ARGV[5] or '') ~= '' and 'p ' .. owner .. ' ' .. lease
-local left, holder = in_the_way(KEYS[1], owner)
+local left, holder = in_the_way(KEYS[1], owner, fields)
 if left == FOREIGN then return no_lock() end
 if left == QUEUED then return { QUEUED } end
 if left and not entry then return { left, holder } end
@@ -35,7 +47,7 @@ if not left then
   if holder then redis.call('PEXPIRE', KEYS[1], lease) end
   local has_waiters = KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1
   -- An owner that finds the lock free takes it. A holder hands the lock over, so the lock is free only if a holder has died.
-  token = enter(KEYS[1], KEYS[2], owner, lease, tonumber(ARGV[3]), stay)
+  token = enter(KEYS[1], KEYS[2], owner, lease, tonumber(ARGV[3]), ARGV[4])
   if not token then return { QUEUED } end
   if not has_waiters then return token end
 elseif lacks('ZREM', KEYS[3]) then
@@ -46,7 +58,7 @@ local asker, outsiders, last_token
 
 -- @include plain-queue
 
-if not token then return busy_reply(entry, take_entry(entry, ARGV[5], lease + stay + left), left, holder) end
+if not token then return busy_reply(entry, take_entry(entry, ARGV[5], ARGV[4] + left), left, holder) end
 -- The owner may still have an entry: the answer that told it so was lost.
 if entry and ARGV[5] == '0' then redis.call('ZREM', KEYS[3], entry) end
 -- The waiters have been told of another end.

@@ -11,6 +11,7 @@
 -- Returns 1, or 0 if the lock had no holder. A key that is no lock is an error, and stays.
 
 -- @include plain
+-- @include in-the-way
 
 local publishing, release_channel, stay, asker_text = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local asker, outsiders

@@ -9,6 +9,7 @@
 
 -- Functions that need nothing of the script are made once, and not by each of the scripts again.
 -- @include plain
+-- @include in-the-way
 -- @include rights
 -- @include error-of
 

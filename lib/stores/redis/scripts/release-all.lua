@@ -13,7 +13,6 @@
 --
 -- Returns what release.lua answers for each lock, in their order.
 
--- @include plain
 -- @include error-of
 -- @include pieces
 

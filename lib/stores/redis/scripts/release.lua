@@ -8,8 +8,8 @@
 -- ARGV[3]  channel of the release
 -- ARGV[4]  the last fencing token given out under this hold; 0 if it is the one that the fence has
 -- ARGV[5]  how long the fence outlives the lock, ms
--- ARGV[6]  how long the lock stays taken after the release, ms; 0 frees it
--- ARGV[7]  the lease that the owner has asked for if it may have an entry in the queue, ms; else ''
+-- ARGV[6]  how long the lock stays taken after the release, ms; 0 or left out frees it
+-- ARGV[7]  the lease that the owner has asked for if it may have an entry in the queue, ms; else '' or left out
 -- ARGV[8]  the owner that takes an entry; '' or left out for none
 -- ARGV[9]  the lease that this owner asks for, ms
 -- ARGV[10] as in queue.include.lua
@@ -19,10 +19,8 @@
 -- queue.include.lua.
 -- A key that is no lock is an error, and stays.
 
--- @include plain
-
-local owner, publishing, release_channel, kept = ARGV[1], ARGV[2], ARGV[3], ARGV[6] ~= '0'
-local stay = ARGV[5] + ARGV[6]
+local owner, publishing, release_channel, kept = ARGV[1], ARGV[2], ARGV[3], (ARGV[6] or '0') ~= '0'
+local stay = kept and ARGV[5] + ARGV[6] or ARGV[5]
 local released
 -- The write to the lock comes first: after a first write, a server that is out of memory lets the other writes pass too.
 if not kept then
@@ -40,32 +38,41 @@ else
     if left < stay then redis.call('PEXPIRE', KEYS[2], stay) end
   end
 end
--- An owner that holds the lock has no entry in the queue.
-local stood = released == 0 and ARGV[7] ~= '' and redis.call('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. ARGV[7]) == 1
 local last_token
-if released == 0 then
-  local holder = holder_of(KEYS[1])
-  if holder == false then return no_lock() end
-  if holder then released = -1 end
-elseif ARGV[4] ~= '0' then
-  local fence = redis.call('GET', KEYS[2])
-  last_token = fence and tonumber(string.match(fence, '^%d+'))
-  if not last_token or last_token < tonumber(ARGV[4]) then
-    redis.call('SET', KEYS[2], ARGV[4], 'PX', stay)
-    last_token = tonumber(ARGV[4])
+if released == 1 and ARGV[4] ~= '0' then
+  last_token = tonumber(ARGV[4])
+  -- Written before the other token is known, as in plain.include.lua.
+  local fence = redis.call('SET', KEYS[2], ARGV[4], 'PX', stay, 'GET')
+  local fenced = fence and tonumber(string.match(fence, '^%d+'))
+  if fenced and fenced > last_token then
+    redis.call('SET', KEYS[2], fence, 'PX', stay)
+    last_token = fenced
   end
 end
 
 local asker = (ARGV[8] or '') ~= '' and ARGV[8]
+-- Mostly no owner waits. That is done before the functions are made that only the other cases need: see acquire.lua.
+if released == 1 and not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
+  -- The message is also sent if the lock stays taken: the waiters have been told of a later end. The user may not be allowed
+  -- to send the message. What the script has done stays valid.
+  redis.pcall(publishing, release_channel, '0')
+  return released
+end
+
+-- @include plain
+-- @include in-the-way
+
+-- An owner that holds the lock has no entry in the queue.
+local stood = released == 0 and (ARGV[7] or '') ~= '' and redis.call('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. ARGV[7]) == 1
+if released == 0 then
+  local holder = holder_of(KEYS[1])
+  if holder == false then return no_lock() end
+  if holder then released = -1 end
+end
 -- Nothing has changed for the waiters. If the lock has no holder any more, the script goes on, because the waiters may not
 -- know that yet.
 if released == -1 and not stood and not asker then return released end
-if not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
-  -- The message is also sent if the lock stays taken: the waiters have been told of a later end. The user may not be allowed
-  -- to send the message. What the script has done stays valid.
-  if released == 1 then redis.pcall(publishing, release_channel, '0') end
-  return released
-end
+if released ~= 1 and not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then return released end
 
 -- The lock has no holder, and the first in the queue waits for a lock of another kind. This script may neither let it in nor
 -- pass it.

@@ -16,6 +16,7 @@
 -- A key that is no lock is an error, and stays.
 
 -- @include plain
+-- @include in-the-way
 -- @include rights
 
 local owner, next_owner, least, stay = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5]
@@ -46,7 +47,7 @@ if repeated then
     return { 1, tonumber(token), now }
   end
 end
-local token = enter(KEYS[1], KEYS[2], next_owner, digits(lease), least, stay)
+local token = enter(KEYS[1], KEYS[2], next_owner, digits(lease), least, digits(lease + stay))
 if not token then return no_lock() end
 -- Only now, so that the key stays: in a slot that is being moved, a key that is gone cannot be created again.
 if not repeated then redis.call('HDEL', KEYS[1], owner) end

@@ -15,6 +15,7 @@
 -- Returns the commands that are refused and that most locks do not need, each followed by its error.
 
 -- @include plain
+-- @include in-the-way
 
 -- All that the script writes is gone when it ends, so replicas and the append-only file do not need it.
 if ARGV[5] ~= '1' and redis.set_repl then pcall(redis.set_repl, redis.REPL_NONE) end
@@ -48,7 +49,7 @@ local function note(command, reply)
   end
 end
 if not in_the_way(lock, owner) then
-  enter(lock, fence, owner, ARGV[2], 0, 0)
+  enter(lock, fence, owner, ARGV[2], 0, ARGV[2])
   redis.call('HDEL', lock, owner)
   -- If the user may not send DEL, the fence ends with the lease.
   note('DEL', redis.pcall('DEL', fence))

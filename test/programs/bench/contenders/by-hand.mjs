@@ -15,8 +15,9 @@ export async function open({ urls, ttl }) {
     lock: async (name) => {
       const keys = new LockKeys(name, '', '');
       const owner = `${id}:${++sequence}`;
-      if (Array.isArray(await run(scripts.acquire, keys, owner, ttl, 0, FENCE_TTL))) throw new Error('busy');
-      return () => run(scripts.release, keys, owner, 'PUBLISH', keys.channel, 0, FENCE_TTL, 0);
+      if (Array.isArray(await run(scripts.acquire, keys, owner, ttl, 0, ttl + FENCE_TTL)))
+        throw new Error('busy');
+      return () => run(scripts.release, keys, owner, 'PUBLISH', keys.channel, 0, FENCE_TTL);
     },
     close: () => disconnect(clients),
   };

@@ -143,6 +143,18 @@ const budgets = (r) => {
       beside(tail(r, 'ours'), tail(r, 'publish-take')),
       atMost(1),
     ),
+    ...[3, 5].flatMap((nodes) => [
+      timed(
+        `Redlock over ${nodes} nodes, one after another: throughput beside redlock`,
+        r.ratio(`redlock-${nodes}`, 'ours', 'redlock'),
+        atLeast(0.9),
+      ),
+      timed(
+        `Redlock over ${nodes} nodes, 64 loops: throughput beside redlock`,
+        r.ratio(`redlock-loops-${nodes}`, 'ours', 'redlock'),
+        atLeast(1.5),
+      ),
+    ]),
     ...['2x1of3', '4x1of3', '4x2of5'].flatMap((scene) => [
       timed(
         `Redlock, ${scene} nodes frozen: throughput beside all nodes`,

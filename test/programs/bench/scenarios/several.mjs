@@ -19,6 +19,23 @@ const redlock = (nodes) => ({
   },
 });
 
+/** The same of 64 callers of one process, each with a lock of its own. */
+const redlockLoops = (nodes) => ({
+  id: `redlock-loops-${nodes}`,
+  title: `Redlock over ${nodes} nodes, 64 loops side by side, each with a lock of its own`,
+  contenders: ['ours', 'redlock'],
+  stage: { nodes },
+  figures: [...FIGURES, 'clientCpu'],
+  quick: [],
+  async measure(cast) {
+    await cast.warmUp('sequence', { name: 'warm', loops: 64, times: 10 });
+    const performance = await cast.measure(async () => [
+      await cast.play('sequence', { name: 'redlock', loops: 64, times: 60 }),
+    ]);
+    return sampleOf(performance, { counted: false });
+  },
+});
+
 /** Several names in one acquisition. */
 const multi = (names) => ({
   id: `multi-${names}`,
@@ -35,5 +52,5 @@ const multi = (names) => ({
   },
 });
 
-export const redlocks = [redlock(3), redlock(5)];
+export const redlocks = [redlock(3), redlock(5), redlockLoops(3), redlockLoops(5)];
 export const multis = [multi(1), multi(10), multi(50)];

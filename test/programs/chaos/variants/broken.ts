@@ -137,8 +137,8 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: 'math.max(time[1] * 1000000 + time[2], least_token)',
-        replace: '1',
+        find: 'local token = tonumber(moment)',
+        replace: "moment = '1' local token = 1",
       },
     ],
     faults: ['FLUSHALL'],
