@@ -155,7 +155,8 @@ describe('An administrator of a quorum of three', () => {
       ({ cursor } = page);
     } while (cursor !== null);
     expect([...new Set(found)].toSorted()).toEqual(names);
-    expect(performance.now() - asked).toBeLessThan(NODE_TIME);
+    // Once is enough. Each of seven pages would wait at least once.
+    expect(performance.now() - asked).toBeLessThan(4 * NODE_TIME);
     environment.node(0).thaw();
     await lease.release();
   });
