@@ -91,7 +91,7 @@ function spreadOf({ nodes }: LockHealth): Finding[] {
   const offsets = nodes.map(({ clockOffset }) => clockOffset).filter((offset) => offset !== undefined);
   if (offsets.length < 2) return [];
   const spread = Math.max(...offsets) - Math.min(...offsets);
-  const message = `the clocks of the nodes are within ${duration(spread)}`;
+  const message = `the clocks of the nodes are ${duration(spread)} apart`;
   if (spread < SPREAD) return [{ level: 'ok', code: 'clocks', node: undefined, message }];
   const cure = 'Let NTP keep the clocks of all nodes: fencing tokens come from them';
   return [{ level: 'warning', code: 'clocks', node: undefined, message, cure }];

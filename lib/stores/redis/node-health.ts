@@ -59,9 +59,13 @@ async function ping(connection: Server): Promise<Answer> {
 
 /** Compares wall clock with wall clock, for people to read. No lock depends on either. */
 async function clockOffsetOf(connection: Server): Promise<number | undefined> {
-  const sentAt = wallTime();
+  let sentAt = NaN;
   try {
-    const [seconds, microseconds] = await connection.send((client) => client.time());
+    const [seconds, microseconds] = await connection.send((client) => {
+      // The time for connecting is none of the way of the command.
+      sentAt = wallTime();
+      return client.time();
+    });
     const halfway = (sentAt + wallTime()) / 2;
     return Math.round(Number(seconds) * 1_000 + Number(microseconds) / 1_000 - halfway);
   } catch {

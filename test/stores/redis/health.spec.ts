@@ -157,6 +157,15 @@ describe('The health of a node', () => {
     expect(node.uptime).toBeLessThan(60_000);
   });
 
+  it('takes no time of connecting for an offset of clocks', async () => {
+    const far = await TcpProxy.start(server.port);
+    environment.add(() => far.stop());
+    far.requestDelay(200);
+    far.replyDelay(200);
+    const { clockOffset } = await nodeOf(environment.service({ connection: far.url }));
+    expect(Math.abs(clockOffset ?? NaN)).toBeLessThan(200);
+  });
+
   it('is that of another server after a restart', async () => {
     const locks = service();
     await server.client().config('SET', 'appendonly', 'yes');
