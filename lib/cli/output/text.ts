@@ -2,9 +2,9 @@ import { onOneLine } from '../../lock.text.js';
 
 /** Takes two columns of a terminal: East Asian scripts and pictures. */
 const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
-/** Takes none: it goes onto the character before it. */
-const NARROW = /[\p{Mn}\p{Me}\u200b-\u200d\ufe0f]/u;
+  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18d7f}\u{1aff0}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+/** Takes none: it goes onto the character before it, as the second and third part of a syllable of Hangul do. */
+const NARROW = /[\p{Mn}\p{Me}\u1160-\u11ff\u200b-\u200d\u2060-\u2064\ufe0f\ufeff]/u;
 
 const widthOfOne = (character: string): number => (NARROW.test(character) ? 0 : WIDE.test(character) ? 2 : 1);
 
