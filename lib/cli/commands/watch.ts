@@ -25,6 +25,10 @@ export async function run(given: Given, screen: Screen): Promise<number> {
   if (!asJson && !screen.isTerminal) throw usageFailure('watch needs a terminal, or --json');
   const service = openService(given);
   const stopping = new Stopping({ byKeys: !asJson });
+  let page: (() => string) | undefined;
+  const stopDrawing = screen.onResize(() => {
+    if (page !== undefined) screen.write(page());
+  });
   if (!asJson) screen.write(ENTER);
   try {
     while (!stopping.isStopped) {
@@ -34,10 +38,15 @@ export async function run(given: Given, screen: Screen): Promise<number> {
       ]);
       if (found === undefined) break;
       if (asJson) screen.print(json(lineOf(found)));
-      else screen.write(pageOf(found, search, screen));
+      else {
+        const time = new Date().toTimeString().slice(0, 8);
+        page = () => pageOf(found, time, search, screen);
+        screen.write(page());
+      }
       await stopping.sleep(interval);
     }
   } finally {
+    stopDrawing();
     if (!asJson) screen.write(LEAVE);
     stopping.end();
     void service.close().catch(() => undefined);
@@ -53,8 +62,7 @@ const lineOf = (found: Found): object => {
 };
 
 /** Each line is written over the one before, so that nothing flickers. */
-function pageOf(found: Found, { limit }: Search, screen: Screen): string {
-  const time = new Date().toTimeString().slice(0, 8);
+function pageOf(found: Found, time: string, { limit }: Search, screen: Screen): string {
   const lines =
     found instanceof Error
       ? [screen.style('red', fit(found.message, screen.width))]

@@ -32,6 +32,12 @@ export class Screen {
     return this.isTerminal ? this.out.rows || 24 : Infinity;
   }
 
+  /** Calls back when the terminal has another size. Returns what ends it. */
+  onResize(callback: () => void): () => void {
+    this.out.on('resize', callback);
+    return () => this.out.off('resize', callback);
+  }
+
   print(line: string): void {
     this.write(`${line}\n`);
   }
