@@ -153,4 +153,18 @@ describe('The locks of a multi-lock, given up together', () => {
     await until(async () => (await redis.exists(...names(3))) === 0);
     expect(ofType(events, 'release-failed')).toEqual(names(3));
   });
+
+  it('show the connection that its server has become a replica', async () => {
+    const master = await environment.server();
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    const far = environment.service({ connection: proxy.url, keyPrefix: '' });
+    const events = told(far);
+    const lease = await far.acquire(names(3));
+    await redis.replicaof('127.0.0.1', master.port);
+    await lease.release();
+    // The repeated releases would show it as well, so they get no answer. Timeouts end the connection after 10 s.
+    proxy.dropRequests(true);
+    await until(() => events.some(({ type }) => type === 'disconnected'), 5_000);
+  });
 });

@@ -11,7 +11,7 @@
 -- ARGV[5]     as in queue.include.lua
 -- ARGV[5+i]   channel of the release of the i-th lock, for SPUBLISH; that for PUBLISH follows from the key
 --
--- Returns what release.lua answers for each lock, in their order.
+-- Returns what release.lua answers for each lock, in their order. On a replica it returns one error.
 
 -- @include error-of
 -- @include pieces
@@ -50,7 +50,12 @@ for i = 1, locks do
     replies[i] = 1
   else
     local done, reply = pcall(release, i)
-    replies[i] = done and reply or error_of(reply, 'release-all.lua')
+    if not done then
+      reply = error_of(reply, 'release-all.lua')
+      -- A replica refuses all of them. The connection looks for the master if the script as a whole is refused.
+      if string.find(reply.err, 'READONLY ', 1, true) then return reply end
+    end
+    replies[i] = reply
   end
 end
 return replies
