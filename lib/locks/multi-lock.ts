@@ -73,8 +73,8 @@ export class MultiLock extends ScopedLock {
   ): Promise<OwnLease | Busy> {
     this.assertAcquirable(inside, options);
     const askedAt = now();
-    // The members belong to one owner, also where no scope is to hold them: a writer may read as well. Plain locks that are
-    // taken in one step have one owner without a scope.
+    // The members share a scope, also where no scope is to hold them: a writer may read as well. Plain locks that one command
+    // can take need none: none of them enters another one again.
     const shared = into ?? (inside === undefined && this.isOneStep ? undefined : Scope.within(inside));
     const rounds = new Rounds(this.members, this.units, this.mostHold(options));
     const until = askedAt + options.waitTime;
