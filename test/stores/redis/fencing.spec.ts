@@ -30,4 +30,21 @@ describe('While the clock of the server is behind the fence', () => {
     }
     await winner.release();
   });
+
+  it('each name of a multi-lock has a token far above its own last one', async () => {
+    const server = await environment.server();
+    const ahead = Date.now() * 1_000 + 600_000_000;
+    const last = { a: ahead, c: ahead + 7 };
+    for (const [name, token] of Object.entries(last))
+      await server.client().set(fenceOf(`lock:${name}`), `${String(token)} former:1`);
+    const locks = environment.service({ connection: server.url });
+    const lease = await locks.acquire(['a', 'b', 'c']);
+    const tokens = Object.fromEntries(lease.fencingTokens);
+    expect(tokens).toMatchObject({ a: last.a + 1_000, c: last.c + 1_000 });
+    expect(tokens.b).toBeLessThan(ahead);
+    await lease.release();
+    const next = await locks.acquire('c');
+    expect(next.fencingToken).toBe(last.c + 2_000);
+    await next.release();
+  });
 });
