@@ -22,8 +22,9 @@ const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 
 /** @type {import('jest').Config} */
 export default {
-  // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes.
-  maxWorkers: 8,
+  // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes. More than
+  // this and a slow machine misses the deadlines of their servers.
+  maxWorkers: 5,
   testTimeout: 30_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',

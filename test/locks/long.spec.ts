@@ -80,12 +80,16 @@ describe('a hold beyond longHoldTime', () => {
   });
 
   it('counts for each holder of a row of hand-offs', async () => {
-    const first = await locks.acquire('a');
-    const second = locks.acquire('a');
-    await sleep(20);
+    const patient = new LockService({ store, longHoldTime: 600 });
+    patient.events$.subscribe((event) => events.push(event));
+    const first = await patient.acquire('a');
+    const waiting = patient.acquire('a');
+    await sleep(350);
     await first.release();
-    await (await second).release();
-    await sleep(40);
+    const second = await waiting;
+    await sleep(350);
+    await second.release();
+    await patient.close();
     expect(of('held-long')).toEqual([]);
   });
 });

@@ -9,10 +9,10 @@ interface Context {
   readonly presence: Presence;
 }
 
-/** Which member is asked next, from where on, and how many have told all of their names. */
+/** Which member is asked next, from where on, and which members have told all of their names. */
 interface Position {
   readonly index: number;
-  readonly told: number;
+  readonly told: readonly number[];
   readonly at: string | undefined;
 }
 
@@ -28,18 +28,18 @@ export function quorumListing({ members, presence }: Context): StoreListing {
       for (; index < members.length; index++, at = undefined) {
         const asked = presence.observe(index, namesOf(members[index], prefix, at)).catch(asUndefined);
         // Where none can be spared any more, a slow member is waited for.
-        const reply = await (index - told < spare ? presence.unlessAbsent(index, asked) : asked);
+        const reply = await (index - told.length < spare ? presence.unlessAbsent(index, asked) : asked);
         if (reply === undefined) continue;
         const names: ListedName[] = [];
-        const known = await Promise.all(reply.names.map(({ name }) => isNamedBefore(index, name)));
+        const known = await Promise.all(reply.names.map(({ name }) => isNamedBy(told, name)));
         for (const [n, listed] of reply.names.entries()) if (known[n] === false) names.push(listed);
         if (reply.cursor !== undefined) return { names, cursor: cursorOf({ index, told, at: reply.cursor }) };
-        told++;
+        told = [...told, index];
         const isLast = index + 1 === members.length;
         if (!isLast) return { names, cursor: cursorOf({ index: index + 1, told, at: undefined }) };
-        if (told + spare >= members.length) return { names, cursor: undefined };
+        if (told.length + spare >= members.length) return { names, cursor: undefined };
       }
-      if (told + spare >= members.length) return { names: [], cursor: undefined };
+      if (told.length + spare >= members.length) return { names: [], cursor: undefined };
       const outcomes = members.map(
         ({ node, isDown }) => ({ node, outcome: isDown ? 'error' : 'timeout' }) as const,
       );
@@ -47,14 +47,18 @@ export function quorumListing({ members, presence }: Context): StoreListing {
     },
   };
 
-  /** Whether a member before this one has named it already. One that is absent may have: then it is named twice. */
-  async function isNamedBefore(index: number, name: string): Promise<boolean> {
-    const before = members.slice(0, index).map(async ({ store }, n) => {
-      if (presence.isAbsent(n)) return false;
-      const asked = presence.observe(n, store.inspect(name)).catch(() => null);
-      return ((await presence.unlessAbsent(n, asked)) ?? null) !== null;
+  /**
+   * Whether one of these members has named it already. One that is absent now may have: then it is named twice. One that was
+   * passed over has named nothing, even if it is back.
+   */
+  async function isNamedBy(told: readonly number[], name: string): Promise<boolean> {
+    const named = told.map(async (index) => {
+      const member = members[index];
+      if (member === undefined || presence.isAbsent(index)) return false;
+      const asked = presence.observe(index, member.store.inspect(name)).catch(() => null);
+      return ((await presence.unlessAbsent(index, asked)) ?? null) !== null;
     });
-    return (await Promise.all(before)).includes(true);
+    return (await Promise.all(named)).includes(true);
   }
 }
 
@@ -71,13 +75,15 @@ function asUndefined(error: unknown): undefined {
   if (!isLockUnavailableError(error)) throw error;
 }
 
-const cursorOf = ({ index, told, at = '' }: Position): string => `${String(index)} ${String(told)} ${at}`;
+const cursorOf = ({ index, told, at = '' }: Position): string => `${String(index)} ${told.join(',')} ${at}`;
 
 /** @throws LockConfigError for the cursor of another store */
 function positionOf(cursor: string | undefined, members: number): Position {
-  if (cursor === undefined) return { index: 0, told: 0, at: undefined };
-  const [, first, second, at] = /^(\d+) (\d+) (.*)$/.exec(cursor) ?? [];
-  const [index, told] = [Number(first), Number(second)];
-  if (index < members && told <= index) return { index, told, at: at === '' ? undefined : at };
+  if (cursor === undefined) return { index: 0, told: [], at: undefined };
+  const [, first, second, at] = /^(\d+) ((?:\d+(?:,\d+)*)?) (.*)$/.exec(cursor) ?? [];
+  const index = Number(first);
+  const told = second === undefined || second === '' ? [] : second.split(',').map(Number);
+  if (index < members && told.every((member, n) => member < (told[n + 1] ?? index)))
+    return { index, told, at: at === '' ? undefined : at };
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

@@ -4,7 +4,7 @@ import type { Argument } from './command.js';
 import type { Deployment } from './deployment.js';
 import { FENCE_TTL } from './keys.js';
 import { LETTERS } from './queue-protocol.js';
-import { isWithheld } from './redis-errors.js';
+import { isWithheld, UnexpectedReply } from './redis-errors.js';
 import { handOverReply, releaseReplies, releaseReply } from './replies.js';
 import * as scripts from './script.js';
 import type { ScriptCalls } from './script-calls.js';
@@ -12,6 +12,8 @@ import type { ScriptCalls } from './script-calls.js';
 /** A release that has been asked for and not been sent. */
 interface Collected {
   readonly request: ReleaseRequest;
+  /** Reads the answer. */
+  readonly released: (reply: ReleaseReply) => ReleaseReply;
   readonly resolve: (reply: ReleaseReply | Promise<ReleaseReply>) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -79,9 +81,9 @@ export class ReleaseCommands {
   }
 
   private collect(collected: Collected[], request: ReleaseRequest): Promise<ReleaseReply> {
-    this.acquiring.takeBack(request.owner);
+    const released = this.releasing(request);
     return new Promise((resolve, reject) => {
-      collected.push({ request, resolve, reject });
+      collected.push({ request, released, resolve, reject });
     });
   }
 
@@ -90,7 +92,7 @@ export class ReleaseCommands {
     const groups = new Map<string, Collected[]>();
     for (const release of collected) {
       const { owner, leaseTime, name } = release.request;
-      const place = this.connection.isCluster ? this.connection.groupOf(this.calls.keys(name).lock) : 0;
+      const place = this.connection.groupOf(this.calls.keys(name).lock);
       const key = `${owner} ${String(leaseTime)} ${String(place)}`;
       const group = groups.get(key);
       if (group === undefined) groups.set(key, [release]);
@@ -101,17 +103,19 @@ export class ReleaseCommands {
 
   /** Answers each of the releases, and never rejects. */
   private async leaveAll(releases: readonly Collected[]): Promise<void> {
-    const released = releases.map(({ request }) => this.releasing(request));
-    const replies = await this.sendAll(releases.map(({ request }) => request)).catch((error: unknown) =>
-      releases.map(() => error as Error),
+    const requests = releases.map(({ request }) => request);
+    const replies = await this.sendAll(requests).catch((error: unknown) =>
+      requests.map(() => error as Error),
     );
-    releases.forEach(({ request, resolve, reject }, index) => {
-      const reply = replies[index] ?? 'deleted';
-      if (!(reply instanceof Error)) resolve(released[index]?.(reply) ?? reply);
-      // The refused command is known only for a script that is sent by itself.
-      else if (isWithheld(reply)) resolve(this.leaveAlone(request));
-      else reject(this.calls.translated(reply, request.name));
-    });
+    for (const [index, release] of releases.entries())
+      this.settle(release, replies[index] ?? new UnexpectedReply(replies));
+  }
+
+  private settle({ request, released, resolve, reject }: Collected, reply: ReleaseReply | Error): void {
+    if (!(reply instanceof Error)) resolve(released(reply));
+    // The refused command is known only for a script that is sent by itself.
+    else if (isWithheld(reply)) resolve(this.leaveAlone(request));
+    else reject(this.calls.translated(reply, request.name));
   }
 
   private async sendAll(requests: readonly ReleaseRequest[]): Promise<readonly (ReleaseReply | Error)[]> {

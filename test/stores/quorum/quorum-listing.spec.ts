@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockConfigError, LockUnavailableError } from '../../../lib/index.js';
+import type { NamesReply, StoredLock } from '../../../lib/port/lock-store.js';
+import { quorumListing } from '../../../lib/stores/quorum/quorum-listing.js';
+
+type Context = Parameters<typeof quorumListing>[0];
+
+const HELD = { holders: [] } as unknown as StoredLock;
+
+/** A node that names locks, a page at a time, and can be out of reach while it is asked for names. */
+const member = (names: readonly (readonly string[])[], isAway = false) => ({
+  node: 'node',
+  isDown: false,
+  store: {
+    listing: {
+      names: ({ cursor = '0' }: { cursor?: string | undefined }): Promise<NamesReply> => {
+        if (isAway) return Promise.reject(new LockUnavailableError('a', {}));
+        const page = Number(cursor);
+        const next = page + 1 < names.length ? String(page + 1) : undefined;
+        const listed = (names[page] ?? []).map((name) => ({ name, key: name }));
+        return Promise.resolve({ names: listed, cursor: next } as unknown as NamesReply);
+      },
+    },
+    inspect: (name: string) => Promise.resolve(names.flat().includes(name) ? HELD : null),
+  },
+});
+
+const presence = {
+  observe: <T>(_: number, answer: Promise<T>) => answer,
+  unlessAbsent: <T>(_: number, answer: Promise<T>) => answer,
+  isAbsent: () => false,
+};
+
+const listingOf = (...members: readonly ReturnType<typeof member>[]) =>
+  quorumListing({ members, presence } as unknown as Context);
+
+/** The names of all pages. */
+async function all(listing: ReturnType<typeof quorumListing>): Promise<string[]> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await listing.names({ prefix: '', cursor });
+    found.push(...page.names.map(({ name }) => name));
+    ({ cursor } = page);
+  } while (cursor !== undefined);
+  return found;
+}
+
+describe('The names of the locks of a quorum', () => {
+  const pages = [['a', 'b'], ['c']];
+
+  it('are told once, whichever nodes have them', async () => {
+    expect(await all(listingOf(member(pages), member([['c', 'd']]), member(pages)))).toEqual([
+      'a',
+      'b',
+      'c',
+      'd',
+    ]);
+  });
+
+  it.each([0, 1, 2])(
+    'are all told where node %d was passed over, and answers again at once',
+    async (away) => {
+      const members = [0, 1, 2].map((index) => member(pages, index === away));
+      expect(await all(listingOf(...members))).toEqual(['a', 'b', 'c']);
+    },
+  );
+
+  it('are not told without a majority', async () => {
+    const listing = listingOf(member(pages), member(pages, true), member(pages, true));
+    await expect(all(listing)).rejects.toThrow(LockUnavailableError);
+  });
+
+  it.each(['', '1', '3 0,1,2 ', '1 1 x', '2 1,0 x', '0 0 '])(
+    'begin at no foreign cursor: %j',
+    async (cursor) => {
+      await expect(listingOf(member(pages)).names({ prefix: '', cursor })).rejects.toThrow(LockConfigError);
+    },
+  );
+});
