@@ -32,8 +32,7 @@ export class ReleaseCommands {
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { name, queue } = request;
     if (this.collected !== undefined && mayTravel(request)) return this.collect(this.collected, request);
-    const read = this.readerOf(request);
-    if (queue === undefined || queue.kind === 'lock') return this.leave(request, undefined, read);
+    if (queue === undefined || queue.kind === 'lock') return this.leaveAlone(request);
     const { owner, keepFor = 0, leaseTime = 0 } = request;
     const { mode, kind, capacity } = queue;
     const args = [
@@ -47,7 +46,7 @@ export class ReleaseCommands {
       this.calls.clusterArgument,
     ];
     const { queued } = this.calls.keys(name);
-    return this.calls.run(scripts.queueRelease, queued, args, name, read);
+    return this.calls.run(scripts.queueRelease, queued, args, name, this.readerOf(request));
   }
 
   /** Gives up a plain lock, and in the same step takes an entry for the next owner. */
