@@ -25,6 +25,8 @@ export interface Attempt {
   readonly outer?: number | undefined;
   /** The attempt under which this one asks for another lock. */
   readonly under?: number | undefined;
+  /** The first attempt of the call, if it asks for several locks at once. */
+  readonly several?: number | undefined;
   readonly leaseTime: number;
   readonly renewed: boolean;
   readonly invoked: number;

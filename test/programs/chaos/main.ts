@@ -7,11 +7,12 @@ import { aloneOf, mixOf, oneOf } from './schedule.js';
 import { timesOf } from './strikes.js';
 import { jestReport, Summary } from './summary.js';
 import { topologies } from './topologies/index.js';
+import type { Topology } from './topologies/topology.js';
 import { controls } from './variants/controls.js';
 
 const { values } = parseArgs({
   options: {
-    /** For so long, instead of one short round of each topology. */
+    /** For so long, instead of one short round of each kind. */
     minutes: { type: 'string' },
     seed: { type: 'string' },
     topology: { type: 'string', multiple: true },
@@ -35,6 +36,16 @@ const { values } = parseArgs({
   },
 });
 
+/** Locks are taken together by one script on one server, one after the other on a cluster, and by votes on a quorum. */
+const SEVERAL_AT = ['single', 'cluster', 'quorum'];
+
+interface Course {
+  readonly topology: Topology;
+  /** Of what is built on the lock. */
+  readonly promises?: boolean;
+  readonly habits?: Readonly<Record<string, number>>;
+}
+
 /** Minutes of a run over everything whose silence shall mean something. */
 const LONG = 20;
 const PACKAGE = new URL('../../../dist/index.js', import.meta.url).href;
@@ -55,16 +66,21 @@ if (values.controls !== 'only') {
   /** For what is built on the lock, which a quorum carries in part only. */
   const others = stages.filter(({ name }) => name !== 'quorum').slice(-1);
   others.push(...stages.filter(({ name }) => name === 'single'));
-  const each = stages.length + others.length;
+  const courses: readonly Course[] = [
+    ...stages.map((topology) => ({ topology })),
+    ...others.map((topology) => ({ topology, promises: true })),
+    ...stages
+      .filter(({ name }) => SEVERAL_AT.includes(name))
+      .map((topology) => ({ topology, habits: { several: 0.3 } })),
+  ];
   const isOver = (number: number) =>
-    only !== undefined ? number !== only : long ? performance.now() > end : number >= each;
+    only !== undefined ? number !== only : long ? performance.now() > end : number >= courses.length;
   let next = only ?? 0;
   const run = async () => {
     while (!isOver(next)) {
       const number = next++;
-      const promises = number % each >= stages.length;
-      const topology = [...stages, ...others][number % each]!;
-      const pass = Math.floor(number / each);
+      const { topology, promises = false, habits = {} } = courses[number % courses.length]!;
+      const pass = Math.floor(number / courses.length);
       // Every round has a seed of its own, so that one can be run again without those before it.
       const random = new Random(seed + number * 7_919);
       const result = await round({
@@ -73,6 +89,7 @@ if (values.controls !== 'only') {
         duration: long ? 10_000 : promises ? 3_500 : 5_000,
         package: PACKAGE,
         promises,
+        habits,
         // In a long run the first pass is calm, and in a quarter of the others one fault strikes alone.
         schedule: (offered, random, duration) => {
           const faults = offered
@@ -103,12 +120,13 @@ process.exitCode = jestReport(summary).success ? 0 : 1;
 function report(
   number: number,
   topology: string,
-  { violations, acquisitions, strikes, journals }: RoundResult,
+  { violations, acquisitions, ofSeveral, notes, strikes, journals }: RoundResult,
 ): void {
   const struck = timesOf(strikes);
+  const together = ofSeveral === 0 ? '' : ` (${String(ofSeveral)} calls for several locks)`;
+  const got = notes > 0 ? `${String(notes)} notes` : `${String(acquisitions)} acquisitions${together}`;
   console.log(
-    `round ${String(number)}, ${topology}: ${String(acquisitions)} acquisitions, ${String(struck)} faults, ` +
-      `${String(violations.length)} violations`,
+    `round ${String(number)}, ${topology}: ${got}, ${String(struck)} faults, ${String(violations.length)} violations`,
   );
   for (const { checker, message } of violations.slice(0, 10)) console.log(`  ${checker}: ${message}`);
   if (journals !== undefined)

@@ -18,13 +18,25 @@ const filled = page.replace(PLACE, (_, begin: string, end: string) => `${begin}\
 writeFileSync(PAGE, await format(filled, { ...(await resolveConfig(PAGE)), parser: 'markdown' }));
 
 function describe(summary: Summary): string {
-  const { minutes, cores, server, seed, rounds, acquisitions, handedOver, strikes, losses, expected } =
-    summary;
+  const {
+    minutes,
+    cores,
+    server,
+    seed,
+    rounds,
+    acquisitions,
+    ofSeveral,
+    handedOver,
+    strikes,
+    losses,
+    expected,
+  } = summary;
   const { violations, failedRounds, controls } = summary;
   const uncaught = controls.filter(({ caught }) => Object.keys(caught).length === 0);
   return [
     `Seed ${String(seed)}, ${server ?? 'a server'}, ${String(cores)} cores, ${minutes.toFixed(1)} minutes: ${many(rounds)} rounds,`,
-    `${many(acquisitions)} acquisitions (${many(handedOver)} by hand-over inside a process), ${many(timesOf(strikes))} faults.`,
+    `${many(acquisitions)} acquisitions (${many(handedOver)} by hand-over inside a process, ${many(ofSeveral)} calls for several`,
+    `locks), ${many(timesOf(strikes))} faults.`,
     `**${many(violations)} violations**${failedRounds.length > 0 ? ` in ${many(failedRounds.length)} rounds` : ''}.`,
     `${many(losses)} leases were lost and told so. After a loss of data ${many(expected.overlaps)} holds overlapped, as`,
     `expected; the resource refused ${many(expected.refusedWrites)} writes that came too late, and lost none.`,

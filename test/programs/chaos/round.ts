@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { overlaps } from './checkers/exclusion.js';
+import { isOfSeveral } from './checkers/severals.js';
 import { Crew } from './crew.js';
 import { type Concern, type Fault, InTheWay } from './faults/fault.js';
 import { workerFaults } from './faults/workers.js';
@@ -53,6 +54,10 @@ export interface RoundOptions {
 export interface RoundResult {
   readonly violations: Violation[];
   readonly acquisitions: number;
+  /** How many calls were granted several locks at once. */
+  readonly ofSeveral: number;
+  /** What was noted of elections, travelling leases and work once per period. */
+  readonly notes: number;
   /** How many callers were told of a deadlock. */
   readonly deadlocks: number;
   readonly handedOver: number;
@@ -163,10 +168,17 @@ export async function round(options: RoundOptions): Promise<RoundResult> {
     };
     const violations = await judge(history, { recovery, prompt: 300, perDead: stage.perDead });
     const holds = holdsOf(attempts);
+    // A round in which nothing happens would find nothing.
+    if (holds.length + notes.length === 0)
+      violations.push({ checker: 'idle', at: drained, message: 'nobody was granted anything' });
     count(strikes, 'callers', 'caller aborts', attempts.filter(isAborted).length);
     return {
       violations,
       acquisitions: holds.length,
+      ofSeveral: new Set(
+        holds.filter(isOfSeveral).map(({ process, several }) => `${process} ${String(several)}`),
+      ).size,
+      notes: notes.length,
       deadlocks: deadlocks.length,
       handedOver: holds.length - new Set(holds.map(({ owner }) => owner)).size,
       losses: holds.filter(({ lost }) => lost !== undefined).length,

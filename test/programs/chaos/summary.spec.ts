@@ -9,6 +9,8 @@ const result = (acquisitions: number, times: number): RoundResult => {
   return {
     violations: [],
     acquisitions,
+    ofSeveral: 0,
+    notes: 0,
     handedOver: 0,
     losses: 0,
     deadlocks: 0,

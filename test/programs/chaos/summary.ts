@@ -14,6 +14,7 @@ export class Summary {
   readonly server = versionOf(serverProgram());
   rounds = 0;
   acquisitions = 0;
+  ofSeveral = 0;
   handedOver = 0;
   losses = 0;
   deadlocks = 0;
@@ -36,6 +37,7 @@ export class Summary {
     this.minutes = (performance.now() - this.#begun) / 60_000;
     this.rounds++;
     this.acquisitions += result.acquisitions;
+    this.ofSeveral += result.ofSeveral;
     this.handedOver += result.handedOver;
     this.losses += result.losses;
     this.deadlocks += result.deadlocks;
@@ -60,9 +62,10 @@ export class Summary {
   }
 
   print(): void {
-    const { rounds, acquisitions, handedOver, losses, expected, violations } = this;
+    const { rounds, acquisitions, ofSeveral, handedOver, losses, expected, violations } = this;
     console.log(
-      `\n${String(rounds)} rounds, ${String(acquisitions)} acquisitions (${String(handedOver)} by hand-over inside a process)`,
+      `\n${String(rounds)} rounds, ${String(acquisitions)} acquisitions (${String(handedOver)} by hand-over inside a ` +
+        `process, ${String(ofSeveral)} calls for several locks)`,
     );
     for (const group of GROUPS) {
       console.log(`${String(timesOf(this.strikes, group)).padStart(6)}  ${group}`);

@@ -239,9 +239,51 @@ async function under() {
   });
 }
 
+/** Several plain locks at once: an attempt for each, which are answered together. */
+async function several() {
+  const specs = plan.locks.filter(({ kind }) => kind === 'lock');
+  const names = specs.map(({ name }) => name);
+  const waitTime = chance(0.5) ? Infinity : between(100, 2_000);
+  // Each is waited for as long as another one is busy, so that the checkers of single locks take it for a try.
+  const asked = { call: 'try', several: ops + 1, leaseTime: plan.lease, renewed: true };
+  const members = specs.map((spec) => ({ ...describe(spec), op: ++ops }));
+  for (const { op, ...described } of members) note('invoke', op, { ...described, ...asked });
+  let lease;
+  try {
+    lease = await service.acquire(names, { waitTime });
+  } catch (error) {
+    const code = error.code === 'LOCK_TIMEOUT' ? 'one of several busy' : (error.code ?? String(error));
+    for (const { op } of members) note('refuse', op, { code });
+    return;
+  }
+  const parts = members.map(({ op, lock }) => ({ op, lock, lease: partOf(lease, lock) }));
+  for (const { op, lease: part } of parts) granted(op, part);
+  for (const { op, lock, lease: part } of parts) await update(op, lock, part);
+  if (chance(0.3)) await hold(parts[0].op, lease, between(1, 30));
+  for (const { op } of parts) {
+    if (lease.held) note('deadline', op, { deadline: deadlineOf(lease) });
+    note('release', op);
+  }
+  await lease.release();
+  for (const { op } of parts) note('released', op);
+}
+
+/** What a caller may see of one of the locks that it has taken together. */
+const partOf = (lease, name) => ({
+  owner: `${lease.owner} ${name}`,
+  fencingToken: lease.fencingTokens.get(name),
+  signal: lease.signal,
+  get held() {
+    return lease.held;
+  },
+  remainingTime: () => lease.remainingTime(),
+  assertHeld: () => lease.assertHeld(),
+});
+
 async function once() {
   if (chance(plan.habits.nests ?? 0.01)) return await under();
   const spec = pick(plan.locks);
+  if (spec.kind === 'lock' && chance(plan.habits.several ?? 0)) return await several();
   const side = spec.kind === 'read-write' ? pick(['read', 'read', 'write']) : undefined;
   const options = terms();
   const { leaseTime = plan.lease, waitTime } = options;

@@ -2,7 +2,6 @@ import { type Violation, type History, type Process, readLines, holdsOf } from '
 import { check } from '../chaos/checkers/index.js';
 import { Cast, type Topology } from './cast.js';
 import { answers } from './checkers/answers.js';
-import { severals } from './checkers/severals.js';
 import type { Plan } from './plan.js';
 import { SimulatedResource } from './resource.js';
 import { MemoryServer } from './servers/memory-server.js';
@@ -83,11 +82,9 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
     const [first] = history.processes.values();
     first?.errors.push(...stray);
     const recovery = plan.leaseTime + CLAIM + (topology.forgives ? 3_000 : 1_000);
-    // A call for several locks may keep one of them while it waits for another.
-    const prompt = plan.habits.several > 0 ? recovery : 300;
-    const bounds = { recovery, prompt, perDead: 0 };
+    const bounds = { recovery, prompt: 300, perDead: 0 };
     return {
-      violations: judged(history, plan, bounds),
+      violations: [...check(history, bounds), ...answers(history)],
       events,
       acquisitions: holdsOf(history.attempts).length,
       time,
@@ -108,13 +105,6 @@ function journalOf({ members }: Cast): string {
     .sort((a, b) => a.at - b.at)
     .map(({ text }) => text)
     .join('');
-}
-
-function judged(history: History, { habits }: Plan, bounds: Parameters<typeof check>[1]): Violation[] {
-  // A call for several locks waits in the queue of one of them, and keeps another one for a moment, without a hold that the
-  // checkers of single locks could see.
-  const blind = habits.several > 0 ? ['order', 'linearizability'] : [];
-  return [...check(history, bounds, blind), ...severals(history, bounds), ...answers(history)];
 }
 
 async function live(

@@ -8,6 +8,7 @@ import { liveness, type LivenessBounds } from './liveness.js';
 import { loss } from './loss.js';
 import { order } from './order.js';
 import { promises } from './promises.js';
+import { isOfSeveral, severals } from './severals.js';
 import { writes } from './writes.js';
 
 const CHECKERS: Readonly<Record<string, (history: History, bounds: LivenessBounds) => Violation[]>> = {
@@ -16,6 +17,7 @@ const CHECKERS: Readonly<Record<string, (history: History, bounds: LivenessBound
   fencing,
   linearizability,
   liveness,
+  severals,
   order,
   loss,
   budget,
@@ -24,10 +26,15 @@ const CHECKERS: Readonly<Record<string, (history: History, bounds: LivenessBound
 };
 
 /**
- * The checkers over one history. None knows what the locks are made of.
- * @param blind names of checkers that cannot judge this history
+ * A call for several locks waits in the queue of one of them, and keeps another one for a moment, without a hold that these
+ * could see.
  */
-export const check = (history: History, bounds: LivenessBounds, blind: readonly string[] = []): Violation[] =>
-  Object.entries(CHECKERS).flatMap(([name, checker]) =>
+const BLIND_TO_SEVERALS = ['order', 'linearizability'];
+
+/** The checkers over one history. None knows what the locks are made of. */
+export function check(history: History, bounds: LivenessBounds): Violation[] {
+  const blind = history.attempts.some(isOfSeveral) ? BLIND_TO_SEVERALS : [];
+  return Object.entries(CHECKERS).flatMap(([name, checker]) =>
     blind.includes(name) ? [] : checker(history, bounds),
   );
+}

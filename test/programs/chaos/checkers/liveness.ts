@@ -1,13 +1,11 @@
-import { type Attempt, byLock, endOf, type History, holdsOf, lagWithin, type Violation } from '../history.js';
+import { type Attempt, byLock, endOf, type History, holdsOf, type Violation } from '../history.js';
 import { mayStay } from '../../../support/keys.js';
+import { type Bounds, Delays } from './delays.js';
+import { isOfSeveral } from './severals.js';
 
-export interface LivenessBounds {
-  /** ms that a lock may be free after the last fault while somebody waits: lease, failover, claim. */
-  readonly recovery: number;
+export interface LivenessBounds extends Bounds {
   /** ms for each place in a queue whose process was killed. */
   readonly perDead: number;
-  /** The same where nothing has gone wrong at all. */
-  readonly prompt: number;
 }
 
 /**
@@ -18,36 +16,25 @@ export function liveness(history: History, bounds: LivenessBounds): Violation[] 
   return [...stalls(history, bounds), ...leftovers(history)];
 }
 
-function stalls(
-  { attempts, processes, server, faults, healed, drained }: History,
-  { recovery, prompt, perDead }: LivenessBounds,
-): Violation[] {
-  const calm = faults.every(({ severity }) => severity === 'harmless');
-  const since = calm ? -Infinity : healed;
+function stalls(history: History, { recovery, prompt, perDead }: LivenessBounds): Violation[] {
+  const { attempts, processes, healed, drained } = history;
+  const delays = new Delays(history);
+  const since = delays.calm ? -Infinity : healed;
+  // A call for several locks may keep one of them while it waits for another, without a hold that could be seen here.
+  const bounds = { recovery, prompt: attempts.some(isOfSeveral) ? recovery : prompt };
   const found: Violation[] = [];
   for (const [lock, all] of byLock(attempts)) {
     const waits = all.filter(({ call }) => call === 'acquire');
     const waitEnd = ({ answered, process }: Attempt) =>
       answered ?? processes.get(process)?.lastSeen ?? drained;
     for (const { from, to } of freeWhileWaitedFor(all, waits, waitEnd, since, drained)) {
-      const lag = Math.max(
-        0,
-        ...[...processes.values()].map((process) => lagWithin(process, from - 100, to)),
-      );
-      // Who was not answered asks again after about as long a time.
-      const silence = 2 * lagWithin(server, from - 100, to);
       const dead = placesOf(
         waits.filter(
           ({ answered, process, invoked }) =>
             answered === undefined && invoked < to && (processes.get(process)?.lastSeen ?? to) < healed,
         ),
       );
-      // A server that is silent for so long has made a fault that nobody planned, such as a disk that stalls.
-      const disturbed = server.lags.some(
-        (silent) => silent.to - silent.from > prompt && silent.from < to && silent.to > from - recovery,
-      );
-      const bound = (calm && !disturbed ? prompt : recovery) + lag + silence + dead * perDead;
-      if (to - from > bound)
+      if (to - from > delays.bound(bounds, from, to) + dead * perDead)
         found.push({
           checker: 'liveness',
           at: from,

@@ -56,6 +56,13 @@ export const broken: readonly Control[] = [
     faults: [],
   },
   {
+    name: 'several locks without the check that each is free',
+    patches: [{ file: SCRIPTS, find: 'if exist(1, locks) then', replace: 'if false then' }],
+    faults: [],
+    habits: { several: 0.3 },
+    locks: PLAIN_ONLY,
+  },
+  {
     name: 'release without the check of the owner',
     patches: [
       {
