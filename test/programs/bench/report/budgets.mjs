@@ -91,13 +91,6 @@ const budgets = (r) => {
         atMost(1.5),
       ),
     ]),
-    ...[3, 5].map((nodes) =>
-      timed(
-        `Redlock over ${nodes} nodes, one caller: throughput beside redlock`,
-        r.ratio(`redlock-${nodes}`, 'ours', 'redlock'),
-        atLeast(0.9),
-      ),
-    ),
     timed('re-entry: µs', r.median('re-entry', 'ours', 'microseconds'), atMost(5)),
     timed('100 waiters: throughput over the best peer', r.overBestPeer('crowd', 'ours'), atLeast(20)),
     timed('4 × 8, fair: least served below most served', r.gap('loop-4x8', 'fair'), atMost(0.05)),
