@@ -236,7 +236,7 @@ describe('While a slot is on its way', () => {
       await sleep(100);
       await cluster.migrate(slot, from, to);
       await cluster.endMove(slot, to);
-      const other = await lockOf(c, name, kind === 'read' ? 'write' : kind).tryAcquire({ waitTime: 500 });
+      const other = await lockOf(c, name, kind === 'read' ? 'write' : kind).tryAcquire({ waitTime: 2_000 });
       await other?.release();
       const next = await waiting;
       if (other !== null) expect(next.fencingToken).toBeGreaterThan(other.fencingToken);
