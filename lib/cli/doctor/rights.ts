@@ -18,9 +18,16 @@ export const RIGHTS: readonly Right[] = [
     without: '`LockUnavailableError` at once. Nothing is taken',
   },
   {
-    of: 'time type exists get set pttl pexpire hset hdel hexists hgetall hlen'.split(' '),
+    of: ['time', 'exists', 'set', 'pexpire', 'hset', 'hdel', 'hlen'],
     level: 'error',
-    without: '`LockUnavailableError` at once; its `cause` names the command. Nothing is taken',
+    without:
+      'no plain lock is taken: `LockUnavailableError` at once, whose `cause` names the command. Several that are all free do not need `hlen`. Without `time` or `set`, no lock of any kind is taken; health: `down`',
+  },
+  {
+    of: ['type', 'get', 'pttl', 'hexists', 'hgetall'],
+    level: 'error',
+    without:
+      '`LockUnavailableError`, whose `cause` names the command, for most locks that are busy and for `inspect`; a free plain lock is taken. Without `pttl`, without `hexists` for plain locks and without `type` for the other kinds, a lease is not renewed, and is lost when it ends; health: `down`',
   },
   {
     of: ['eval'],
@@ -47,7 +54,7 @@ export const RIGHTS: readonly Right[] = [
     of: ['lock_queue__channel:*'],
     level: 'warning',
     without:
-      'a holder is told of a forced release later, and `requestRelease` asks none; no lock is first come, first served: waiters poll; health: `degraded`',
+      'a holder without it is told of a forced release later, and is not asked by `requestRelease`, which fails with `LockUnavailableError` for an asker without it; no lock is first come, first served: waiters poll; health: `degraded`',
   },
   {
     of: ['del'],
