@@ -27,7 +27,10 @@ export interface LockSummary {
   readonly holders: {
     /** What its instance is called; the owner where that is not known. */
     readonly label: string;
-    /** ms since the acquisition; NaN where the store does not know it: for a holder of another library. */
+    /**
+     * ms since the acquisition; NaN where the store does not know it: for a holder of another library, and where several share
+     * the lock for all but the last to acquire it.
+     */
     readonly since: number;
     /** ms until it ends by itself; Infinity where it has no end. */
     readonly remaining: number;

@@ -1,8 +1,8 @@
-import { isLockUnavailableError, LockConfigError } from '../../lock.errors.js';
+import { isLockUnavailableError, LockConfigError, type NodeOutcome } from '../../lock.errors.js';
 import type { ListedName, NamesReply, StoreListing } from '../../port/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';
-import type { Presence } from './presence.js';
+import { isTimeout, type Presence } from './presence.js';
 
 interface Context {
   readonly members: readonly Member[];
@@ -25,8 +25,14 @@ export function quorumListing({ members, presence }: Context): StoreListing {
   return {
     async names({ prefix, cursor }) {
       let { index, told, at } = positionOf(cursor, members.length);
+      const errors = new Map<number, unknown>();
       for (; index < members.length; index++, at = undefined) {
-        const asked = presence.observe(index, namesOf(members[index], prefix, at)).catch(asUndefined);
+        const asking = index;
+        const asked = presence.observe(index, namesOf(members[index], prefix, at)).catch((error: unknown) => {
+          if (!isLockUnavailableError(error)) throw error;
+          errors.set(asking, error);
+          return undefined;
+        });
         // Where none can be spared any more, a slow member is waited for.
         const reply = await (index - told.length < spare ? presence.unlessAbsent(index, asked) : asked);
         if (reply === undefined) continue;
@@ -40,8 +46,10 @@ export function quorumListing({ members, presence }: Context): StoreListing {
         if (told.length + spare >= members.length) return { names, cursor: undefined };
       }
       if (told.length + spare >= members.length) return { names: [], cursor: undefined };
-      const outcomes = members.map(
-        ({ node, isDown }) => ({ node, outcome: isDown ? 'error' : 'timeout' }) as const,
+      const outcomes = members.map((member, n) =>
+        told.includes(n)
+          ? ({ node: member.node, outcome: 'granted' } as const)
+          : silenceOf(member, errors.get(n)),
       );
       throw noMajority(undefined, outcomes, { effect: 'refused' });
     },
@@ -70,9 +78,12 @@ async function namesOf(
   return await member?.store.listing?.names({ prefix, cursor });
 }
 
-/** For a member that does not answer. */
-function asUndefined(error: unknown): undefined {
-  if (!isLockUnavailableError(error)) throw error;
+/** Why a member has told nothing. One that is down may have been asked for an earlier page only. */
+function silenceOf(member: Member, said: unknown): NodeOutcome {
+  const { node } = member;
+  const error = said ?? (member.isDown ? member.outage('') : undefined);
+  if (error === undefined) return { node, outcome: 'timeout' };
+  return { node, outcome: isTimeout(error) ? 'timeout' : 'error', error };
 }
 
 const cursorOf = ({ index, told, at = '' }: Position): string => `${String(index)} ${told.join(',')} ${at}`;

@@ -7,6 +7,8 @@ type Context = Parameters<typeof quorumListing>[0];
 
 const HELD = { holders: [] } as unknown as StoredLock;
 
+const AWAY = new LockUnavailableError('a', { cause: new Error('out of reach') });
+
 /** A node that names locks, a page at a time, and can be out of reach while it is asked for names. */
 const member = (names: readonly (readonly string[])[], isAway = false) => ({
   node: 'node',
@@ -14,7 +16,7 @@ const member = (names: readonly (readonly string[])[], isAway = false) => ({
   store: {
     listing: {
       names: ({ cursor = '0' }: { cursor?: string | undefined }): Promise<NamesReply> => {
-        if (isAway) return Promise.reject(new LockUnavailableError('a', {}));
+        if (isAway) return Promise.reject(AWAY);
         const page = Number(cursor);
         const next = page + 1 < names.length ? String(page + 1) : undefined;
         const listed = (names[page] ?? []).map((name) => ({ name, key: name }));
@@ -69,6 +71,18 @@ describe('The names of the locks of a quorum', () => {
   it('are not told without a majority', async () => {
     const listing = listingOf(member(pages), member(pages, true), member(pages, true));
     await expect(all(listing)).rejects.toThrow(LockUnavailableError);
+  });
+
+  it('are not told without a majority, and the error says why of each node', async () => {
+    const listing = listingOf(member(pages), member(pages, true), { ...member([], true), isDown: true });
+    const error: unknown = await all(listing).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      outcomes: [
+        { outcome: 'granted' },
+        { outcome: 'error', error: AWAY },
+        { outcome: 'error', error: AWAY },
+      ],
+    });
   });
 
   it.each(['', '1', '3 0,1,2 ', '1 1 x', '2 1,0 x', '0 0 '])(
