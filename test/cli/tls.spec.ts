@@ -73,6 +73,28 @@ afterAll(async () => {
   });
 });
 
+describe('A server that does not answer', () => {
+  const OF_TLS = 'not connected to Redis (connecting: the server has not answered the TLS handshake)';
+
+  it.each(['ls', 'doctor'])(
+    'at a port without TLS, says %s, has not answered the handshake',
+    async (command) => {
+      const { port } = await environment.server();
+      const { code, stderr } = await call([command, '--url', `rediss://127.0.0.1:${String(port)}`]);
+      expect([code, stderr]).toEqual([69, expect.stringContaining(OF_TLS)]);
+    },
+  );
+
+  it('at a port that takes connections has not answered yet', async () => {
+    const server = await environment.server();
+    server.freeze();
+    const { code, stderr } = await call(['show', 'name', '--url', server.url]);
+    server.thaw();
+    const said = 'Redis cannot be used: not connected to Redis (connect: the server has not answered yet)\n';
+    expect([code, stderr]).toEqual([69, `nestjs-distributed-lock: ${said}`]);
+  });
+});
+
 describe('The files of TLS', () => {
   it.each([
     [['--url', 'redis://a', '--cacert', '/dev/null'], '--url: --cacert, --cert and --key are for rediss://'],

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { ConnectionChange } from '../../port/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
+import { stageOf } from './connection-stage.js';
 import { ConnectionState } from './connection-state.js';
 import type { AcquisitionGuard, Argument, Command } from './command.js';
 import type { Deployment, Server } from './deployment.js';
@@ -146,7 +147,7 @@ export class ServerConnection implements Deployment, Server {
 
   /** Why nothing can be sent now. */
   outage(): Error {
-    return this.state.refusal ?? new NotConnected(this.client.status, this.state.lastError);
+    return this.state.refusal ?? new NotConnected(stageOf(this.client), this.state.lastError);
   }
 
   run(
