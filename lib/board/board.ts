@@ -16,6 +16,8 @@ export interface BoardInstance {
 
 /** The LockServices that one board shows. */
 export class Board implements OnModuleInit, BeforeApplicationShutdown {
+  /** The application closes: its server takes no further connection, and waits for those that are open. */
+  isClosing = false;
   private readonly byName = new Map<string, BoardInstance>();
 
   constructor(
@@ -40,6 +42,7 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
 
   /** Before the server waits for its connections to end. */
   beforeApplicationShutdown(): void {
+    this.isClosing = true;
     for (const { feed } of this.byName.values()) feed.close();
   }
 }

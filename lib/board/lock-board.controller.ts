@@ -6,7 +6,14 @@ import { failureOf } from './feed/failure.js';
 import { EventStream } from './http/event-stream.js';
 import { tokenFor } from './http/cross-site.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
-import { openStream, respond, respondJson, statusOf, type BoardResponse } from './http/respond.js';
+import {
+  endConnectionAfter,
+  openStream,
+  respond,
+  respondJson,
+  statusOf,
+  type BoardResponse,
+} from './http/respond.js';
 import { pageOf } from './page/page.js';
 import type { BoardDetail } from './view/wire.js';
 
@@ -58,8 +65,11 @@ export class LockBoardController {
     if (instance === undefined) return;
     try {
       const name = urlOf(request).searchParams.get('name') ?? '';
-      respondJson(response, await detailOf(instance, name));
+      const detail = await detailOf(instance, name);
+      this.endWhereClosing(response);
+      respondJson(response, detail);
     } catch (error) {
+      this.endWhereClosing(response);
       respondJson(response, { message: failureOf(error) }, statusOf(error));
     }
   }
@@ -70,6 +80,7 @@ export class LockBoardController {
     if (instance === undefined) return;
     const { feed } = instance;
     await feed.state();
+    this.endWhereClosing(response);
     const raw = openStream(response, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store, no-transform',
@@ -95,6 +106,11 @@ export class LockBoardController {
   async rest(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
     if (request.params?.['*'] === '') await this.page(request, response);
     else throw new NotFoundException();
+  }
+
+  /** Before an answer to what a page asks for again and again. */
+  private endWhereClosing(response: BoardResponse): void {
+    if (this.board.isClosing) endConnectionAfter(response);
   }
 
   /** Answers by itself where there is no such instance. */

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { LockConfigError, LockKeyError } from '../../lock.errors.js';
+import { streamOf } from './http2-session.js';
 
 /** A reply of Fastify, as far as the board uses it. */
 interface Reply {
@@ -73,6 +74,15 @@ export function openStream(
   response.hijack();
   response.raw.writeHead(200, { ...response.getHeaders(), ...all });
   return response.raw;
+}
+
+/**
+ * Makes this the last answer on its connection. A page asks again over the connection that it has, and a server that closes would
+ * wait for that one for as long as the page goes on. HTTP/2 closes its sessions instead.
+ */
+export function endConnectionAfter(response: BoardResponse): void {
+  const raw = isReply(response) ? response.raw : response;
+  if (streamOf(raw) === undefined) raw.shouldKeepAlive = false;
 }
 
 /** Of what a LockService throws: the request is wrong, or the store does not serve it. */

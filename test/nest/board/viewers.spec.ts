@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { get, type Server } from 'node:http';
+import { Agent, get, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Board } from '../../../lib/board/board.js';
 import type { RedisServer } from '../../support/redis-server.js';
@@ -33,6 +33,39 @@ describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
     expect(feed.watched).toBe(0);
     await app.close();
   });
+
+  it.each(['events', 'lock?name=a'])(
+    'closes while a page asks for %s over the connection that it has',
+    async (path) => {
+      const { app, url } = await startBoard({ locks: { connection: server.url }, platform });
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const ask = () =>
+        new Promise<void>((answered, refused) => {
+          get(`${url}/locks/${path}`, { agent }, (response) => response.resume().once('close', answered)).on(
+            'error',
+            refused,
+          );
+        });
+      server.freeze();
+      const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+      const first = ask();
+      await asked;
+      const outcome = { closed: false };
+      const closing = app.close().then(() => {
+        outcome.closed = true;
+      });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      server.thaw();
+      await first;
+      for (let n = 0; n < 20 && !outcome.closed; n++) {
+        await ask().catch(() => undefined);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      expect(outcome.closed).toBe(true);
+      agent.destroy();
+      await closing;
+    },
+  );
 
   it('only the path with one slash at the end is the page, and only files of this version are kept', async () => {
     const { app, url } = await startBoard({ locks: { store: 'memory' }, platform });
