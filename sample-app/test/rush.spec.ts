@@ -1,8 +1,10 @@
+import { Agent, get, type Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { LockService } from 'nestjs-distributed-lock';
 import { until } from '../../test/scenarios/until.js';
-import type { RushState } from '../src/rush/rush.service.js';
+import { RushService, type RushState } from '../src/rush/rush.service.js';
 import { TicketsService } from '../src/tickets/tickets.service.js';
 import { openShop } from './open-shop.js';
 
@@ -75,6 +77,36 @@ describe('the page of the ticket shop', () => {
     expect([rush?.tally.bought, sold]).toEqual([9, 10]);
     await start(url, true);
     expect((await ended(url)).rush?.tally.bought).toBe(10);
+  });
+
+  it('does not keep the shop from closing', async () => {
+    const url = await open();
+    const rushes = app.get(RushService, { strict: false });
+    const state = rushes.state.bind(rushes);
+    rushes.state = async () => {
+      await sleep(100);
+      return await state();
+    };
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = () =>
+      new Promise<void>((answered, refused) => {
+        get(`${url}/rush/state`, { agent }, (answer) => answer.resume().once('close', answered)).on(
+          'error',
+          refused,
+        );
+      });
+    const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+    const first = ask();
+    await asked;
+    const outcome = { closed: false };
+    const closing = app.close().then(() => {
+      outcome.closed = true;
+    });
+    await first;
+    for (let n = 0; n < 20 && !outcome.closed; n++) await ask().catch(() => sleep(100));
+    expect(outcome.closed).toBe(true);
+    agent.destroy();
+    await closing;
   });
 
   it.each([{ buyers: 'many', locked: 'true' }, { buyers: '1', locked: 'maybe' }, {}])(

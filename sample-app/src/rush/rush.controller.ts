@@ -46,7 +46,9 @@ export class RushController {
     return await fileOf('rush.js');
   }
 
+  /** Asked for all the time: over connections that stay, a page would keep the shop from closing. */
   @Get('state')
+  @Header('connection', 'close')
   async state() {
     return await this.rushes.state();
   }

@@ -31,7 +31,13 @@ function verdictOf({ rush, waitingHere }, twice) {
   if (rush === null) return ['', 'Press the button, and watch the line.'];
   if (rush.running && twice === 0)
     return ['', rush.locked ? `${waitingHere} buyers wait in line …` : 'All of them pay at once …'];
-  if (twice > 0) return ['wrong', `${twice} seats were sold more than once.`];
+  if (twice > 0)
+    return [
+      'wrong',
+      twice === 1 ? '1 seat was sold more than once.' : `${twice} seats were sold more than once.`,
+    ];
+  if (rush.tally.failed > 0)
+    return ['wrong', `The shop failed for ${rush.tally.failed} buyers. No seat was sold twice.`];
   return ['right', 'Each seat was sold once.'];
 }
 
@@ -57,10 +63,15 @@ async function look() {
   try {
     const answer = await fetch('rush/state');
     if (answer.ok) draw(await answer.json());
-    else show('verdict', `The shop answers ${answer.status}`);
+    else fail(`The shop answers ${answer.status}`);
   } catch {
-    show('verdict', 'The shop does not answer.');
+    fail('The shop does not answer.');
   }
+}
+
+function fail(verdict) {
+  byId('verdict').className = 'wrong';
+  show('verdict', verdict);
 }
 
 byId('rush').addEventListener('submit', async (event) => {
@@ -70,7 +81,7 @@ byId('rush').addEventListener('submit', async (event) => {
   const body = new URLSearchParams({ buyers: '200', locked });
   const answer = await fetch('rush', { method: 'POST', body }).catch(() => undefined);
   await look();
-  if (answer?.ok !== true) show('verdict', 'The shop could not start the sale.');
+  if (answer?.ok !== true) fail('The shop could not start the sale.');
 });
 
 setInterval(() => {
