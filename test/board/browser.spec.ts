@@ -510,10 +510,20 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
     const turned = await locks.acquire('\u202Elive\u202C');
     const lease = await locks.acquire('two\nlines  end');
+    const unseen = await locks.acquire('two\u200blines');
     const { page, problems } = await open({ url });
     await live(page);
     const names = await page.locator('.lock .name a').allInnerTexts();
-    expect(names.sort()).toEqual([String.raw`\u202elive\u202c`, String.raw`two\u000alines  end`]);
+    const shown = [String.raw`\u202elive\u202c`, String.raw`two\u000alines  end`, String.raw`two\u200blines`];
+    expect(names.sort()).toEqual(shown);
+    for (const name of shown) {
+      await page.getByRole('searchbox').fill(name);
+      await until(async () => (await page.locator('.lock').count()) === 1);
+      expect(await page.locator('.lock .name a').innerText()).toBe(name);
+    }
+    await page.getByRole('searchbox').fill('');
+    await unseen.release();
+    await row(page, 'u200b').waitFor({ state: 'detached' });
     await row(page, 'two').getByRole('link').click();
     await page.locator('.holders li').waitFor();
     await page.getByRole('button', { name: 'Take it away…' }).click();

@@ -57,6 +57,20 @@ describe('A name from outside (pitfall 52)', () => {
     }).toThrow(`the lock "${inQuotes(FORGED)}"`);
   });
 
+  it.each([
+    ['order:\u200b7', String.raw`order:\u200b7`],
+    ['\ufefforder\u00ad:\u2060\u3164', String.raw`\ufefforder\u00ad:\u2060\u3164`],
+    ['order\ufe0f\u{e0041}', String.raw`order\ufe0f\udb40\udc41`],
+    ['❤\u200border', String.raw`❤\u200border`],
+    ['❤\ufe0f\u200d\ufe0f', String.raw`❤️\u200d\ufe0f`],
+  ])('shows a character of which nothing is seen (%#)', (name, shown) => {
+    expect(inQuotes(name)).toBe(shown);
+  });
+
+  it.each(['❤️', '👨‍👩‍👧', '👩🏽‍🚀', '1️⃣', '🏳️‍🌈'])('keeps the emoji %s whole', (emoji) => {
+    expect(inQuotes(`a ${emoji} b`)).toBe(`a ${emoji} b`);
+  });
+
   it('reads as it is where it has nothing of the kind', () => {
     expect(inQuotes('order:7 – Größe {α} 数')).toBe('order:7 – Größe {α} 数');
   });

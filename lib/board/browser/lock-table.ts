@@ -1,3 +1,4 @@
+import { onOneLine } from '../../lock.text.js';
 import { tableHead, type SortKey } from '../view/columns.js';
 import { queryOf } from '../view/links.js';
 import { inOrder } from '../view/order.js';
@@ -148,8 +149,11 @@ export class LockTable {
     if (this.filter === 'held' && holders.length === 0) return false;
     if (this.filter === 'waited' && waiting === 0) return false;
     const { query } = this;
-    if (query === '' || name.toLowerCase().includes(query)) return true;
-    return holders.some(({ label }) => label.toLowerCase().includes(query));
+    if (query === '') return true;
+    // As it is, or as the page shows it.
+    const isFound = (text: string) =>
+      [text, onOneLine(text)].some((each) => each.toLowerCase().includes(query));
+    return isFound(name) || holders.some(({ label }) => isFound(label));
   }
 
   /** Moves as few rows as possible: each makes the browser work, and there may be thousands. */

@@ -1,3 +1,4 @@
+import { onOneLine } from '../../lock.text.js';
 import { queryOf } from '../view/links.js';
 import { h, type Tree } from '../view/tree.js';
 import type { BoardState } from '../view/wire.js';
@@ -12,7 +13,7 @@ export function topBar({ instance, instances, label }: BoardState): Tree {
     { class: 'top' },
     h('h1', {}, lockIcon(), 'Locks'),
     instances.length > 1 && h('nav', { 'aria-label': 'Instances' }, ...links),
-    h('p', { class: 'seen' }, 'seen by ', h('b', {}, label)),
+    h('p', { class: 'seen' }, 'seen by ', h('b', {}, onOneLine(label))),
     h(
       'p',
       { id: 'live', role: 'status', hidden: true },

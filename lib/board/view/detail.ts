@@ -88,11 +88,11 @@ const waiterItem = ({ label, owner, mode, since }: BoardWaiter, at: number): Tre
 const named = (label: string | null, owner: string): Tree =>
   h(
     'span',
-    { class: 'owner', title: owner },
+    { class: 'owner', title: onOneLine(owner) },
     label === null ? false : h('b', {}, onOneLine(label)),
     h(
       'span',
       { class: 'id' },
-      label === null ? owner : `${owner.slice(0, 8)}…${/:\d+$/.exec(owner)?.[0] ?? ''}`,
+      onOneLine(label === null ? owner : `${owner.slice(0, 8)}…${/:\d+$/.exec(owner)?.[0] ?? ''}`),
     ),
   );

@@ -1,6 +1,7 @@
 import type { LockEvent } from '../../lock.events.js';
 import { describeCycle } from '../../lock.deadlock.js';
 import type { Change } from '../feed/difference.js';
+import { failureOf } from '../feed/failure.js';
 
 /** An event of this process as the page tells it; undefined for what the fleet's changes tell anyway. */
 export function changeOf(event: LockEvent): Change | undefined {
@@ -30,9 +31,9 @@ export function changeOf(event: LockEvent): Change | undefined {
     case 'force-released':
       return { at, type, name: event.name, text: event.reason ?? '' };
     case 'renewal-failed':
-      return { at, type, name: listOf(event.names), text: messageOf(event.error) };
+      return { at, type, name: listOf(event.names), text: failureOf(event.error) };
     case 'release-failed':
-      return { at, type, name: event.name, text: messageOf(event.error) };
+      return { at, type, name: event.name, text: failureOf(event.error) };
     case 'warning':
       return { at, type, name: '', text: event.message };
     case 'disconnected':
@@ -51,7 +52,6 @@ const because = (text: string, reason: string | undefined): string =>
 const askedText = ({ by, holders }: { by: string; holders: number }): string =>
   holders > 1 ? `by ${by}, ${holdersText(holders)} here` : `by ${by}`;
 const holdersText = (count: number): string => `${String(count)} ${count === 1 ? 'holder' : 'holders'}`;
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const listOf = (names: readonly string[]): string =>
   names.length > 3
     ? `${names.slice(0, 3).join(', ')} and ${String(names.length - 3)} more`

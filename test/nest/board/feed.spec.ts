@@ -4,7 +4,9 @@ import type { ServerResponse } from 'node:http';
 import { changesBetween, differenceOf } from '../../../lib/board/feed/difference.js';
 import type { Snapshot } from '../../../lib/board/feed/snapshot.js';
 import { EventStream } from '../../../lib/board/http/event-stream.js';
+import { changeOf } from '../../../lib/board/view/own-events.js';
 import { summaryOf } from '../../../lib/board/view/summary.js';
+import { LockUnavailableError } from '../../../lib/index.js';
 import type { BoardHolder, BoardLock, BoardState } from '../../../lib/board/view/wire.js';
 
 const AT = 1_000_000;
@@ -34,6 +36,15 @@ const told = (before: readonly BoardLock[], after: readonly BoardLock[], more = 
   changesBetween(snapshot(before, more), snapshot(after, more)).map(({ type, text }) => [type, text]);
 
 const OWNER = '7d5f2c1e-0000-4000-8000-000000000000:7';
+
+it('a release and a renewal that fail say why, as the connection tells', () => {
+  const error = new LockUnavailableError('a', { cause: new Error('connect ECONNREFUSED') });
+  const told = [
+    changeOf({ type: 'release-failed', name: 'a', label: 'api-1', owner: OWNER, error }),
+    changeOf({ type: 'renewal-failed', names: ['a'], labels: ['api-1'], error }),
+  ];
+  expect(told.map((change) => change?.text)).toEqual(['connect ECONNREFUSED', 'connect ECONNREFUSED']);
+});
 
 describe('what is found between two looks at a lock', () => {
   const held = lock();
