@@ -24,7 +24,7 @@ const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 export default {
   // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes. More than
   // this and a slow machine misses the deadlines of their servers.
-  maxWorkers: 5,
+  maxWorkers: 4,
   // CI may run on a machine of any speed, and what hangs there is found all the same.
   testTimeout: process.env.CI === undefined ? 30_000 : 90_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',

@@ -32,7 +32,7 @@ describe('severals', () => {
     expect(severals(history([...steady(6_100), ...call(0, 6_100)]), bounds)).toHaveLength(1);
   });
 
-  it('allows a lease after the last fault, and the time for which somebody did not run', () => {
+  it('allows a lease after the last fault, and the time for which a process did not run', () => {
     const faults = [lossOfData(0, 1_000)];
     expect(severals(history(call(0, 3_900), { faults, healed: 1_000 }), bounds)).toEqual([]);
     expect(severals(history(call(0, 4_100), { faults, healed: 1_000 }), bounds)).toHaveLength(1);
