@@ -1,4 +1,5 @@
-import type { Look, Report } from './report.js';
+import type { Sample } from './judge.js';
+import type { Report } from './report.js';
 
 interface Panel {
   readonly title: string;
@@ -47,8 +48,8 @@ export function chart(report: Report): string {
   ].join('\n');
 }
 
-function panelsOf(looks: readonly Look[]): Panel[] {
-  const ofShops = (figureOf: (shop: Look['shops'][number]) => number) =>
+function panelsOf(looks: readonly Sample[]): Panel[] {
+  const ofShops = (figureOf: (shop: Sample['shops'][number]) => number) =>
     (looks[0]?.shops ?? []).map((_, shop) =>
       looks.map(({ at, shops }): [number, number] => [at, figureOf(shops[shop]!)]),
     );

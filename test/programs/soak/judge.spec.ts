@@ -6,10 +6,18 @@ const shop = { heap: 30, rss: 120, sockets: 5, timers: 4, resources: 12, listene
 const server = { keys: 3, clients: 10, channels: 4, memory: 2 };
 
 /** An hour with a look every minute. */
-function run(change: (minute: number) => { shop?: Partial<ShopFigures>; server?: Partial<ServerFigures> }) {
+function run(
+  change: (minute: number) => { shop?: Partial<ShopFigures>; server?: Partial<ServerFigures> },
+  rate = 30_000,
+) {
   return Array.from({ length: 60 }, (_, minute): Sample => {
     const own = change(minute);
-    return { at: minute * 60, shops: [shop, { ...shop, ...own.shop }], server: { ...server, ...own.server } };
+    return {
+      at: minute * 60,
+      locks: minute * rate,
+      shops: [shop, { ...shop, ...own.shop }],
+      server: { ...server, ...own.server },
+    };
   });
 }
 
@@ -38,6 +46,12 @@ describe('The judge of a soak', () => {
 
   it('takes what grows at the begin only for the warm-up', () => {
     expect(grown(run((minute) => ({ shop: { heap: 20 + Math.min(minute, 15) } })))).toEqual([]);
+  });
+
+  it('waits for so many locks where they come slowly', () => {
+    const growing = (minute: number) => ({ shop: { heap: 20 + Math.min(minute, 40) } });
+    expect(grown(run(growing, 100))).toEqual([]);
+    expect(grown(run(growing))).toEqual(['heap of shop 2']);
   });
 
   it('passes over looks that fall into an outage', () => {

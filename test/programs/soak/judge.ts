@@ -10,6 +10,8 @@ import {
 export interface Sample {
   /** s since the begin. */
   readonly at: number;
+  /** How many locks were taken until then. */
+  readonly locks: number;
   readonly shops: readonly ShopFigures[];
   readonly server: ServerFigures;
 }
@@ -29,6 +31,9 @@ export interface Verdict {
 
 /** This part of a run is its warm-up: code is compiled, pools and caches are filled. */
 const WARM_UP = 1 / 4;
+
+/** A slow machine needs longer for that, and as much work. */
+const WARM_UP_LOCKS = 4_000;
 
 /** Fewer say nothing. */
 const LEAST = 12;
@@ -58,7 +63,9 @@ function verdict(
   figureOf: (sample: Sample) => number,
 ): Verdict {
   const end = samples.at(-1)?.at ?? 0;
-  const judged = samples.filter(({ at }) => at >= end * WARM_UP).map(figureOf);
+  const judged = samples
+    .filter(({ at, locks }) => at >= end * WARM_UP && locks >= WARM_UP_LOCKS)
+    .map(figureOf);
   if (judged.length < LEAST)
     throw new Error(`${String(judged.length)} samples after the warm-up say nothing`);
   const third = Math.floor(judged.length / 3);

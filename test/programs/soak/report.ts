@@ -5,11 +5,6 @@ import type { Restart } from './restarts.js';
 import type { ShopLook } from './shop.js';
 import type { SoakOptions } from './soak.js';
 
-/** A look, and how many locks were taken until then. */
-export interface Look extends Sample {
-  readonly locks: number;
-}
-
 /** What a run was made with. */
 export interface Machine {
   readonly node: string;
@@ -29,7 +24,7 @@ export class Report {
   /** Seats with two buyers. */
   soldTwice = 0;
   readonly answers: Record<string, number> = {};
-  readonly looks: Look[] = [];
+  readonly looks: Sample[] = [];
   restarts: readonly Restart[] = [];
   verdicts: Verdict[] = [];
   readonly failures: string[] = [];
