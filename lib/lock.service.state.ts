@@ -13,6 +13,8 @@ export interface ServiceState {
   headroomShare(): number | undefined;
   /** How many callers of this process wait for a lock. */
   waitingFor(name: string): number;
+  /** ms for which the first of them has waited; undefined where none waits. */
+  longestWait(name: string): number | undefined;
   /** How many leases this process has, and how many of its callers wait. */
   counts(): { readonly held: number; readonly waiting: number };
   /** Opens the connections. */

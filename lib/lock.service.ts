@@ -1,6 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { idleTimerAt } from './core/deadline.js';
+import { idleTimerAt, now } from './core/deadline.js';
 import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
@@ -66,6 +66,10 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       clientId: () => this.client.id,
       headroomShare: () => this.client.watchdog.headroomShare(),
       waitingFor: (name) => this.client.callers.waitingFor(name),
+      longestWait: (name) => {
+        const since = this.client.callers.waitingSince(name);
+        return since === undefined ? undefined : now() - since;
+      },
       counts: () => ({ held: this.leases().length, waiting: this.client.callers.waiting }),
       connect: () => {
         logger.log(`Holds locks as "${settings.label}"`);

@@ -67,6 +67,10 @@ export class GroupRequest {
     return this.queue.waiting;
   }
 
+  get waitingSince(): number | undefined {
+    return this.queue.waitingSince;
+  }
+
   /**
    * @returns how each name was granted, in order; or a name that is busy
    * @throws as LocalQueue.join

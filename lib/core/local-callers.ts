@@ -38,6 +38,14 @@ export class LocalCallers {
     return waiting;
   }
 
+  /** When the first of those that wait for one lock has come, on the monotonic clock. */
+  waitingSince(name: string): number | undefined {
+    let first = this.queues.get(name)?.waitingSince ?? Infinity;
+    for (const caller of this.single)
+      if (caller.names.includes(name)) first = Math.min(first, caller.waitingSince ?? Infinity);
+    return first === Infinity ? undefined : first;
+  }
+
   /** The owner that has a lock that they wait for, as far as it is known. */
   inTheWay(name: string): string | undefined {
     const holder = this.queues.get(name)?.holder;

@@ -95,6 +95,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return waiting;
   }
 
+  /** When the first of those that wait has come, on the monotonic clock; undefined where none waits. */
+  get waitingSince(): number | undefined {
+    for (const { request, arrivedAt } of this.waiters ?? []) if (request.waitTime > 0) return arrivedAt;
+    return undefined;
+  }
+
   /** Why the store has not answered the waiters. */
   get failure(): Error | undefined {
     const obstacle = this.acquisition?.obstacle;

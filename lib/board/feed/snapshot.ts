@@ -35,7 +35,7 @@ export async function takeSnapshot(
     for (const summary of page.locks) {
       const former = before?.locks.get(summary.name);
       const lock = lockOf(summary, at, leaseTime);
-      locks.set(summary.name, steadyLock(withCallersHere(lock, service), former, at));
+      locks.set(summary.name, steadyLock(withCallersHere(lock, service, at), former, at));
     }
     cursor = page.cursor;
   } while (cursor !== null && locks.size <= limit);
@@ -64,10 +64,19 @@ function lockOf(
   };
 }
 
-/** The callers of this process that wait for a plain lock have one place in its queue together. They count where they are more. */
-function withCallersHere(lock: BoardLock, service: LockService): BoardLock {
-  const here = stateOf(service)?.waitingFor(lock.name) ?? 0;
-  return here > lock.waiting ? { ...lock, waiting: here } : lock;
+/**
+ * The callers of this process that wait for a plain lock have one place in its queue together, or none where the lock goes from one
+ * to the next. They count where they are more, and where they have waited for longer.
+ */
+function withCallersHere(lock: BoardLock, service: LockService, at: number): BoardLock {
+  const state = stateOf(service);
+  const waited = state?.longestWait(lock.name);
+  if (state === undefined || waited === undefined) return lock;
+  return {
+    ...lock,
+    waiting: Math.max(lock.waiting, state.waitingFor(lock.name)),
+    waitingSince: Math.min(lock.waitingSince ?? Infinity, Math.round(at - waited)),
+  };
 }
 
 /**

@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from '@jest/globals';
+import { takeSnapshot } from '../../../lib/board/feed/snapshot.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+
+const environment = new TestEnvironment();
+
+afterEach(() => environment.end());
+
+it('shows since when callers of the process wait, also without an entry in the queue of the store', async () => {
+  const locks = environment.service({ store: 'memory' });
+  const look = async () => (await takeSnapshot(locks, 100, undefined, 30_000)).locks.get('a');
+  const lease = await locks.acquire('a');
+  expect(await look()).toMatchObject({ waiting: 0, waitingSince: null });
+  const before = Date.now();
+  const first = locks.acquire('a');
+  const after = Date.now();
+  await sleep(200);
+  const second = locks.acquire('a');
+  const both = await look();
+  expect(both?.waiting).toBe(2);
+  expect(both?.waitingSince).toBeGreaterThanOrEqual(before - 2);
+  expect(both?.waitingSince).toBeLessThanOrEqual(after + 2);
+  await lease.release();
+  const next = await first;
+  const left = await look();
+  expect(left?.waiting).toBe(1);
+  expect(left?.waitingSince).toBeGreaterThanOrEqual(before + 190);
+  await next.release();
+  await (await second).release();
+});
