@@ -76,10 +76,11 @@ describe('What one turn asks of a cluster', () => {
     await cluster.endMove(slot, to);
     const rest = await acquired;
     expect(rest.every((lease) => lease.held)).toBe(true);
-    expect(await Promise.all(names.map((name) => service().tryAcquire(name)))).toEqual(names.map(() => null));
+    const other = service();
+    expect(await Promise.all(names.map((name) => other.tryAcquire(name)))).toEqual(names.map(() => null));
     await Promise.all([...held, ...rest].map((lease) => lease.release()));
     expect(await Promise.all(names.map((name) => locks.getLock(name).isLocked()))).toEqual(
       names.map(() => false),
     );
-  }, 30_000);
+  });
 });

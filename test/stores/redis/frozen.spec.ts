@@ -30,7 +30,7 @@ it('Redis is frozen for twice the lease: holders know at their deadlines, nothin
     locks.getSemaphore(`semaphore:${String(prefix)}`, 2),
   ];
   const all = services.flatMap(locksOf);
-  const leases = await Promise.all(all.map((lock) => lock.acquire()));
+  const leases = await Promise.all(all.map((lock) => lock.acquire({ waitTime: 10_000 })));
   await sleep(LEASE / 2); // a renewal has been
 
   server.freeze();
