@@ -68,6 +68,23 @@ describe('The names of the locks of a quorum', () => {
     },
   );
 
+  it.each([[pages], [[['c', 'd']]]])(
+    'are told by a node that was slow at first, where another one is out of reach: %j',
+    async (names) => {
+      const members = [member(names), member(pages), member([], true)];
+      // As of a connection that is being made.
+      let isSlow = true;
+      const unlessAbsent = <T>(index: number, answer: Promise<T>): Promise<T | undefined> => {
+        if (index !== 0 || !isSlow) return answer;
+        isSlow = false;
+        return Promise.resolve(undefined);
+      };
+      const slow = { ...presence, unlessAbsent };
+      const listing = quorumListing({ members, presence: slow } as unknown as Context);
+      expect((await all(listing)).sort()).toEqual([...new Set([...names, ...pages].flat())].sort());
+    },
+  );
+
   it('are not told without a majority', async () => {
     const listing = listingOf(member(pages), member(pages, true), member(pages, true));
     await expect(all(listing)).rejects.toThrow(LockUnavailableError);
