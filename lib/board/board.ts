@@ -4,6 +4,7 @@ import type { LockService } from '../lock.service.js';
 import { serviceOf } from '../nest/service-of.js';
 import { Details } from './feed/detail.js';
 import { LockFeed } from './feed/lock-feed.js';
+import { endConnectionAfter, type BoardResponse } from './http/respond.js';
 import type { ResolvedBoardOptions } from './lock-board.options.js';
 
 /** What is known of one LockService. */
@@ -17,7 +18,7 @@ export interface BoardInstance {
 /** The LockServices that one board shows. */
 export class Board implements OnModuleInit, BeforeApplicationShutdown {
   /** The application closes: its server takes no further connection, and waits for those that are open. */
-  isClosing = false;
+  private isClosing = false;
   private readonly byName = new Map<string, BoardInstance>();
 
   constructor(
@@ -38,6 +39,11 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
   /** The first one without a name; undefined where there is none of this name. */
   instance(name: string | null): BoardInstance | undefined {
     return this.byName.get(name ?? this.options.instances[0] ?? '');
+  }
+
+  /** Before an answer: the server would wait for its connection, which may stay open for longer than a minute. */
+  endWhereClosing(response: BoardResponse): void {
+    if (this.isClosing) endConnectionAfter(response);
   }
 
   /** Before the server waits for its connections to end. */

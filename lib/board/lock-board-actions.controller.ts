@@ -36,9 +36,12 @@ export class LockBoardActionsController {
   ): Promise<void> {
     const wish = await this.wishOf(request);
     try {
-      respondJson(response, await action(wish));
+      const done = await action(wish);
+      this.board.endWhereClosing(response);
+      respondJson(response, done);
       wish.instance.feed.hurry();
     } catch (error) {
+      this.board.endWhereClosing(response);
       respondJson(response, { message: failureOf(error) }, statusOf(error));
     }
   }

@@ -6,14 +6,7 @@ import { failureOf } from './feed/failure.js';
 import { EventStream } from './http/event-stream.js';
 import { tokenFor } from './http/cross-site.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
-import {
-  endConnectionAfter,
-  openStream,
-  respond,
-  respondJson,
-  statusOf,
-  type BoardResponse,
-} from './http/respond.js';
+import { openStream, respond, respondJson, statusOf, type BoardResponse } from './http/respond.js';
 import { pageOf } from './page/page.js';
 import type { BoardDetail } from './view/wire.js';
 
@@ -40,23 +33,29 @@ export class LockBoardController {
     ]);
     const { token, cookie } = this.board.options.readOnly ? NO_TOKEN : tokenFor(request);
     const page = pageOf({ state, base: baseOf(request), version: assetVersion, token, detail });
+    this.board.endWhereClosing(response);
     respond(response, 200, 'text/html', page, cookie === undefined ? {} : { 'Set-Cookie': cookie });
   }
 
   @Get('board.css')
   style(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
+    this.board.endWhereClosing(response);
     respond(response, 200, 'text/css', style, cachingOf(request));
   }
 
   @Get('board.js')
   script(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
+    this.board.endWhereClosing(response);
     respond(response, 200, 'text/javascript', script, cachingOf(request));
   }
 
   @Get('state')
   async state(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
     const instance = this.instanceOf(request, response);
-    if (instance !== undefined) respondJson(response, await instance.feed.state());
+    if (instance === undefined) return;
+    const state = await instance.feed.state();
+    this.board.endWhereClosing(response);
+    respondJson(response, state);
   }
 
   @Get('lock')
@@ -66,10 +65,10 @@ export class LockBoardController {
     try {
       const name = urlOf(request).searchParams.get('name') ?? '';
       const detail = await detailOf(instance, name);
-      this.endWhereClosing(response);
+      this.board.endWhereClosing(response);
       respondJson(response, detail);
     } catch (error) {
-      this.endWhereClosing(response);
+      this.board.endWhereClosing(response);
       respondJson(response, { message: failureOf(error) }, statusOf(error));
     }
   }
@@ -80,7 +79,7 @@ export class LockBoardController {
     if (instance === undefined) return;
     const { feed } = instance;
     await feed.state();
-    this.endWhereClosing(response);
+    this.board.endWhereClosing(response);
     const raw = openStream(response, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store, no-transform',
@@ -108,16 +107,13 @@ export class LockBoardController {
     else throw new NotFoundException();
   }
 
-  /** Before an answer to what a page asks for again and again. */
-  private endWhereClosing(response: BoardResponse): void {
-    if (this.board.isClosing) endConnectionAfter(response);
-  }
-
   /** Answers by itself where there is no such instance. */
   protected instanceOf(request: BoardRequest, response: BoardResponse): BoardInstance | undefined {
     const instance = this.board.instance(urlOf(request).searchParams.get('instance'));
-    if (instance === undefined) respondJson(response, { message: 'There is no such instance' }, 404);
-    return instance;
+    if (instance !== undefined) return instance;
+    this.board.endWhereClosing(response);
+    respondJson(response, { message: 'There is no such instance' }, 404);
+    return undefined;
   }
 }
 

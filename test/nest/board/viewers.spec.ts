@@ -67,6 +67,31 @@ describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
     },
   );
 
+  it.each(['', '/state'])(
+    'closes although a page that asked for locks%s before keeps its connection',
+    async (path) => {
+      const { app, url } = await startBoard({ locks: { connection: server.url }, platform });
+      const agent = new Agent({ keepAlive: true });
+      server.freeze();
+      const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+      const answered = new Promise<void>((resolve, reject) => {
+        get(`${url}/locks${path}`, { agent }, (response) => response.resume().once('close', resolve)).on(
+          'error',
+          reject,
+        );
+      });
+      await asked;
+      const closing = app.close().then(() => 'closed');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      server.thaw();
+      await answered;
+      const late = new Promise((resolve) => setTimeout(resolve, 2_000, 'late'));
+      expect(await Promise.race([closing, late])).toBe('closed');
+      agent.destroy();
+      await closing;
+    },
+  );
+
   it('only the path with one slash at the end is the page, and only files of this version are kept', async () => {
     const { app, url } = await startBoard({ locks: { store: 'memory' }, platform });
     const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
