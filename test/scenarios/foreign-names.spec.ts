@@ -63,11 +63,22 @@ describe('A name from outside (pitfall 52)', () => {
     ['order\ufe0f\u{e0041}', String.raw`order\ufe0f\udb40\udc41`],
     ['❤\u200border', String.raw`❤\u200border`],
     ['❤\ufe0f\u200d\ufe0f', String.raw`❤️\u200d\ufe0f`],
+    ['👍\ufe0f', String.raw`👍\ufe0f`],
+    ['🔥\u200d🔒', String.raw`🔥\u200d🔒`],
+    ['🏴\u{e0075}\u{e007f}', String.raw`🏴\udb40\udc75\udb40\udc7f`],
   ])('shows a character of which nothing is seen (%#)', (name, shown) => {
     expect(inQuotes(name)).toBe(shown);
   });
 
-  it.each(['❤️', '👨‍👩‍👧', '👩🏽‍🚀', '1️⃣', '🏳️‍🌈'])('keeps the emoji %s whole', (emoji) => {
+  it.each([
+    '❤️',
+    '👨‍👩‍👧',
+    '👩🏽‍🚀',
+    '1️⃣',
+    '🏳️‍🌈',
+    '🇩🇪',
+    '\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
+  ])('keeps the emoji %s whole', (emoji) => {
     expect(inQuotes(`a ${emoji} b`)).toBe(`a ${emoji} b`);
   });
 
