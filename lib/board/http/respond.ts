@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { LockConfigError, LockKeyError } from '../../lock.errors.js';
-import { streamOf } from './http2-session.js';
+import { closeSession, streamOf } from './http2-session.js';
 
 /** A reply of Fastify, as far as the board uses it. */
 interface Reply {
@@ -78,11 +78,13 @@ export function openStream(
 
 /**
  * Makes this the last answer on its connection. A page asks again over the connection that it has, and a server that closes would
- * wait for that one for as long as the page goes on. HTTP/2 closes its sessions instead.
+ * wait for that one for as long as the page goes on.
  */
 export function endConnectionAfter(response: BoardResponse): void {
   const raw = isReply(response) ? response.raw : response;
-  if (streamOf(raw) === undefined) raw.shouldKeepAlive = false;
+  const stream = streamOf(raw);
+  if (stream === undefined) raw.shouldKeepAlive = false;
+  else if (stream.session !== undefined) closeSession(stream.session);
 }
 
 /** Of what a LockService throws: the request is wrong, or the store does not serve it. */

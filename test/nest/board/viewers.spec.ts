@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { Agent, get, type Server } from 'node:http';
+import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Board } from '../../../lib/board/board.js';
 import type { RedisServer } from '../../support/redis-server.js';
@@ -106,4 +107,20 @@ describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
     expect(await cachingOf('?v=older')).toBe('no-store');
     await app.close();
   });
+});
+
+it('closes on HTTP/2 although a page that was under way keeps its connection', async () => {
+  const { app, url } = await startBoard({ locks: { connection: server.url }, platform: 'http2' });
+  server.freeze();
+  const client = connect(url);
+  const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+  client.request({ ':path': '/locks' }).resume();
+  await asked;
+  const closing = app.close().then(() => 'closed');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  server.thaw();
+  const late = new Promise((resolve) => setTimeout(resolve, 2_000, 'late'));
+  expect(await Promise.race([closing, late])).toBe('closed');
+  client.destroy();
+  await closing;
 });
