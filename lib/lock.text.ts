@@ -3,30 +3,19 @@ const PICTURE = String.raw`\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier}
 const EMOJI = String.raw`\u{1f3f4}[\u{e0030}-\u{e007f}]+|${PICTURE}(?:\u200d${PICTURE})*|[\d#*]\ufe0f\u20e3`;
 
 /**
- * Joiners between letters that look another way with them: Persian and its like (only after a letter that joins the next one),
- * Sinhala, Bengali and Marathi.
- */
-const JOINER = [
-  String.raw`(?<=[ئبت-خس-غف-نهىيٹپچڤکگڵںھہیێ])\u200c(?=(?!ء)\p{L})(?=\p{Script=Arabic})`,
-  String.raw`(?<=\u0dca)\u200d(?=[\u0dba\u0dbb])`,
-  String.raw`(?<=\u09b0)\u200d(?=\u09cd\u09af)`,
-  String.raw`(?<=\u0930\u094d)\u200d(?=[\u0915-\u0939])`,
-].join('|');
-
-/**
  * Characters that a terminal or a log does not take as plain text (line ends, escape sequences, marks that turn the direction), and
  * those of which nothing is seen, such as a space of no width: two names that differ by one look the same.
  */
 const UNSEEN = String.raw`[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029]`;
-const HIDDEN = new RegExp(`(${EMOJI})|(${JOINER})|${UNSEEN}`, 'gu');
+const HIDDEN = new RegExp(`(${EMOJI})|${UNSEEN}`, 'gu');
 const HAS_UNSEEN = new RegExp(UNSEEN, 'u');
 /** Made when there is such an emoji: it costs 60 ms. */
 let wholeOrHidden: RegExp | undefined;
 
 /** Text from outside as a part of one log line: it can neither begin another line nor move the cursor, nor hide a character. */
 export const onOneLine = (text: string): string =>
-  text.replace(HIDDEN, (hidden, emoji: string | undefined, joiner: string | undefined) =>
-    emoji === undefined ? (joiner ?? escaped(hidden)) : emojiOf(emoji),
+  text.replace(HIDDEN, (hidden, emoji: string | undefined) =>
+    emoji === undefined ? escaped(hidden) : emojiOf(emoji),
   );
 
 /** An emoji of several characters stays whole where it is one picture. Two that only stand side by side look the same without the joint. */

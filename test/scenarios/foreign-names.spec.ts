@@ -82,29 +82,6 @@ describe('A name from outside (pitfall 52)', () => {
     expect(inQuotes(`a ${emoji} b`)).toBe(`a ${emoji} b`);
   });
 
-  it.each([
-    ['Persian', 'می\u200cخواهم'],
-    ['Persian', 'خانه\u200cها'],
-    ['Sinhala', 'ශ්\u200dරී ලංකා'],
-    ['Bengali', 'র\u200d্যাব'],
-    ['Marathi', 'दुसर्\u200dया'],
-    ['Thai', 'สวัสดี'],
-    ['Hangul', '한글'],
-  ])('keeps a word of %s whole, with a joiner that changes its letters (%#)', (_language, word) => {
-    expect(inQuotes(word)).toBe(word);
-  });
-
-  it.each([
-    ['کار\u200cها', String.raw`کار\u200cها`],
-    ['می\u200c\u200cخواهم', String.raw`می\u200c\u200cخواهم`],
-    ['می\u200c', String.raw`می\u200c`],
-    ['می\u200ca', String.raw`می\u200ca`],
-    ['می\u200dخواهم', String.raw`می\u200dخواهم`],
-    ['क\u200dष', String.raw`क\u200dष`],
-  ])('shows a joiner where its letters look the same without it (%#)', (name, shown) => {
-    expect(inQuotes(name)).toBe(shown);
-  });
-
   it('reads as it is where it has nothing of the kind', () => {
     expect(inQuotes('order:7 – Größe {α} 数')).toBe('order:7 – Größe {α} 数');
   });
