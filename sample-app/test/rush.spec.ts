@@ -1,9 +1,10 @@
-import { Agent, get, type Server } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { LockService } from 'nestjs-distributed-lock';
 import { until } from '../../test/scenarios/until.js';
+import { answered, nextRequest } from '../../test/support/requests.js';
 import { RushService, type RushState } from '../src/rush/rush.service.js';
 import { TicketsService } from '../src/tickets/tickets.service.js';
 import { openShop } from './open-shop.js';
@@ -88,14 +89,8 @@ describe('the page of the ticket shop', () => {
       return await state();
     };
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ask = () =>
-      new Promise<void>((answered, refused) => {
-        get(`${url}/rush/state`, { agent }, (answer) => answer.resume().once('close', answered)).on(
-          'error',
-          refused,
-        );
-      });
-    const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+    const ask = () => answered(`${url}/rush/state`, agent);
+    const asked = nextRequest(app.getHttpServer());
     const first = ask();
     await asked;
     const outcome = { closed: false };

@@ -3,6 +3,7 @@ import { Agent, get, type Server } from 'node:http';
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Board } from '../../../lib/board/board.js';
+import { answered, nextRequest } from '../../support/requests.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { startBoard } from './board-app.js';
@@ -40,15 +41,9 @@ describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
     async (path) => {
       const { app, url } = await startBoard({ locks: { connection: server.url }, platform });
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      const ask = () =>
-        new Promise<void>((answered, refused) => {
-          get(`${url}/locks/${path}`, { agent }, (response) => response.resume().once('close', answered)).on(
-            'error',
-            refused,
-          );
-        });
+      const ask = () => answered(`${url}/locks/${path}`, agent);
       server.freeze();
-      const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+      const asked = nextRequest(app.getHttpServer());
       const first = ask();
       await asked;
       const outcome = { closed: false };
@@ -74,18 +69,13 @@ describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
       const { app, url } = await startBoard({ locks: { connection: server.url }, platform });
       const agent = new Agent({ keepAlive: true });
       server.freeze();
-      const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
-      const answered = new Promise<void>((resolve, reject) => {
-        get(`${url}/locks${path}`, { agent }, (response) => response.resume().once('close', resolve)).on(
-          'error',
-          reject,
-        );
-      });
+      const asked = nextRequest(app.getHttpServer());
+      const answer = answered(`${url}/locks${path}`, agent);
       await asked;
       const closing = app.close().then(() => 'closed');
       await new Promise((resolve) => setTimeout(resolve, 100));
       server.thaw();
-      await answered;
+      await answer;
       const late = new Promise((resolve) => setTimeout(resolve, 2_000, 'late'));
       expect(await Promise.race([closing, late])).toBe('closed');
       agent.destroy();
@@ -113,7 +103,7 @@ it('closes on HTTP/2 although a page that was under way keeps its connection', a
   const { app, url } = await startBoard({ locks: { connection: server.url }, platform: 'http2' });
   server.freeze();
   const client = connect(url);
-  const asked = new Promise((resolve) => (app.getHttpServer() as Server).once('request', resolve));
+  const asked = nextRequest(app.getHttpServer());
   client.request({ ':path': '/locks' }).resume();
   await asked;
   const closing = app.close().then(() => 'closed');
