@@ -4,7 +4,7 @@ const EMOJI = String.raw`\u{1f3f4}[\u{e0030}-\u{e007f}]+|${PICTURE}(?:\u200d${PI
 
 /**
  * Characters that a terminal or a log does not take as plain text (line ends, escape sequences, marks that turn the direction), and
- * those of which nothing is seen, such as a space of no width: two names that differ by one look the same.
+ * characters that are invisible, such as a space of no width: two names that differ by one look the same.
  */
 const UNSEEN = String.raw`[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029]`;
 const HIDDEN = new RegExp(`(${EMOJI})|${UNSEEN}`, 'gu');

@@ -17,7 +17,7 @@ export interface BoardInstance {
 
 /** The LockServices that one board shows. */
 export class Board implements OnModuleInit, BeforeApplicationShutdown {
-  /** The application closes: its server takes no further connection, and waits for those that are open. */
+  /** The application closes: its server takes no further connection, and waits for the end of all open ones. */
   private isClosing = false;
   private readonly byName = new Map<string, BoardInstance>();
 

@@ -38,7 +38,7 @@ export class LocalCallers {
     return waiting;
   }
 
-  /** When the first of those that wait for one lock has come, on the monotonic clock. */
+  /** Since when the first waiter for one lock waits, on the monotonic clock. */
   waitingSince(name: string): number | undefined {
     let first = this.queues.get(name)?.waitingSince ?? Infinity;
     for (const caller of this.single)

@@ -95,7 +95,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return waiting;
   }
 
-  /** When the first of those that wait has come, on the monotonic clock; undefined where none waits. */
+  /** Since when the first waiter waits, on the monotonic clock; undefined where there is none. */
   get waitingSince(): number | undefined {
     for (const { request, arrivedAt } of this.waiters ?? []) if (request.waitTime > 0) return arrivedAt;
     return undefined;

@@ -41,7 +41,9 @@ async function after(seats: Record<number, number>, tally: object, width = 1280)
   return opened.page;
 }
 
-(hasChromium ? describe : describe.skip)('the page of the ticket shop in Chromium', () => {
+const page = 'the page of the ticket shop in Chromium';
+const title = hasChromium ? page : `${page} (skipped: there is no chromium)`;
+(hasChromium ? describe : describe.skip)(title, () => {
   it.each([390, 1280])('shows all seats where one is sold 200 times, at %d px', async (width) => {
     const page = await after({ 1: 200 }, { bought: 200 }, width);
     expect(await page.locator('#verdict').innerText()).toBe('1 seat was sold more than once.');
