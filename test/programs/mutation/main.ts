@@ -25,8 +25,9 @@ const { values } = parseArgs({
   },
 });
 
-/** A mutant that makes the specs hang is noticed too, ms. */
-const TOO_LONG = 180_000;
+/** A mutant that makes the specs hang is noticed too: when they take so many times as long as without one, and this, ms. */
+const TIMES = 3;
+const GRACE = 30_000;
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const FOLDERS = ['lib/core', 'lib/locks', 'lib/nest', 'lib/port', 'lib/stores'];
 
@@ -63,20 +64,31 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]));
 }
 // What is red anyway would count as killed.
-const stages = new Set(sample.flatMap(({ file }) => stagesFor(file)));
+const stages = new Map(
+  sample.flatMap(({ file }) => stagesFor(file)).map((specs) => [specs.join(' '), specs]),
+);
 const unjudged = stages.values();
-await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
+/** How long specs take without a mutant, ms. */
+const usual = new Map<string, number>();
+const lanes = await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
+await Promise.all(lanes.map(work));
 
-/** One after the other in a copy of its own. */
-async function lane(): Promise<void> {
+/** @returns a copy of the project, in which some of the specs have been judged */
+async function lane(): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
   copies.push(copy);
   const left = new Set(['node_modules', '.git', 'coverage']);
   cpSync(ROOT, copy, { recursive: true, filter: (path) => !left.has(basename(path)) });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   for (const specs of unjudged) {
+    const begun = performance.now();
     if (!(await passes(copy, specs))) throw new Error(`Red without a mutant: ${specs.join(', ')}`);
+    usual.set(specs.join(' '), performance.now() - begun);
   }
+  return copy;
+}
+
+async function work(copy: string): Promise<void> {
   for (const mutant of queue) judged(mutant, await survives(copy, mutant));
 }
 
@@ -119,7 +131,8 @@ async function passes(copy: string, specs: readonly string[]): Promise<boolean> 
   const { pid } = child;
   if (pid === undefined) throw new Error('Jest does not start');
   running.add(pid);
-  const timer = setTimeout(end, TOO_LONG, pid);
+  const time = usual.get(specs.join(' '));
+  const timer = time && setTimeout(end, TIMES * time + GRACE, pid);
   const [code] = (await once(child, 'exit')) as [number | null];
   clearTimeout(timer);
   running.delete(pid);

@@ -1,9 +1,15 @@
+import { readdirSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
 /**
  * Which specs judge the files of a folder, quick ones first: each line is one run of Jest, and the first that fails
  * ends it. Those that use the built package cannot tell, and the slowest are left out.
  */
-const RULES = ['test/core', 'test/locks/', 'test/scenarios/exit'];
-const MEMORY = ['test/stores/conformance/memory', 'test/testing/'];
+const CORE = ['test/core/(?!deadlock/processes)'];
+const LOCKS = ['test/locks/(?!scope|time-left|travel)'];
+const LONG_HOLDS = ['test/locks/(scope|time-left|travel)', 'test/scenarios/exit'];
+const MEMORY = ['test/stores/conformance/memory', 'test/testing/(?!planted-bugs)'];
 const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
@@ -16,18 +22,20 @@ const CLUSTER = [
 ];
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
-  ['lib/core/acquisition', [RULES, MEMORY, QUEUE, ['test/core/queue-entries', 'test/queue/hygiene']]],
+  ['lib/core/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS, ['test/queue/hygiene']]],
   ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
-  ['lib/core/', [RULES, MEMORY, PITFALLS]],
-  ['lib/locks/', [RULES, MEMORY, QUEUE]],
+  ['lib/core/deadlock/', [['test/core/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
+  ['lib/core/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS]],
+  ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS]],
   [
     'lib/nest/',
     [
       ['test/nest/(decorator|current-lease|interceptor|key-template|module)'],
-      ['test/nest/', 'test/testing/'],
+      ['test/nest/(?!board/|telemetry/|transports/)[^/]*$', 'test/testing/(?!planted-bugs)'],
+      ['test/nest/transports/'],
     ],
   ],
-  ['lib/stores/memory/', [MEMORY, RULES]],
+  ['lib/stores/memory/', [MEMORY, LOCKS, CORE]],
   [
     'lib/stores/redis/scripts/',
     [REDIS, QUEUE, ['test/stores/redis/(states|inspect)', 'test/queue/(crashes|order)']],
@@ -52,5 +60,15 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/port/', [['test/port'], MEMORY, REDIS, ['test/stores/quorum/(kinds|health|releases)']]],
 ];
 
-export const stagesFor = (file: string): readonly (readonly string[])[] =>
-  SPECS.find(([folder]) => file.startsWith(folder))?.[1] ?? [];
+const TESTS = fileURLToPath(new URL('../../', import.meta.url));
+const SPEC_FILES = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.spec.ts'),
+);
+
+/** The specs of one file, which have its name, come before those of its folder. */
+export function stagesFor(file: string): readonly (readonly string[])[] {
+  const name = basename(file, extname(file));
+  const own = SPEC_FILES.filter((spec) => basename(spec, '.spec.ts') === name);
+  const ofFolder = SPECS.find(([folder]) => file.startsWith(folder))?.[1] ?? [];
+  return own.length === 0 ? ofFolder : [own.map((spec) => join('test', spec)), ...ofFolder];
+}
