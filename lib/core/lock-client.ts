@@ -273,14 +273,16 @@ export class LockClient {
    * @param keepFor ms for which no owner gets the lock
    * @returns how it was lost, when it turns out that it had been gone before
    */
-  async release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
-    if (!tenure.held) return tenure.loss;
-    const { name, owner, user, label } = tenure;
-    const reason = (await this.tenures.get(tenure)?.release(tenure, keepFor)) ?? 'released';
-    if (reason === 'released') return undefined;
-    const { forced } = tenure;
-    if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason, forced });
-    return new LockLostError(name, { reason, owner, forced });
+  release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
+    if (!tenure.held) return Promise.resolve(tenure.loss);
+    const { user, label } = tenure;
+    const released = this.tenures.get(tenure)?.release(tenure, keepFor) ?? Promise.resolve(undefined);
+    return released.then((reason = 'released') => {
+      if (reason === 'released') return undefined;
+      const { name, owner, forced } = tenure;
+      if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason, forced });
+      return new LockLostError(name, { reason, owner, forced });
+    });
   }
 
   /** What is given up while `run` runs may travel as one command. */

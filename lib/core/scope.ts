@@ -221,7 +221,9 @@ export const runInScope = <T>(scope: Scope, callback: () => T): T => storage.run
  * For callbacks of other code than the code that runs here, such as listeners. The locks that are held here do not belong
  * to them.
  */
-export const runOutsideScopes = <T>(callback: () => T): T => storage.run(undefined, callback);
+export const runOutsideScopes = <T>(callback: () => T): T =>
+  // To leave costs more than most callbacks do.
+  storage.getStore() === undefined ? callback() : storage.run(undefined, callback);
 
 /** For a callback that code outside of all scopes calls: it runs in the scope of this moment. */
 export const inThisScope = <T>(callback: () => T): (() => T) => {

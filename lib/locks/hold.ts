@@ -203,29 +203,35 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** ms for which no other owner is to get the lock if it is released now. The latest time of all leases counts. */
   get keepFor(): number | undefined {
-    const until = Math.max(this.keepUntil, ...this.leases.map((lease) => lease.keepUntil));
+    let until = this.keepUntil;
+    for (const { keepUntil } of this.leases) until = Math.max(until, keepUntil);
     const keepFor = Math.ceil(until - now());
     return keepFor > 0 ? keepFor : undefined;
   }
 
   /** Gives back one of the leases that share it, and the lock with the last lease. */
-  async leave(lease: Share): Promise<void> {
+  leave(lease: Share): Promise<void> {
     this.keepUntil = Math.max(this.keepUntil, lease.keepUntil);
     if (this.shares instanceof Set) this.shares.delete(lease);
     else this.shares = undefined;
     if (--this.count > 0) {
       this.shorten();
-      return;
+      return Promise.resolve();
     }
-    const { name, owner, label } = this.tenure;
     // The answer of the store may take its time, and the next holder may have begun.
     this.endedAt ??= now();
-    const loss = await this.client.release(this.tenure, this.keepFor);
+    const { label } = this.tenure;
+    return this.client.release(this.tenure, this.keepFor).then((loss) => {
+      this.left(label, loss);
+    });
+  }
+
+  private left(label: string, loss: LockLostError | undefined): void {
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
-    if (this.loss === undefined) {
-      this.end();
-      this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
-    }
+    if (this.loss !== undefined) return;
+    this.end();
+    const { name, owner } = this.tenure;
+    this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
   }
 
   /** @throws LockConfigError when the lease is not the only one of its owner, or the store does not pass holds on */

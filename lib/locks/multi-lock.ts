@@ -22,8 +22,6 @@ import { type Unit, unitsOf } from './unit.js';
 /** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
 export class MultiLock extends ScopedLock {
   readonly name: string;
-  readonly identity: string;
-  readonly location: string;
   readonly members: readonly ScopedLock[];
   private readonly units: readonly Unit[];
 
@@ -48,8 +46,14 @@ export class MultiLock extends ScopedLock {
     );
     this.units = unitsOf(this.members);
     this.name = this.members.map((member) => member.name).join(',');
-    this.identity = this.members.map((member) => member.identity).join(',');
-    this.location = this.identity;
+  }
+
+  get identity(): string {
+    return this.members.map((member) => member.identity).join(',');
+  }
+
+  get location(): string {
+    return this.identity;
   }
 
   readonly kind = 'multi';

@@ -18,6 +18,14 @@ export class PlainGroup {
     return `${id} group ${store.locationOf(name)}`;
   }
 
+  /** Whether two locks have the same location. */
+  static isOneStep(one: PlainLock, other: PlainLock): boolean {
+    const { client } = one;
+    return (
+      client === other.client && client.store.locationOf(one.name) === client.store.locationOf(other.name)
+    );
+  }
+
   get location(): string {
     const [first] = this.locks;
     return first === undefined ? '' : PlainGroup.locationOf(first);

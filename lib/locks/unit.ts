@@ -24,21 +24,24 @@ export interface Unit {
 export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Unit[] {
   const groups = new Map<string, PlainLock[]>();
   const units: Unit[] = [];
+  let last: PlainLock[] | undefined;
   for (const member of members) {
-    const place = member instanceof PlainLock ? PlainGroup.locationOf(member) : undefined;
-    if (inOrder) for (const other of groups.keys()) if (other !== place) groups.delete(other);
-    if (!(member instanceof PlainLock) || place === undefined) {
+    if (!(member instanceof PlainLock)) {
+      last = undefined;
       units.push(alone(member));
       continue;
     }
-    const group = groups.get(place);
-    if (group === undefined) {
-      const locks = [member];
-      groups.set(place, locks);
-      units.push(new PlainGroup(locks));
-    } else {
-      group.push(member);
+    // Mostly all locks have one location, for which a text need not be made each time.
+    if (last?.[0] === undefined || !PlainGroup.isOneStep(last[0], member)) {
+      const place = PlainGroup.locationOf(member);
+      last = inOrder ? undefined : groups.get(place);
+      if (last === undefined) {
+        last = [];
+        groups.set(place, last);
+        units.push(new PlainGroup(last));
+      }
     }
+    last.push(member);
   }
   return units;
 }

@@ -34,6 +34,15 @@ export interface ReleaseOptions {
   readonly send?: ((request: ReleaseRequest) => Promise<ReleaseReply>) | undefined;
 }
 
+/** A release, each time that it is sent. */
+interface Sending {
+  readonly request: ReleaseRequest;
+  readonly until: number;
+  readonly options: ReleaseOptions;
+  /** When it is sent the first time. */
+  readonly first: number;
+}
+
 /** A release that waits to be repeated. */
 interface Retry {
   readonly timer: NodeJS.Timeout;
@@ -67,7 +76,7 @@ export class Releaser {
     until: number,
     options: ReleaseOptions = {},
   ): Promise<ReleaseReply | undefined> {
-    return this.send(request, until, FIRST_RETRY, options);
+    return this.send({ request, until, options, first: now() }, FIRST_RETRY);
   }
 
   /** Sends at once every release that waits to be repeated: the store can be reached again. */
@@ -85,32 +94,47 @@ export class Releaser {
     });
   }
 
-  private async send(
-    request: ReleaseRequest,
-    until: number,
-    doubled: number,
-    { onFailure, insist = false, entryUntil = until, send: sendFirst }: ReleaseOptions,
-    first = now(),
-  ): Promise<ReleaseReply | undefined> {
-    let answer: ReleaseReply | undefined;
-    let futile = false;
+  /** Not an async function, which costs more: each release comes this way. */
+  private send(sending: Sending, doubled: number): Promise<ReleaseReply | undefined> {
+    const { request, options } = sending;
     this.underway++;
+    return this.ask(sending).then(
+      (answer) => {
+        this.over();
+        if (options.insist === true) this.repeat(sending, doubled, answer);
+        else this.forget(request);
+        return answer;
+      },
+      (error: unknown) => {
+        this.over();
+        // The name holds something else: a lock of another kind, or a value that is no lock.
+        if (isLockKindMismatchError(error)) return 'taken';
+        options.onFailure?.(error as LockError);
+        // A permanent error is repeated too: a password, a right or the database may be restored before the lease has ended.
+        if (isLockUnavailableError(error)) this.repeat(sending, doubled, undefined);
+        else this.forget(request);
+        return undefined;
+      },
+    );
+  }
+
+  private ask({ request, options, first }: Sending): Promise<ReleaseReply> {
     try {
-      answer = await (sendFirst?.(request) ?? this.store.release(asOf(request, first)));
+      // A store of the application may answer without a promise.
+      return Promise.resolve(options.send?.(request) ?? this.store.release(asOf(request, first)));
     } catch (error) {
-      // The name holds something else: a lock of another kind, or a value that is no lock.
-      if (isLockKindMismatchError(error)) return 'taken';
-      // A permanent error is repeated too: a password, a right or the database may be restored before the lease has ended.
-      futile = !isLockUnavailableError(error);
-      onFailure?.(error as LockError);
-    } finally {
-      if (--this.underway === 0) this.onIdle?.();
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
-    const arrived = answer !== undefined && !insist;
-    if (arrived || futile) {
-      this.forget(request);
-      return answer;
-    }
+  }
+
+  /** A release has its answer, or gets none. */
+  private over(): void {
+    if (--this.underway === 0) this.onIdle?.();
+  }
+
+  private repeat(sending: Sending, doubled: number, answer: ReleaseReply | undefined): void {
+    const { request, until, options, first } = sending;
+    const { insist = false, entryUntil = until } = options;
     const unansweredUntil = insist ? Infinity : Math.max(until, entryUntil);
     const end = answer === undefined ? unansweredUntil : until;
     // The store may be repaired, or the acquisition may arrive, late in the lease. The lock must not stay until the end
@@ -119,13 +143,13 @@ export class Releaser {
     const next = now() + pause;
     if (this.closed || next >= end) {
       this.forget(request);
-      return answer;
+      return;
     }
     const send = () => {
       clearTimer(timer);
       this.retries.delete(request);
       const again = Math.min(doubled * 2, LONGEST_PAUSE);
-      void this.send(request, until, again, { insist, entryUntil }, first);
+      void this.send({ request, until, options: { insist, entryUntil }, first }, again);
     };
     const timer = setTimer(send, pause);
     this.retries.set(request, { timer, send });
@@ -134,7 +158,6 @@ export class Releaser {
       timer.unref();
       this.wait(request);
     }
-    return answer;
   }
 
   private wait(request: ReleaseRequest): void {

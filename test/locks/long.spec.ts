@@ -46,6 +46,12 @@ describe('a wait beyond longWaitTime', () => {
     ]);
   });
 
+  it('names the holder where the process that waits holds the lock itself', async () => {
+    const { owner } = await locks.acquire('a');
+    await expect(locks.acquire('a', { waitTime: 90 })).rejects.toMatchObject({ holder: owner });
+    expect(of('waiting-long')).toMatchObject([{ name: 'a', holder: owner }]);
+  });
+
   it('is told of each caller of a multi-lock, and not of a caller that has its answer before', async () => {
     const lease = await other.acquire('b');
     const short = locks.acquire('b', { waitTime: 20 }).catch(() => undefined);

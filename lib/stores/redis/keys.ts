@@ -24,6 +24,7 @@ export class LockKeys {
   private readonly stored: string;
   private slot: number | undefined;
   private madeFence: string | undefined;
+  private madeQueue: string | undefined;
   private madeChannel: string | undefined;
 
   /**
@@ -32,7 +33,7 @@ export class LockKeys {
    * a channel. Redisson sees the prefixed name, so the channel is made of the prefixed name.
    */
   constructor(
-    private readonly name: string,
+    name: string,
     private readonly keyPrefix: string,
     private readonly clientPrefix: string,
   ) {
@@ -40,8 +41,8 @@ export class LockKeys {
     this.stored = clientPrefix + this.lock;
   }
 
-  isOf(name: string, keyPrefix: string, clientPrefix: string): boolean {
-    return this.name === name && this.keyPrefix === keyPrefix && this.clientPrefix === clientPrefix;
+  isOf(keyPrefix: string, clientPrefix: string): boolean {
+    return this.keyPrefix === keyPrefix && this.clientPrefix === clientPrefix;
   }
 
   // No command needs all of them, so each is made when it is asked for.
@@ -52,7 +53,7 @@ export class LockKeys {
 
   /** The waiters. */
   get queue(): string {
-    return this.derived('queue');
+    return (this.madeQueue ??= this.derived('queue'));
   }
 
   /** When the work of the lock was last done. */
@@ -86,12 +87,21 @@ export class LockKeys {
 
 const CHANNEL = 'redisson_lock__channel:';
 
-let last: LockKeys | undefined;
+/** For so many locks. A process that holds ten thousand asks for few of them at a time. */
+const MOST_KEPT = 256;
+const kept = new Map<string, LockKeys>();
 
-/** The last keys are kept: the nodes of a quorum are asked for one lock in a row, and a lock is mostly given up next. */
+/**
+ * The keys that were made last are kept. A lock is given up soon after it is taken, many callers want the same lock, and the
+ * nodes of a quorum are asked for one lock in a row.
+ */
 export function keysOfLock(name: string, keyPrefix: string, clientPrefix: string): LockKeys {
-  if (last?.isOf(name, keyPrefix, clientPrefix) !== true) last = new LockKeys(name, keyPrefix, clientPrefix);
-  return last;
+  const found = kept.get(name);
+  if (found?.isOf(keyPrefix, clientPrefix) === true) return found;
+  if (kept.size >= MOST_KEPT) kept.clear();
+  const made = new LockKeys(name, keyPrefix, clientPrefix);
+  kept.set(name, made);
+  return made;
 }
 
 /** The key of what a client tells other processes. The store as a whole has it, and no lock. */

@@ -106,8 +106,9 @@ export class ReleaseCommands {
     const replies = await this.sendAll(requests).catch((error: unknown) =>
       requests.map(() => error as Error),
     );
-    for (const [index, release] of releases.entries())
+    releases.forEach((release, index) => {
       this.settle(release, replies[index] ?? new UnexpectedReply(replies));
+    });
   }
 
   private settle({ request, released, resolve, reject }: Collected, reply: ReleaseReply | Error): void {
