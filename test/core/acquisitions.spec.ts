@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../../lib/core/deadline.js';
 import type { Acquisition } from '../../lib/core/acquisition.js';
 import { Acquisitions } from '../../lib/core/acquisitions.js';
+import type { Tenure } from '../../lib/core/tenure.js';
 import { CLAIM } from '../../lib/port/queue-messages.js';
 import { until } from '../scenarios/until.js';
 
@@ -44,6 +45,30 @@ it('an owner that has changed meanwhile leaves nothing behind', () => {
   places.remove(place as unknown as Acquisition);
   places.onMessage({ type: 'missed' });
   expect(looks).toBe(1);
+});
+
+it('a later grant ends the exclusive hold of this process, and no hold that is over', () => {
+  const acquisitions = new Acquisitions({ release: () => Promise.resolve(undefined) });
+  const losses: string[] = [];
+  const hold = (owner: string, fencingToken: number, mode: 'shared' | 'exclusive') =>
+    ({
+      name: 'a',
+      owner,
+      fencingToken,
+      queue: { mode },
+      lose: () => losses.push(owner),
+    }) as unknown as Tenure;
+  const [writer, reader] = [hold('writer', 1, 'exclusive'), hold('reader', 2, 'shared')];
+  acquisitions.begun(writer, undefined);
+  acquisitions.begun(reader, 'writer');
+  acquisitions.ended(reader);
+  expect(losses).toEqual([]);
+  const second = hold('second', 3, 'exclusive');
+  acquisitions.begun(second, undefined);
+  expect(losses).toEqual(['writer']);
+  acquisitions.ended(second);
+  acquisitions.begun(hold('third', 4, 'exclusive'), undefined);
+  expect(losses).toEqual(['writer']);
 });
 
 it('tells of an acquisition that lasts for a second, once a second, and of none that is over by then', async () => {

@@ -178,6 +178,10 @@ describe('the graph of the order', () => {
     expect([order.isFull, knows(order, group('a', 'stays'), group('b998'))]).toEqual([false, false]);
     expect(order.add(group('a', 'stays'), group('b', 'stays'), step)).toBe(false);
 
+    const held = new LockOrder();
+    const first = Array.from({ length: 1_001 }, (_, n) => held.add(group(`a${String(n)}`), group('b'), step));
+    expect(first.indexOf(true)).toBe(999);
+
     const pairs = Array.from({ length: 120 * 120 }, (_, n) => [n % 120, Math.floor(n / 120)] as const);
     for (const [a, b] of pairs) order.add(group(`a${String(a)}`), group(`b${String(b)}`), step);
     const known = pairs.filter(([a, b]) => knows(order, group(`a${String(a)}`), group(`b${String(b)}`)));

@@ -60,6 +60,27 @@ describe('a boot that fails, of which nothing may be left to close, leaves no co
     expect(await connections()).toBe(0);
   });
 
+  it('when the method of a class further up wants what the store does not have', async () => {
+    class Base {
+      @DistributedLock('a', { kind: 'fair' })
+      pay(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    class Between extends Base {}
+    @Injectable()
+    class Orders extends Between {
+      @DistributedLock('b')
+      ship(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    const imports = [LockModule.forRoot({ nodes: [0, 1, 2].map((db) => `${server.url}/${String(db)}`) })];
+    await expect(compile({ imports, providers: [Orders] })).rejects.toThrow(
+      /@DistributedLock on .*pay.*no fair lock/,
+    );
+  });
+
   it('when another provider fails while the modules are initialised', async () => {
     const away = { onModuleInit: () => Promise.reject(new Error('the database is away')) };
     const imports = [LockModule.forRoot({ connection: server.url })];
