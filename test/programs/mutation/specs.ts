@@ -16,6 +16,9 @@ const REDIS = [
   'test/stores/conformance/redis',
   'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane|release-all)',
 ];
+const FAULTS = [
+  'test/stores/redis/(sentinel|cuts|frozen|fail-fast|database|sent-late|taken-back|transactions|labels)',
+];
 const CLUSTER = [
   'test/stores/conformance/cluster',
   'test/stores/cluster/(connections|order|privileges|down)',
@@ -38,13 +41,13 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/memory/', [MEMORY, LOCKS, CORE]],
   [
     'lib/stores/redis/scripts/',
-    [REDIS, QUEUE, ['test/stores/redis/(states|inspect)', 'test/queue/(crashes|order)']],
+    [REDIS, QUEUE, ['test/stores/redis/(states|inspect|health-trial)'], ['test/queue/(crashes|order)']],
   ],
   ['lib/stores/redis/cluster-', [CLUSTER, ['test/stores/cluster/(replication|moving)']]],
   ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],
   ['lib/stores/redis/replication', [['test/stores/redis/replication']]],
-  ['lib/stores/redis/', [REDIS, ['test/stores/redis/(connections|states|health|replication)']]],
+  ['lib/stores/redis/', [REDIS, ['test/stores/redis/(connections|states|health|replication)'], FAULTS]],
   [
     'lib/stores/quorum/',
     [
@@ -65,10 +68,10 @@ const SPEC_FILES = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).fil
   name.endsWith('.spec.ts'),
 );
 
-/** The specs of one file, which have its name, come before those of its folder. */
+/** The specs of one file, which have its name or a part of it, come before those of its folder. */
 export function stagesFor(file: string): readonly (readonly string[])[] {
   const name = basename(file, extname(file));
-  const own = SPEC_FILES.filter((spec) => basename(spec, '.spec.ts') === name);
+  const own = SPEC_FILES.filter((spec) => `-${basename(spec, '.spec.ts')}-`.includes(`-${name}-`));
   const ofFolder = SPECS.find(([folder]) => file.startsWith(folder))?.[1] ?? [];
   return own.length === 0 ? ofFolder : [own.map((spec) => join('test', spec)), ...ofFolder];
 }
