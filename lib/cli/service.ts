@@ -5,6 +5,7 @@ import type { LockModuleOptions } from '../lock.options.js';
 import { LockService } from '../lock.service.js';
 import type { Given } from './given.js';
 import { connectionOf } from './connection.js';
+import { reasonOf } from './failure.js';
 
 /** ms: how long a command waits for Redis unless `--timeout` says otherwise. */
 const TIMEOUT = 5_000;
@@ -27,19 +28,39 @@ export async function ask<T>(
 ): Promise<T> {
   const timeout = given.time('timeout', usual, 1);
   const service = openService(given, options);
+  const outages = outagesOf(service);
   try {
-    return await answerWithin(timeout, question(service));
+    return await answerWithin(timeout, question(service), outages);
   } finally {
     // A server that is silent would be waited for.
     void service.close().catch(() => undefined);
   }
 }
 
-/** @throws LockUnavailableError */
-export function answerWithin<T>(timeout: number, answer: Promise<T>): Promise<T> {
+/** The nodes without a connection by now, and why: a question may end before the service itself gives up. */
+function outagesOf({ events$ }: LockService): ReadonlyMap<string, string> {
+  const outages = new Map<string, string>();
+  events$.subscribe((event) => {
+    if (event.type === 'disconnected' && event.error !== undefined)
+      outages.set(event.node, reasonOf(event.error));
+    if (event.type === 'reconnected') outages.delete(event.node);
+  });
+  return outages;
+}
+
+/**
+ * @param outages the reasons that are known, by node
+ * @throws LockUnavailableError
+ */
+export function answerWithin<T>(
+  timeout: number,
+  answer: Promise<T>,
+  outages: ReadonlyMap<string, string> = new Map(),
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = timerAt(now() + timeout, () => {
-      const cause = new Error(`no answer within ${String(timeout)} ms`);
+      const known = [...outages].map(([node, reason]) => `; ${node} ${reason}`).join('');
+      const cause = new Error(`no answer within ${String(timeout)} ms${known}`);
       reject(new LockUnavailableError(undefined, { cause }));
     });
     answer.then(resolve, reject).finally(() => {
