@@ -174,6 +174,25 @@ describe('once', () => {
     expect((await b.once('report', { period: '1h' }, () => 0)).ran).toBe(false);
   });
 
+  it('sends no note any more when the lease is lost', async () => {
+    let tries = 0;
+    const locks = service(
+      storeWith(() => ({
+        remember: () => {
+          tries++;
+          return Promise.reject(new LockUnavailableError('report'));
+        },
+      })),
+    );
+    const noted = failure(locks.once('report', { period: '1h' }, () => 'done'));
+    await until(() => tries > 1);
+    await b.forceRelease('report');
+    expect(await noted).toMatchObject({ code: 'LOCK_LOST', result: 'done' });
+    const sent = tries;
+    await sleep(500);
+    expect(tries).toBe(sent);
+  });
+
   it('asks again for a note where an answer is lost, before and under the lock', async () => {
     let asked = 0;
     const locks = service(
