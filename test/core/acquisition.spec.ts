@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockService } from '../../lib/index.js';
+import { LockService, LockUnavailableError } from '../../lib/index.js';
 import { mayFollow, type AcquisitionState } from '../../lib/core/acquisition-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -60,6 +60,43 @@ it('leaves when its last caller gets the lock by a hand-off', async () => {
   await sleep(10);
   expect(await queueLength()).toBe(0);
   await lease.release();
+});
+
+const isFree = async () => (await store.inspect('a')) === null;
+
+it('takes back a request that arrives after the release of its caller, and whose answer is lost', async () => {
+  const arrives = deferred();
+  store.beforeAcquire = () => arrives.promise;
+  store.afterAcquire = () => Promise.reject(new LockUnavailableError('a'));
+  const controller = new AbortController();
+  const waiting = open().acquire('a', { signal: controller.signal });
+  await until(() => store.calls.acquire === 1);
+  controller.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  await until(() => store.calls.release === 1);
+  arrives.resolve();
+  await until(() => store.calls.release > 1);
+  await until(isFree);
+});
+
+it('takes back an entry that went with a release, and arrives after the release of its caller', async () => {
+  const locks = open();
+  const lease = await locks.acquire('a');
+  const controller = new AbortController();
+  const waiting = locks.acquire('a', { leaseTime: 5_000, signal: controller.signal });
+  const arrives = deferred();
+  store.onRelease = () => arrives.promise;
+  // Only a process that receives messages sends an entry along.
+  await sleep(10);
+  const released = lease.release();
+  await until(() => store.calls.handOver === 1);
+  store.onRelease = () => undefined;
+  controller.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  await until(() => store.calls.release === 1);
+  arrives.resolve();
+  await released;
+  await until(isFree);
 });
 
 it('is the only one of its process, also where the lock came by another way', async () => {
