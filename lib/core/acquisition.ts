@@ -95,6 +95,8 @@ export class Acquisition {
   private stands = false;
   /** A request got no answer, so it may arrive later than what was sent after it. */
   private doubtful = false;
+  /** Until when the store may keep a hold that was granted for the lease time of a caller that has left. */
+  private keptUntil = -Infinity;
   /** From this moment on, the store grants only a claim by a message; see CLAIM. */
   private claimsFrom = Infinity;
   /** The store has been asked since `claimsFrom`, so no message of a whole lease can have been lost. */
@@ -210,7 +212,8 @@ export class Acquisition {
   /** Gives up the entry, and the hold if it has just been granted, before a caller is told of it. */
   leave(): void {
     if (!this.become('leaving')) return;
-    if (this.stands || this.doubtful || this.attempt !== undefined) this.giveUp();
+    const mayHaveIt = this.stands || this.doubtful || this.attempt !== undefined;
+    if (mayHaveIt || now() < this.keptUntil) this.giveUp();
     this.end();
   }
 
@@ -310,6 +313,7 @@ export class Acquisition {
     }
     if (this.wantedLease !== leaseTime) {
       this.stands = false;
+      if (this.hasQueue) this.keptUntil = now() + leaseTime;
       return false;
     }
     if (!this.become('granted')) return true;
@@ -385,7 +389,7 @@ export class Acquisition {
   }
 
   private giveUp(): void {
-    const until = now() + this.lease;
+    const until = Math.max(now() + this.lease, this.keptUntil);
     const entryUntil = this.stands
       ? Math.max(until, this.blockedUntil) + this.lease + QUEUE_ENTRY_LIFE
       : until;

@@ -213,6 +213,27 @@ describe('a waiter that leaves', () => {
     expect(store.released).toEqual([]);
   });
 
+  it('leaves no hold behind where the waiters behind it want another lease and leave before they get it', async () => {
+    const locks = open();
+    const reply = deferred();
+    store.beforeAcquire = () => reply.promise;
+    const [first, second] = [new AbortController(), new AbortController()];
+    const leaver = locks.acquire('a', { signal: first.signal });
+    const stayer = locks.acquire('a', { leaseTime: 5_000, signal: second.signal });
+    await sleep(5);
+    first.abort();
+    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    store.beforeAcquire = () =>
+      Promise.reject(new LockUnavailableError('a', { cause: new Error('BUSY'), effect: 'refused' }));
+    reply.resolve();
+    await sleep(5);
+    second.abort();
+    await expect(stayer).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await sleep(5);
+    // Else the lock would stay taken for the lease of the first caller.
+    expect(await store.inspect('a')).toBeNull();
+  });
+
   it('takes its request back where the waiters behind it want another lease, and there are no queues', async () => {
     store.hasQueues = false;
     const locks = open();
