@@ -392,9 +392,10 @@ export class LockClient {
   async close(): Promise<void> {
     this.closed = true;
     this.callers.sendAway(this.refuses);
-    const left = [...this.tenures].map(async ([tenure, keeper]) => {
+    const left = [...this.tenures.keys()].map(async (tenure) => {
       const { user, name, owner, label } = tenure;
-      const released = keeper.release(tenure, user?.keepFor);
+      // Not by its keeper, which may leave it for a moment to a caller that comes back at once.
+      const released = this.returns.giveBack(tenure, user?.keepFor);
       if (user !== undefined) {
         this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
         user.onLost(releasedError(tenure, new LockClosedError(name)));

@@ -6,7 +6,7 @@ import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
 import { assertName, reasonOf } from '../core/validation.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
-import { LockAbortedError, type LockUnavailableError } from '../lock.errors.js';
+import { LockAbortedError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
 import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { HeldLease } from './held-lease.js';
@@ -105,13 +105,18 @@ export abstract class StoreLock extends ScopedLock {
       if ('busy' in tenure) return tenure;
       if (!isLostToAnother(tenure)) return this.begin(tenure, into, options, askedAt);
       // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
+      assertNotAborted(this.name, request.signal);
       const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
       return this.acquireHeld({ ...request, waitTime }, inside, into, options, askedAt);
     });
   }
 
-  /** A tenure becomes a lease, which the scope shares from now on. */
+  /**
+   * A tenure becomes a lease, which the scope shares from now on.
+   * @throws LockClosedError when the client has closed since the grant, and has given the tenure back
+   */
   begin(tenure: Tenure, into: Scope | undefined, options: AcquireCall, askedAt: number): OwnLease {
+    if (!tenure.held && tenure.loss === undefined) throw new LockClosedError(this.name);
     const label = this.groupOf(options);
     const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context);
     const lease = new HeldLease(hold, label, into?.add(this.identity, hold));
@@ -184,7 +189,7 @@ export abstract class StoreLock extends ScopedLock {
     { waitTime, leaseTime, renew, signal, trace, nested }: AcquireCall,
     inside: Scope | undefined,
   ): WaitRequest {
-    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+    assertNotAborted(this.name, signal);
     return { terms: this.termsOf(leaseTime, renew), waitTime, signal, inside, trace, nested };
   }
 
@@ -197,6 +202,11 @@ export abstract class StoreLock extends ScopedLock {
 
 const isLostToAnother = ({ held, loss }: Tenure): boolean =>
   !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
+
+/** @throws LockAbortedError */
+function assertNotAborted(name: string, signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
+}
 
 /** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever length was asked for. */
 function assertLasting(hold: Hold, { leaseTime, renew }: AcquireCall): void {

@@ -1,6 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Lease, type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import {
+  type Lease,
+  type LockEvent,
+  LockService,
+  LockUnavailableError,
+  MemoryLockStore,
+} from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -270,6 +276,43 @@ describe('a waiter that leaves', () => {
     const began = performance.now();
     await second;
     expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});
+
+describe('a caller that has just been granted the lock', () => {
+  it('does not wait again after the abort of its signal where that hold was taken away', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a');
+    const controller = new AbortController();
+    const waiting = locks.acquire('a', { waitTime: Infinity, signal: controller.signal });
+    await sleep(5);
+    const answered = deferred();
+    store.forceRelease = () => answered.promise.then(() => true);
+    const forcing = locks.forceRelease('a');
+    const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await MemoryLockStore.prototype.forceRelease.call(store, 'a');
+    answered.resolve();
+    await Promise.resolve();
+    void lease.release();
+    controller.abort();
+    await refused;
+    await forcing;
+    await sleep(20);
+    // Else a hold without a caller would be renewed for ever.
+    expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('is refused where the service closes at that moment, and its callback does not run', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a');
+    const callback = jest.fn();
+    const waiting = locks.using('a', callback);
+    await sleep(5);
+    const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    void lease.release();
+    void locks.close();
+    await refused;
+    expect(callback).not.toHaveBeenCalled();
   });
 });
 
