@@ -72,7 +72,10 @@ export class Stage {
   }
 
   /** A client as an application would make it: with the defaults of ioredis, unless it says otherwise. */
-  client(url = this.server.url, options: { maxRetriesPerRequest?: number } = {}): Redis {
+  client(
+    url = this.server.url,
+    options: { maxRetriesPerRequest?: number; retryStrategy?: () => number } = {},
+  ): Redis {
     const client = new Redis(url, options);
     client.on('error', () => undefined);
     this.others.add({

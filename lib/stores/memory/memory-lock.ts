@@ -131,8 +131,9 @@ export class MemoryLock {
     // A token from a hand-off inside of the owner's process is greater than any token that is known here.
     if (hold !== undefined) this.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
     const gone = this.admits(mode) ? 'deleted' : 'taken';
-    // The request may have been sent twice.
+    // The request may have been sent twice. A claim that the next owner got meanwhile becomes its whole lease.
     const stands = next !== undefined && !this.holders.has(next.owner);
+    if (next !== undefined && !stands) this.renew(next.owner, next.leaseTime);
     const arrival = stands ? this.takeEntry(next.owner, mode, next.leaseTime, undefined) : undefined;
     const leftFor = this.handOver(next?.owner);
     const released = hold === undefined ? gone : 'released';
@@ -280,7 +281,8 @@ export class MemoryLock {
       const grantedAt = now();
       const age = this.around.microseconds() - arrival;
       const isNew = age >= 0 && age < CLAIM * 1_000;
-      const leaseTime = isNew ? head.leaseTime : Math.min(head.leaseTime, CLAIM);
+      const isWhole = isNew || owner === asker;
+      const leaseTime = isWhole ? head.leaseTime : Math.min(head.leaseTime, CLAIM);
       const fencingToken = this.hold(owner, mode, grantedAt + leaseTime);
       if (owner === asker) continue;
       const { rivals } = this;

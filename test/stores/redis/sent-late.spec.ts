@@ -64,3 +64,31 @@ describe("An acquisition that the application's client sends again, and whose se
     await until(async () => (await lockKeys(stage.redis)).length === 0);
   });
 });
+
+describe("A release with an entry for the next caller that the application's client sends again", () => {
+  it('grants the next caller its whole lease where it has got a claim meanwhile', async () => {
+    const proxy = await stage.proxy();
+    const client = stage.client(proxy.url, { retryStrategy: () => 1_400 });
+    const locks = stage.service({ connection: client, localHandoff: 0 });
+    const others = stage.service();
+    const lease = await locks.acquire('a');
+    const first = others.acquire('a');
+    await until(async () => (await stage.waiting('a')) === 1);
+    const second = locks.acquire('a');
+    // It has heard of messages, and asks nothing while this process holds the lock.
+    await sleep(50);
+    proxy.dropReplies(true);
+    void lease.release();
+    const between = await first;
+    proxy.cut();
+    proxy.dropReplies(false);
+    await sleep(1_150);
+    await between.release();
+    const { remainingTime } = (await others.inspect('a')) ?? {};
+    expect(remainingTime).toBeLessThanOrEqual(1_000);
+    const held = await second;
+    await sleep(1_100);
+    expect(held.held).toBe(true);
+    expect(await others.tryAcquire('a')).toBeNull();
+  });
+});

@@ -119,6 +119,8 @@ local function advance(sparing)
       elseif admits(mode) then
         redis.call('ZREM', KEYS[3], entry)
         local token, span = next_token(), grant_of(tonumber(heads[i + 1]), tonumber(lease) or CLAIM)
+        -- The answer of the script is no message, and needs no confirmation.
+        if owner == asker then span = tonumber(lease) end
         -- The rivals: 2 also outside of the queue, 1 behind in it, 0 none.
         local rivals = outsiders and 2 or heads[i + 2] and 1 or 0
         if owner == asker then

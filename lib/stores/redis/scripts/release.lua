@@ -94,7 +94,11 @@ if not asker then
   return released
 end
 if redis.call('HEXISTS', KEYS[1], asker) == 1 then
-  -- This command has been sent twice.
+  -- This command has been sent twice. The owner may have been granted a claim meanwhile, and takes this answer for its whole
+  -- lease. It may also have extended its hold.
+  local left = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[9]))
+  redis.call('PEXPIRE', KEYS[1], digits(left))
+  redis.call('PEXPIRE', KEYS[2], digits(left + ARGV[5]))
   return { released, (read_fence(redis.call('GET', KEYS[2]))), 0 }
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]
