@@ -279,7 +279,8 @@ export class Acquisition {
     if (queue === undefined) return { name, owner, leaseTime };
     const { kind, mode, capacity } = queue;
     const entry = takesEntry ? { arrival: this.arrival } : undefined;
-    return { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
+    const request = { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
+    return now() < this.keptUntil ? { ...request, shortens: true } : request;
   }
 
   /** @returns when to ask again; the same in the methods that follow */

@@ -228,6 +228,11 @@ export interface AcquireRequest {
   readonly queue?: QueueRequest | undefined;
   /** The lowest token that may be granted. */
   readonly leastToken?: number | undefined;
+  /**
+   * A plain lock that the owner holds already is held for `leaseTime` from now on, also where that ends sooner. Without it,
+   * such a hold ends no sooner than before: the request may arrive after an extension.
+   */
+  readonly shortens?: boolean | undefined;
 }
 
 /** A request of one owner for several plain locks. */

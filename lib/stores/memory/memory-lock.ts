@@ -82,7 +82,7 @@ export class MemoryLock {
     return !this.isOver;
   }
 
-  enter({ owner, leaseTime, queue, leastToken }: AcquireRequest): AcquireReply {
+  enter({ owner, leaseTime, queue, leastToken, shortens }: AcquireRequest): AcquireReply {
     const { mode, entry, ownWriteHold } = queue ?? PLAIN_REQUEST;
     this.dropExpired();
     const mine = this.holders.get(owner);
@@ -99,7 +99,9 @@ export class MemoryLock {
     const mayPass = isPlain || head === undefined || head.owner === owner || ownWriteHold !== undefined;
     if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
       this.leaveQueue(owner);
-      const fencingToken = this.hold(owner, mode, now() + leaseTime, leastToken, mine?.since);
+      const least = shortens === true ? 0 : (mine?.expiresAt ?? 0);
+      const expiresAt = Math.max(least, now() + leaseTime);
+      const fencingToken = this.hold(owner, mode, expiresAt, leastToken, mine?.since);
       // The owner has polled, so the waiters behind it have got no message. Some of them may enter too.
       if (isPlain || head?.owner === owner) this.advance();
       return { granted: true, fencingToken };

@@ -39,12 +39,20 @@ export class AcquireCommands {
     );
   }
 
-  private take({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
+  private take({
+    name,
+    owner,
+    leaseTime,
+    leastToken,
+    queue,
+    shortens,
+  }: AcquireRequest): Promise<AcquireReply> {
     const keys = this.calls.keys(name);
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, leaseTime + FENCE_TTL];
     // An argument that is left out at the end costs client and server nothing.
-    if (queue?.entry !== undefined) args.push(queue.entry.arrival ?? 0, this.calls.clusterArgument);
-    else if (this.connection.isCluster) args.push('', this.calls.clusterArgument);
+    const arrival = queue?.entry === undefined ? '' : (queue.entry.arrival ?? 0);
+    if (shortens === true) args.push(arrival, 'shorter', this.calls.clusterArgument);
+    else if (arrival !== '' || this.connection.isCluster) args.push(arrival, this.calls.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = queue === undefined ? undatedReply : this.calls.readingClock(plainReply);
     return this.guarded(owner, name, (acquisition) =>

@@ -39,6 +39,22 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
+  it('makes the hold of its owner shorter where the request says so, and tells the first of the queue', async () => {
+    const lock = new PlainLockStage(stage);
+    const client = await hear(stage, 'shorter');
+    await lock.take('a:1', 4 * LEASE);
+    await lock.stands('shorter:1', undefined, 2 * LEASE);
+    tokenOf(await lock.ask('a:1', LEASE, { shortens: true }));
+    const left = (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
+    assert.ok(left > 0 && left <= LEASE, String(left));
+    await until(() => client.heard.some(({ type }) => type === 'next'));
+    await lock.release('a:1');
+    await client.granted('shorter:1');
+    await lock.release('shorter:1');
+    client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
   it('hands over for the whole lease in the first second of a wait, else for a claim, which a repeated request confirms', async () => {
     const client = await hear(stage, 'lease');
     const left = async (lock: PlainLockStage) => (await lock.inspect())?.holders[0]?.remainingTime ?? 0;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { NextOwner, ReleaseRequest } from '../../port/lock-store.js';
+import type { AcquireRequest, NextOwner, ReleaseRequest } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
@@ -22,10 +22,10 @@ export class PlainLockStage {
   }
 
   /** Takes the lock if it is free, and adds no entry. */
-  ask(owner: string, leaseTime = LEASE) {
+  ask(owner: string, leaseTime = LEASE, more: Pick<AcquireRequest, 'shortens'> = {}) {
     const { name } = this;
     const queue = { ...PLAIN, entry: undefined, ownWriteHold: undefined };
-    return this.stage.store.acquire({ name, owner, leaseTime, queue });
+    return this.stage.store.acquire({ name, owner, leaseTime, queue, ...more });
   }
 
   async take(owner: string, leaseTime = LEASE): Promise<number> {

@@ -33,6 +33,17 @@ export function describePlain(stage: Stage): void {
       assert.equal(await stage.store.inspect(name), null);
     });
 
+    it('does not make the hold of its owner shorter, as a request does that arrives after an extension', async () => {
+      const name = stage.freshName();
+      const request = { name, owner: 'a:1', leaseTime: LEASE };
+      tokenOf(await stage.store.acquire(request));
+      assert.equal(await stage.store.renew([{ ...request, leaseTime: 4 * LEASE }])[0], 'held');
+      tokenOf(await stage.store.acquire(request));
+      const remaining = (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+      assert.ok(remaining > 2 * LEASE, String(remaining));
+      assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
+    });
+
     it('is granted to one of many', async () => {
       const name = stage.freshName();
       const replies = await Promise.all(
