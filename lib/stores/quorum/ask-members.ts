@@ -11,15 +11,17 @@ export type Cast<A> = readonly (NodeAnswer<A> | undefined)[];
 
 /**
  * Waits for all members that are asked. Once a majority has answered, it waits only for the members that are not silent.
- * @throws LockUnavailableError when no majority answers
+ * @param isAsked at least one member has to be
+ * @param needed how many of these members have to answer
+ * @throws LockUnavailableError when fewer answer
  */
 export async function askMembers<A>(
   { members, presence }: { readonly members: readonly Member[]; readonly presence: Presence },
   name: string | undefined,
   ask: (store: LockStore) => Promise<A>,
   isAsked: (index: number) => boolean = () => true,
+  needed = quorumOf(members.length),
 ): Promise<Cast<A>> {
-  const needed = quorumOf(members.length);
   const unasked = new Promise<never>(() => undefined);
   const answers = members.map(({ store }, index) =>
     isAsked(index) ? presence.observe(index, ask(store)) : unasked,

@@ -5,7 +5,7 @@ import type { Releaser } from '../../port/releaser.js';
 import { askMembers, type Cast, outcomesOf } from './ask-members.js';
 import { tally } from './ballot.js';
 import { marginOf, noMajority } from './majority-acquisition.js';
-import { majorityState } from './majority-state.js';
+import { greatestToken, majorityState } from './majority-state.js';
 import { type Member, quorumOf } from './member.js';
 import type { Presence } from './presence.js';
 import type { RestartQuarantine } from './restart-quarantine.js';
@@ -35,14 +35,16 @@ export class ForcedReleases {
     const { releasers } = this.context;
     const states = await askMembers(this.context, name, (store) => store.inspect(name));
     const known = majorityState(states);
-    const fencingToken = this.tokenBeyond(known);
+    // Also where no majority holds the lock any more: the owner has been given the token while one did.
+    const fencingToken = this.tokenBeyond(greatestToken(states));
     const told = await this.tellToken(name, states, fencingToken);
     // A silent member carries the command out when it runs again, and another owner may hold the lock by then. A member that
     // holds the lock and does not know the token would give lesser ones. So these are told to release the hold of the present
     // owner instead, with the token, for as long as that hold lasts.
     const isTold = (index: number) => told[index] === true;
     const { members } = this.context;
-    if (told.filter(Boolean).length < quorumOf(members.length))
+    const needed = quorumOf(members.length);
+    if (told.filter(Boolean).length < needed)
       throw noMajority(name, outcomesOf(members, states), { effect: 'unknown' });
     for (const { owner, remainingTime } of known?.holders ?? []) {
       const until = now() + Math.max(remainingTime, this.context.leaseTime);
@@ -50,11 +52,16 @@ export class ForcedReleases {
         if (!isTold(index)) void releaser.release({ name, owner, fencingToken }, until);
       });
     }
+    // A member that held nothing has not learned the token. It may have let an owner in since, and that hold stays.
+    const letsGo = states.map((answer, index) => isTold(index) && stateOf(answer) !== null);
+    const others = told.filter((known, index) => known && letsGo[index] !== true).length;
+    if (!letsGo.includes(true)) return false;
     const released = await askMembers(
       this.context,
       name,
       (store) => store.forceRelease(name, undefined, asker),
-      isTold,
+      (index) => letsGo[index] === true,
+      needed - others,
     );
     return tally(released, (held) => held) > 0;
   }
@@ -66,8 +73,7 @@ export class ForcedReleases {
    * again and again does not get further and further ahead of the clocks: a member that has restarted has nothing but its
    * clock.
    */
-  private tokenBeyond(known: StoredLock | null): number | undefined {
-    const last = known?.fencingToken;
+  private tokenBeyond(last: number | undefined): number | undefined {
     if (last === undefined) return undefined;
     const margin = marginOf(this.context.leaseTime);
     const latest = (this.context.restartQuarantine.time ?? Infinity) + margin;
@@ -85,8 +91,9 @@ export class ForcedReleases {
   ): Promise<readonly boolean[]> {
     const { members, presence } = this.context;
     const telling = states.map(async (answer, index) => {
-      if (answer === undefined || !('value' in answer)) return false;
-      const [holder] = answer.value?.holders ?? [];
+      const state = stateOf(answer);
+      if (state === undefined) return false;
+      const [holder] = state?.holders ?? [];
       const member = members[index];
       if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return true;
       if (leastToken === undefined) return true;
@@ -101,3 +108,7 @@ export class ForcedReleases {
     );
   }
 }
+
+/** Undefined for a member that has not answered. */
+const stateOf = (answer: Cast<StoredLock | null>[number]): StoredLock | null | undefined =>
+  answer !== undefined && 'value' in answer ? answer.value : undefined;

@@ -35,9 +35,18 @@ export function majorityState(cast: Cast): StoredLock | null {
       },
     ],
     queue: [],
-    fencingToken: greatest(states.map(({ fencingToken }) => fencingToken)),
+    fencingToken: greatestToken(cast),
     listeners: greatest(states.map(({ listeners }) => listeners)) ?? 0,
   };
+}
+
+/** The greatest token that the members tell of the lock, also where no majority holds it. */
+export function greatestToken(cast: Cast): number | undefined {
+  return greatest(
+    cast.map((answer) =>
+      answer !== undefined && 'value' in answer ? answer.value?.fencingToken : undefined,
+    ),
+  );
 }
 
 const greatest = (numbers: readonly (number | undefined)[]): number | undefined => {

@@ -463,6 +463,47 @@ describe('QuorumLockStore', () => {
       }
     });
 
+    it('lets the next token be greater where a node has forgotten the lock, so that a minority holds it', async () => {
+      const ahead = (Date.now() + LEASE / 3) * 1_000;
+      await members[0]!.store.acquire({ ...request, owner: 'former', leastToken: ahead });
+      await members[0]!.store.release({ name: 'a', owner: 'former' });
+      for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+      const token = await tokenOf();
+      expect(token).toBeGreaterThan(ahead);
+      for (const member of members) member.store.beforeAcquire = () => undefined;
+      members[0]!.restart();
+      await members[0]!.store.forceRelease('a');
+      expect(await store.forceRelease('a')).toBe(true);
+      const next = await store.acquire({ ...request, owner: 'next' });
+      expect(next).toMatchObject({ granted: true });
+      expect(next.granted && next.fencingToken).toBeGreaterThan(token);
+    });
+
+    it('leaves an owner alone that gets the lock meanwhile on nodes that have not learned the token', async () => {
+      const ahead = (Date.now() + LEASE / 3) * 1_000;
+      await members[0]!.store.acquire({ ...request, owner: 'former', leastToken: ahead });
+      await members[0]!.store.release({ name: 'a', owner: 'former' });
+      const [late, telling] = [deferred(), deferred()];
+      for (const member of members.slice(1)) member.store.beforeAcquire = () => late.promise;
+      const acquiring = tokenOf();
+      await until(async () => (await holders())[0] === 'me');
+      members[0]!.store.beforeAcquire = () => telling.promise;
+      const releasing = store.forceRelease('a');
+      await until(() => members[0]!.store.calls.acquire === 3);
+      late.resolve();
+      const token = await acquiring;
+      expect(token).toBeGreaterThan(ahead);
+      telling.resolve();
+      await releasing;
+      expect(await holders()).toEqual([undefined, 'me', 'me', 'me', 'me']);
+      members[0]!.store.beforeAcquire = () => Promise.reject(unanswered());
+      const other = { ...request, owner: 'next' };
+      expect(await store.acquire(other)).toMatchObject({ granted: false, holder: 'me' });
+      expect(await store.forceRelease('a')).toBe(true);
+      const next = await store.acquire(other);
+      expect(next.granted && next.fencingToken).toBeGreaterThan(token);
+    });
+
     it('fails where too few learn the token', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 3))
