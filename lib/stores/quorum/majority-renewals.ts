@@ -70,13 +70,14 @@ export class MajorityRenewals {
     const holding = this.context.holdings.get(owner);
     if (holding === undefined) return;
     holding.prolong(leaseTime);
-    // After a renewal that only asks for the state, a member holds the lock for as long as the others do, and no longer.
-    const left = Math.floor(holding.until - now());
-    if (left <= 0) return;
     states.forEach((answer, index) => {
       answer.then(
         async (state) => {
           if (state !== 'deleted' || holding.released.has(name)) return;
+          // The member holds the lock for as long as the others do, and no longer: the renewal may only have asked for the
+          // state, and the answer may be late.
+          const left = Math.floor(holding.until - now());
+          if (left <= 0) return;
           const leastToken = holding.fencingTokens.get(name);
           holding.ask(index);
           await this.context.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(

@@ -222,6 +222,19 @@ describe('QuorumLockStore', () => {
       expect(await left(0)).toBeLessThanOrEqual((await left(1)) + 1);
     });
 
+    it('gives a member that answers late no more than what is left by then', async () => {
+      await store.acquire({ ...request, leaseTime: 1_000 });
+      const gate = deferred();
+      const { store: late } = members[0]!;
+      late.onRenew = () => gate.promise;
+      await late.forceRelease('a');
+      expect(await store.renew([{ ...request, leaseTime: 0 }])[0]).toBe('held');
+      await sleep(300);
+      gate.resolve();
+      await until(async () => (await holders())[0] === 'me');
+      expect((await late.inspect('a'))?.holders[0]?.remainingTime).toBeLessThanOrEqual(700);
+    });
+
     it('is taken where another has got it', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 3)) {
