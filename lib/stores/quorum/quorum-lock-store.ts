@@ -129,6 +129,8 @@ export class QuorumLockStore implements LockStore {
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { name, owner, keepFor, leaseTime, queue } = request;
+    // No member may forget for how long the lock stays taken, as none may forget a lease.
+    if (keepFor !== undefined) this.restartQuarantine.learn(keepFor);
     const holding = this.holdings.get(owner);
     const fencingToken = request.fencingToken ?? holding?.fencingTokens.get(name);
     const release = { name, owner, fencingToken, keepFor, leaseTime, queue };

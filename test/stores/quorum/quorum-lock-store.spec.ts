@@ -289,6 +289,22 @@ describe('QuorumLockStore', () => {
     });
   });
 
+  it('keeps nodes that restart from voting for as long as a released lock stays taken', async () => {
+    const short = new QuorumLockStore(members, 100);
+    await short.acquire({ ...request, leaseTime: 100 });
+    expect(await short.release({ name: 'a', owner: 'me', keepFor: 60_000 })).toBe('released');
+    for (const member of members.slice(2)) {
+      member.restart();
+      await member.store.forceRelease('a');
+    }
+    await short.health();
+    await sleep(150);
+    await expect(short.acquire({ ...request, owner: 'other', leaseTime: 100 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+    });
+    await short.close();
+  });
+
   it('names the holder that most nodes name', async () => {
     for (const [index, owner] of ['x', 'y', 'y', 'y', 'z'].entries()) {
       await members[index]!.store.acquire({ ...request, owner });
