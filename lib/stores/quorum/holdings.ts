@@ -6,11 +6,10 @@ export class Holding {
   readonly fencingTokens = new Map<string, number>();
   /** The names that the owner has given up. Nothing may be taken for them any more. */
   readonly released = new Set<string>();
-  /**
-   * Of each member, whether it may hold something for the owner. It certainly does not where this is undefined. Where it is
-   * unsure, the effect of a request is not certain: the request may arrive after a release.
-   */
-  private readonly holds: ('sure' | 'unsure' | undefined)[] = [];
+  /** Of each member, whether it may hold something for the owner. */
+  private readonly holds: boolean[] = [];
+  /** Of each member, how many requests have no answer. Such a request may arrive after a release, and after later requests. */
+  private readonly unanswered: number[] = [];
   /** When the members have forgotten everything, ms on the monotonic clock. */
   until: number;
 
@@ -20,25 +19,28 @@ export class Holding {
 
   /** The member is being asked to take something for the owner. */
   ask(index: number): void {
-    this.holds[index] = 'unsure';
+    this.holds[index] = true;
+    this.unanswered[index] = (this.unanswered[index] ?? 0) + 1;
   }
 
-  /** The member has answered. */
+  /** The member has answered one of the requests, or that request has certainly not been sent. */
   answered(index: number): void {
-    if (this.mayBeHeldBy(index)) this.holds[index] = 'sure';
+    this.unanswered[index] = (this.unanswered[index] ?? 0) - 1;
   }
 
-  /** The member has taken nothing, and held nothing before. */
+  /** The same, and the member has taken nothing, and held nothing before. */
   refused(index: number): void {
-    this.holds[index] = undefined;
+    this.answered(index);
+    this.holds[index] = this.isUnsureOf(index);
   }
 
   mayBeHeldBy(index: number): boolean {
-    return this.holds[index] !== undefined;
+    return this.holds[index] === true;
   }
 
+  /** The effect of a request is not certain. */
   isUnsureOf(index: number): boolean {
-    return this.holds[index] === 'unsure';
+    return (this.unanswered[index] ?? 0) > 0;
   }
 
   prolong(leaseTime: number): void {

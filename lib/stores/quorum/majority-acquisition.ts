@@ -184,7 +184,10 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       },
       (error: unknown) => {
         presence.failed(index, sentAt, error);
-        if (isLockUnavailableError(error) && error.effect === 'refused' && !again) holding.refused(index);
+        if (isLockUnavailableError(error) && error.effect === 'refused') {
+          if (again) holding.answered(index);
+          else holding.refused(index);
+        }
         throw error;
       },
     );

@@ -1,4 +1,4 @@
-import { asAnswer, type Found } from '../../lock.errors.js';
+import { asAnswer, type Found, isLockUnavailableError } from '../../lock.errors.js';
 import { now } from '../../lock.clock.js';
 import type { HoldState, RenewRequest } from '../../port/lock-store.js';
 import type { Releaser } from '../../port/releaser.js';
@@ -84,7 +84,10 @@ export class MajorityRenewals {
             () => {
               holding.answered(index);
             },
-            () => undefined, // a later release is going to be repeated
+            (error: unknown) => {
+              // Else a later release is going to be repeated.
+              if (isLockUnavailableError(error) && error.effect === 'refused') holding.answered(index);
+            },
           );
         },
         () => undefined,

@@ -20,6 +20,20 @@ describe('Holding', () => {
     expect(holding.until).toBeGreaterThanOrEqual(asked + 1_000);
   });
 
+  it('is unsure of a member until each request has an answer', () => {
+    const holding = new Holding(1_000);
+    holding.ask(0);
+    holding.ask(0);
+    holding.answered(0);
+    expect([holding.mayBeHeldBy(0), holding.isUnsureOf(0)]).toEqual([true, true]);
+    holding.answered(0);
+    expect([holding.mayBeHeldBy(0), holding.isUnsureOf(0)]).toEqual([true, false]);
+    holding.ask(1);
+    holding.ask(1);
+    holding.refused(1);
+    expect([holding.mayBeHeldBy(1), holding.isUnsureOf(1)]).toEqual([true, true]);
+  });
+
   it('is prolonged, never shortened', () => {
     const holding = new Holding(10_000);
     const { until } = holding;

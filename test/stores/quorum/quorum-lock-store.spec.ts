@@ -22,6 +22,7 @@ describe('QuorumLockStore', () => {
   afterEach(() => store.close());
 
   const unanswered = () => new LockUnavailableError('a', { cause: new Error('silent') });
+  const unsent = () => new LockUnavailableError('a', { cause: new Error('down'), effect: 'refused' });
   const holders = () =>
     Promise.all(members.map(async (member) => (await member.store.inspect('a'))?.holders[0]?.owner));
   const tokenOf = async () => {
@@ -99,6 +100,20 @@ describe('QuorumLockStore', () => {
     await until(async () => (await holders())[4] === undefined);
   });
 
+  it('repeats it also where a later request to the same node has been answered', async () => {
+    const { store: late } = members[4]!;
+    const acquire = late.acquire.bind(late);
+    late.beforeAcquire = () => Promise.reject(unanswered());
+    await store.acquire(request);
+    late.beforeAcquire = () => undefined;
+    expect(await store.renew([request])[0]).toBe('held');
+    await until(async () => (await holders())[4] === 'me');
+    expect(await store.release(request)).toBe('released');
+    // The first request arrives only now, over a connection that is gone.
+    await acquire(request);
+    await until(async () => (await holders())[4] === undefined);
+  });
+
   it('frees what a lost lease still holds on a minority', async () => {
     await store.acquire(request);
     for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
@@ -170,7 +185,7 @@ describe('QuorumLockStore', () => {
   });
 
   it('tops up the nodes that do not hold what a majority does, with its token', async () => {
-    for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
+    for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unsent());
     const token = await tokenOf();
     expect((await holders()).slice(3)).toEqual([undefined, undefined]);
     for (const member of members.slice(3)) member.store.beforeAcquire = () => undefined;
