@@ -1,5 +1,5 @@
 import { isLockUnavailableError, LockConfigError, type NodeOutcome } from '../../lock.errors.js';
-import type { ListedName, NamesReply, StoreListing } from '../../port/lock-store.js';
+import type { NamesReply, StoreListing } from '../../port/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';
 import { isTimeout, type Presence } from './presence.js';
@@ -9,71 +9,83 @@ interface Context {
   readonly presence: Presence;
 }
 
-/** Which member is asked next, from where on, and which members have told all of their names. */
+/** How far a listing has come. */
 interface Position {
-  /** Counts on in a second turn, for the members that have told nothing in the first. */
-  readonly index: number;
+  /** The members that have told all of their names. */
   readonly told: readonly number[];
-  readonly at: string | undefined;
+  /** The member that has told a part of them, and its cursor. */
+  readonly reading: { readonly index: number; readonly at: string } | undefined;
+}
+
+interface Answer {
+  readonly index: number;
+  readonly reply: NamesReply;
 }
 
 /**
- * Names the locks of a quorum, one member after the other. Whether a majority has a lock is found out when it is inspected. A
- * member that is absent is passed over, as long as the others have all locks that a majority can have. Where too few others
- * have told theirs in the end, it is asked again: it may only have been slow, as while its connection was being made.
+ * Names the locks of a quorum, one member after the other, until so many have told theirs that any majority has one of them.
+ * Whether a majority has a lock is found out when it is inspected.
  */
 export function quorumListing({ members, presence }: Context): StoreListing {
-  const spare = quorumOf(members.length) - 1;
-  const isEnough = (told: readonly number[]) => told.length + spare >= members.length;
+  const needed = members.length - quorumOf(members.length) + 1;
   return {
     async names({ prefix, cursor }) {
-      let { index, told, at } = positionOf(cursor, members.length);
+      const { told, reading } = positionOf(cursor, members.length);
+      if (told.length >= needed) return { names: [], cursor: undefined };
       const errors = new Map<number, unknown>();
-      const ask = (n: number, from: string | undefined) =>
-        presence.observe(n, namesOf(members[n], prefix, from)).catch((error: unknown) => {
+      const ask = async (index: number): Promise<Answer | undefined> => {
+        const at = index === reading?.index ? reading.at : undefined;
+        try {
+          const reply = await presence.observe(index, namesOf(members[index], prefix, at));
+          return reply && { index, reply };
+        } catch (error) {
           if (!isLockUnavailableError(error)) throw error;
-          errors.set(n, error);
+          errors.set(index, error);
           return undefined;
-        });
-      let again: ReadonlyMap<number, ReturnType<typeof ask>> | undefined;
-      /** All that are left are asked at the same time: each may be as slow as a command may be. */
-      const askAgain = (n: number, from: string | undefined) => {
-        const left = [...members.keys()].filter((one) => !told.includes(one) && !errors.has(one));
-        again ??= new Map(left.map((one) => [one, ask(one, one === n ? from : undefined)]));
-        // The first that fails of those ends the listing, and the others have no receiver then.
-        for (const asked of again.values()) asked.catch(() => undefined);
-        return again.get(n) ?? ask(n, from);
+        }
       };
-      for (; index < 2 * members.length; index++, at = undefined) {
-        const isSecond = index >= members.length;
-        if (isSecond && isEnough(told)) break;
-        const n = index % members.length;
-        if (told.includes(n) || errors.has(n)) continue;
-        const asked = isSecond ? askAgain(n, at) : ask(n, at);
-        // Where none can be spared any more, a slow member is waited for.
-        const isSpared = !isSecond && index - told.length < spare;
-        const reply = await (isSpared ? presence.unlessAbsent(n, asked) : asked);
-        if (reply === undefined) continue;
-        const names: ListedName[] = [];
-        const known = await Promise.all(reply.names.map(({ name }) => isNamedBy(told, name)));
-        for (const [one, listed] of reply.names.entries()) if (known[one] === false) names.push(listed);
-        if (reply.cursor !== undefined) return { names, cursor: cursorOf({ index, told, at: reply.cursor }) };
-        told = [...told, n];
-        const next = index + 1;
-        if (next >= members.length && isEnough(told)) return { names, cursor: undefined };
-        const isHopeless = told.length + errors.size === members.length;
-        if (next < members.length || (next < 2 * members.length && !isHopeless))
-          return { names, cursor: cursorOf({ index: next, told, at: undefined }) };
-      }
-      if (isEnough(told)) return { names: [], cursor: undefined };
-      const outcomes = members.map((member, n) =>
-        told.includes(n)
-          ? ({ node: member.node, outcome: 'granted' } as const)
-          : silenceOf(member, errors.get(n)),
-      );
-      throw noMajority(undefined, outcomes, { effect: 'refused' });
+      const answer = await firstAnswer(inOrder(told, reading?.index), ask);
+      if (answer === undefined) throw noMajority(undefined, outcomesOf(told, errors), { effect: 'refused' });
+      const { index, reply } = answer;
+      const known = await Promise.all(reply.names.map(({ name }) => isNamedBy(told, name)));
+      const names = reply.names.filter((_, n) => known[n] === false);
+      if (reply.cursor !== undefined)
+        return { names, cursor: cursorOf({ told, reading: { index, at: reply.cursor } }) };
+      const nowTold = [...told, index];
+      if (nowTold.length >= needed) return { names, cursor: undefined };
+      return { names, cursor: cursorOf({ told: nowTold, reading: undefined }) };
     },
   };
+
+  /** The members that have names to tell: first the one that is being read, last those that are absent. */
+  function inOrder(told: readonly number[], reading: number | undefined): number[] {
+    const left = [...members.keys()].filter((index) => index !== reading && !told.includes(index));
+    const present = left.filter((index) => !presence.isAbsent(index));
+    const absent = left.filter((index) => presence.isAbsent(index));
+    return [...(reading === undefined ? [] : [reading]), ...present, ...absent];
+  }
+
+  /**
+   * A member that becomes absent before it answers is passed over. Where no other member answers, it is waited for: it may only
+   * be slow, as while its connection is being made.
+   */
+  async function firstAnswer(
+    order: readonly number[],
+    ask: (index: number) => Promise<Answer | undefined>,
+  ): Promise<Answer | undefined> {
+    const asked: Promise<Answer | undefined>[] = [];
+    for (const index of order) {
+      const asking = ask(index);
+      asked.push(asking);
+      const answer = await presence.unlessAbsent(index, asking);
+      if (answer !== undefined) return answer;
+    }
+    for (const asking of asked) {
+      const answer = await asking;
+      if (answer !== undefined) return answer;
+    }
+    return undefined;
+  }
 
   /**
    * Whether one of these members has named it already. One that is absent now may have: then it is named twice. One that was
@@ -88,6 +100,14 @@ export function quorumListing({ members, presence }: Context): StoreListing {
     });
     return (await Promise.all(named)).includes(true);
   }
+
+  function outcomesOf(told: readonly number[], errors: ReadonlyMap<number, unknown>): NodeOutcome[] {
+    return members.map(({ node }, index) => {
+      if (told.includes(index)) return { node, outcome: 'granted' };
+      const error = errors.get(index);
+      return { node, outcome: isTimeout(error) ? 'timeout' : 'error', error };
+    });
+  }
 }
 
 async function namesOf(
@@ -98,24 +118,17 @@ async function namesOf(
   return await member?.store.listing?.names({ prefix, cursor });
 }
 
-/** Why a member has told nothing. One that is down may have been asked for an earlier page only. */
-function silenceOf(member: Member, said: unknown): NodeOutcome {
-  const { node } = member;
-  const error = said ?? (member.isDown ? member.outage('') : undefined);
-  if (error === undefined) return { node, outcome: 'timeout' };
-  return { node, outcome: isTimeout(error) ? 'timeout' : 'error', error };
-}
-
-const cursorOf = ({ index, told, at = '' }: Position): string => `${String(index)} ${told.join(',')} ${at}`;
+const cursorOf = ({ told, reading }: Position): string =>
+  told.join(',') + (reading === undefined ? '' : `/${String(reading.index)}/${reading.at}`);
 
 /** @throws LockConfigError for the cursor of another store */
 function positionOf(cursor: string | undefined, members: number): Position {
-  if (cursor === undefined) return { index: 0, told: [], at: undefined };
-  const [, first, second, at] = /^(\d+) ((?:\d+(?:,\d+)*)?) (.*)$/.exec(cursor) ?? [];
-  const index = Number(first);
-  const told = second === undefined || second === '' ? [] : second.split(',').map(Number);
-  const isOfTurn = told.every((member) => member < Math.min(index, members) && member !== index % members);
-  if (index < 2 * members && isOfTurn && new Set(told).size === told.length)
-    return { index, told, at: at === '' ? undefined : at };
+  if (cursor === undefined) return { told: [], reading: undefined };
+  const [whole, list = '', index, at] = /^((?:\d+(?:,\d+)*)?)(?:\/(\d+)\/(.+))?$/.exec(cursor) ?? [];
+  const told = list === '' ? [] : list.split(',').map(Number);
+  const reading = at === undefined ? undefined : { index: Number(index), at };
+  const all = reading === undefined ? told : [...told, reading.index];
+  const isOfMembers = all.every((member) => member < members) && new Set(all).size === all.length;
+  if (whole !== undefined && all.length > 0 && isOfMembers) return { told, reading };
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

@@ -60,6 +60,28 @@ describe('The names of the locks of a quorum', () => {
     ]);
   });
 
+  it('are asked of so many nodes as have one of any majority, and of no more', async () => {
+    const asked: number[] = [];
+    const members = [0, 1, 2, 3, 4].map((index) => {
+      const one = member(pages);
+      const { names } = one.store.listing;
+      one.store.listing.names = (request) => {
+        asked.push(index);
+        return names(request);
+      };
+      return one;
+    });
+    expect(await all(listingOf(...members))).toEqual(['a', 'b', 'c']);
+    expect([...new Set(asked)]).toEqual([0, 1, 2]);
+  });
+
+  it('go on at the node that is read, and end with none that is absent', async () => {
+    const members = [member(pages, true), member(pages), member([['d']])];
+    const isAbsent = (index: number) => index === 0;
+    const listing = quorumListing({ members, presence: { ...presence, isAbsent } } as unknown as Context);
+    expect(await all(listing)).toEqual(['a', 'b', 'c', 'd']);
+  });
+
   it.each([0, 1, 2])(
     'are all told where node %d was passed over, and answers again at once',
     async (away) => {
