@@ -1,6 +1,6 @@
 import type { Asker } from '../../lock.asker.js';
 import { now } from '../../lock.clock.js';
-import type { StoredLock } from '../../port/lock-store.js';
+import type { LockStore, StoredLock } from '../../port/lock-store.js';
 import type { Releaser } from '../../port/releaser.js';
 import { askMembers, type Cast, outcomesOf } from './ask-members.js';
 import { tally } from './ballot.js';
@@ -44,8 +44,18 @@ export class ForcedReleases {
     const isTold = (index: number) => told[index] === true;
     const { members } = this.context;
     const needed = quorumOf(members.length);
-    if (told.filter(Boolean).length < needed)
+    // The owner may have released the lock before a member was told the token, which then holds the lock for no process. The
+    // release of the owner takes it back where the forced one does not arrive.
+    const takeBack = (index: number) => {
+      const [holder] = stateOf(states[index])?.holders ?? [];
+      if (holder === undefined || holder.remainingTime === Infinity || !isTold(index)) return;
+      const until = now() + Math.max(holder.remainingTime, this.context.leaseTime);
+      void releasers[index]?.release({ name, owner: holder.owner, fencingToken }, until);
+    };
+    if (told.filter(Boolean).length < needed) {
+      for (const index of members.keys()) takeBack(index);
       throw noMajority(name, outcomesOf(members, states), { effect: 'unknown' });
+    }
     for (const { owner, remainingTime } of known?.holders ?? []) {
       const until = now() + Math.max(remainingTime, this.context.leaseTime);
       releasers.forEach((releaser, index) => {
@@ -56,10 +66,18 @@ export class ForcedReleases {
     const letsGo = states.map((answer, index) => isTold(index) && stateOf(answer) !== null);
     const others = told.filter((known, index) => known && letsGo[index] !== true).length;
     if (!letsGo.includes(true)) return false;
+    const take = async (store: LockStore) => {
+      try {
+        return await store.forceRelease(name, undefined, asker);
+      } catch (error) {
+        takeBack(members.findIndex((member) => member.store === store));
+        throw error;
+      }
+    };
     const released = await askMembers(
       this.context,
       name,
-      (store) => store.forceRelease(name, undefined, asker),
+      take,
       (index) => letsGo[index] === true,
       needed - others,
     );

@@ -548,6 +548,26 @@ describe('QuorumLockStore', () => {
       expect(next.granted && next.fencingToken).toBeGreaterThan(token);
     });
 
+    it.each(['the token', 'the forced release'])(
+      'leaves nothing behind of an owner that releases the lock meanwhile, where %s reaches too few',
+      async (what) => {
+        await store.acquire(request);
+        const gate = deferred();
+        const untold = what === 'the token' ? 3 : 1;
+        for (const [index, { store: scripted }] of members.entries()) {
+          scripted.beforeAcquire = () =>
+            gate.promise.then(() => (index < untold ? Promise.reject(unanswered()) : undefined));
+          scripted.forceRelease = () => Promise.reject(unanswered());
+        }
+        const releasing = store.forceRelease('a');
+        await until(() => members.every((member) => member.store.calls.acquire === 2));
+        expect(await store.release(request)).toBe('released');
+        gate.resolve();
+        await expect(releasing).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
+        await until(async () => (await holders()).every((owner) => owner === undefined));
+      },
+    );
+
     it('fails where too few learn the token', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 3))
