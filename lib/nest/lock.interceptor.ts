@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import {
   BadRequestException,
   type CallHandler,
@@ -8,6 +9,7 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
+import { SSE_METADATA } from '@nestjs/common/constants.js';
 import type { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
@@ -23,7 +25,8 @@ import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-i
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
-import { answersByItself, isLeftToHandler } from './own-answer.js';
+import { declaredReturn } from './locked-method.js';
+import { answersByItself, isLeftToHandler, nameOf } from './own-answer.js';
 import { assertSupported } from './supported-kind.js';
 
 /** Parts that express and fastify provide only through their prototypes. A key may use them too. */
@@ -87,6 +90,7 @@ export function LockInterceptor(
             answersByItself(context.getClass(), context.getHandler())
               ? responseOver(context, lost)
               : undefined,
+          isStream: () => isAnnounced(context),
         },
       );
       return answer.pipe(logUnhandledEvent(context));
@@ -95,6 +99,15 @@ export function LockInterceptor(
   // Nest names the class where it cannot make one: the module that provides the service is missing.
   Object.defineProperty(MixinLockInterceptor, 'name', { value: title });
   return MixinLockInterceptor;
+}
+
+/** Whether the handler's return type is an Observable, or the handler is one of server-sent events. */
+function isAnnounced(context: ExecutionContext): boolean {
+  const [type, handler] = [context.getClass(), context.getHandler()];
+  const property = nameOf(type, handler);
+  if (property !== undefined && declaredReturn(type.prototype as object, property) === 'observable')
+    return true;
+  return Reflect.hasMetadata(SSE_METADATA, handler);
 }
 
 /** What a request lacks is no fault of the application. A wrong template would be, so the first case of each is logged. */

@@ -63,6 +63,8 @@ interface Answer {
   sending(value: unknown, lost: AbortSignal | undefined): Promise<void> | undefined;
   /** The same for the whole answer, where the handler gives it by itself. */
   answering(lost: AbortSignal | undefined): Promise<void> | undefined;
+  /** Whether the handler is announced to give an Observable, which ends where its subscriber leaves. A Promise goes on. */
+  isStream(): boolean;
 }
 
 /**
@@ -108,12 +110,14 @@ export function lockObservable(makeCall: MakeCall, run: () => unknown, answer?: 
         let inspected: unknown;
         const inspect = (value: unknown) => {
           inspected = value;
-          const sending = answer?.sending(value, lost);
+          // To a subscriber that has left, nothing is sent.
+          const sending = subscriber.closed ? undefined : answer?.sending(value, lost);
           if (sending === undefined) assertNotLate(value, call.title, answer ? HANDLER_CURE : METHOD_CURE);
           else sent = sending;
         };
         try {
-          await forward(tap(inspect)(source), subscriber, deliver, lost);
+          const goesOn = () => answer !== undefined && !answer.isStream();
+          await forward(tap(inspect)(source), subscriber, deliver, { lost, goesOn });
         } catch (error) {
           // The work of a refused Promise has begun already, and needs the lock to its end.
           await settled(inspected);
@@ -231,6 +235,16 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
   throw new LockLostError(name, { reason: loss.reason, owner, cause, result });
 }
 
+interface Forwarding {
+  /** Stops the source. */
+  readonly lost?: AbortSignal | undefined;
+  /**
+   * Asked where the subscriber leaves before the first value: whether the source may be the work of a Promise. It is stopped
+   * with its first value then.
+   */
+  readonly goesOn?: () => boolean;
+}
+
 /**
  * Passes values on until the source ends, the subscriber is gone, or the lease is lost. The source is stopped also while it
  * emits, before it has given its subscription back: a source that emits all at once would not stop otherwise.
@@ -239,19 +253,28 @@ function forward(
   source: Observable<unknown>,
   to: Subscriber<unknown>,
   deliver: (value: unknown) => void,
-  lost?: AbortSignal,
+  { lost, goesOn = () => false }: Forwarding = {},
 ): Promise<void> {
+  let isPending = !to.closed;
+  let leave = (): void => undefined;
   const stopped = new Observable<void>((stop) => {
     // The source cleans up where it has run, under its lock, also when another context stops it.
     const end = AsyncResource.bind(() => {
       stop.next();
     });
-    to.add(end);
+    leave = () => {
+      if (!isPending || !goesOn()) end();
+    };
+    to.add(leave);
     if (lost !== undefined) to.add(onAbort(lost, end));
   });
   return new Promise((resolve, reject) => {
     takeUntil<unknown>(stopped)(source).subscribe({
-      next: deliver,
+      next: (value) => {
+        isPending = false;
+        deliver(value);
+        if (to.closed) leave();
+      },
       error: reject,
       complete: resolve,
     });

@@ -35,7 +35,7 @@ function ownAnswer(type: Type, property: string | symbol): Map<number, number> {
 }
 
 /** The name of a handler that Nest calls, among the methods of its class. */
-function nameOf(type: Type, handler: { readonly name: string }): string | undefined {
+export function nameOf(type: Type, handler: { readonly name: string }): string | undefined {
   for (let prototype = type.prototype as object | null; prototype !== null;) {
     const own = Object.entries(Object.getOwnPropertyDescriptors(prototype));
     const property = own.find(([, { value }]) => value === handler)?.[0];

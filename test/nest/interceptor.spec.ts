@@ -22,7 +22,7 @@ import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lastValueFrom, of } from 'rxjs';
+import { finalize, interval, lastValueFrom, NEVER, Observable, of, timeout } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 import { until } from '../scenarios/until.js';
@@ -400,5 +400,71 @@ describe('a client that closes its request', () => {
     expect(await locks.getLock('job:3').isLocked()).toBe(true);
     await until(async () => !(await locks.getLock('job:3').isLocked()));
     expect(ran).toContain('3 ended, held: true');
+  });
+});
+
+describe('A handler whose answer is not waited for any more', () => {
+  class TimeLimit implements NestInterceptor {
+    intercept(_context: ExecutionContext, next: CallHandler) {
+      return next.handle().pipe(timeout(50));
+    }
+  }
+
+  let left: string[];
+
+  @Controller('slow')
+  @UseInterceptors(TimeLimit, LockInterceptor('$<method>'))
+  class Slow {
+    @Get('promise')
+    async promise(): Promise<string> {
+      return entries.visit('done', 'promise', 150);
+    }
+
+    @Get('passed-on')
+    passedOn() {
+      return entries.visit('done', 'passedOn', 150);
+    }
+
+    @Get('file')
+    async file() {
+      const stream = new PassThrough();
+      stream.on('close', () => left.push('file'));
+      return entries.visit(stream, 'file', 150);
+    }
+
+    @Get('observable')
+    observable(): Observable<never> {
+      return NEVER.pipe(finalize(() => left.push('observable')));
+    }
+
+    @Get('promised')
+    async promised() {
+      await entries.visit('', 'promised', 70);
+      return interval(20).pipe(finalize(() => left.push('promised')));
+    }
+  }
+
+  beforeEach(() => {
+    left = [];
+  });
+
+  it.each(['promise', 'passed-on', 'file'])('keeps its lock until its Promise settles (%s)', async (path) => {
+    const request = await serve(Slow);
+    const locks = app!.get(LockService);
+    const answers = [request(`/slow/${path}`), sleep(60).then(() => request(`/slow/${path}`))];
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([500, 500]);
+    await until(() => locks.leases().length === 0);
+    expect(entries.most).toBe(1);
+    expect(left).toEqual(path === 'file' ? ['file'] : []);
+  });
+
+  it('gives its lock up at once where it is declared to give an Observable, else with its next value', async () => {
+    const request = await serve(Slow);
+    const locks = app!.get(LockService);
+    for (const name of ['observable', 'promised']) {
+      expect((await request(`/slow/${name}`)).status).toBe(500);
+      await until(() => locks.leases().length === 0);
+      expect(left.splice(0)).toEqual([name]);
+    }
   });
 });

@@ -6,11 +6,15 @@ import { WsAdapter } from '@nestjs/platform-ws';
 import { Test } from '@nestjs/testing';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { from } from 'rxjs';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
 import { currentLease, LockInterceptor } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
 import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
+
+const told: string[] = [];
 
 @WebSocketGateway()
 class Orders {
@@ -36,6 +40,14 @@ class Orders {
   @UseInterceptors(LockInterceptor('order:$<args[1].id>'))
   keyed() {
     return { event: 'exception', data: currentLease()?.name };
+  }
+
+  @SubscribeMessage('slow')
+  @UseInterceptors(LockInterceptor('slow'))
+  async slow() {
+    told.push('begun');
+    await sleep(100);
+    told.push(`held: ${String(currentLease()?.held)}`);
   }
 
   @Busy()
@@ -122,6 +134,16 @@ describe.each([
 
   it('locks a handler by its message', async () => {
     expect(await client.refusal('keyed', { id: 7 })).toBe('order:7');
+  });
+
+  it('keeps the lock of a handler that runs when its client goes away', async () => {
+    told.length = 0;
+    const leaving = await connect(await app.getUrl());
+    void leaving.refusal('slow', {});
+    await until(() => told.length === 1);
+    leaving.close();
+    await until(() => told.length === 2);
+    expect(told).toEqual(['begun', 'held: true']);
   });
 
   it.each(['handler', 'stream'])('tells a client of a %s', async (event) => {
