@@ -14,6 +14,7 @@ const done = (): void => undefined;
 export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
   needsUntil: number | undefined;
+  onReleased: OwnLease['onReleased'];
   private readonly since = now();
   private endedAt: number | undefined;
   private begunAt: Date | undefined;
@@ -101,12 +102,16 @@ export class HeldLease implements OwnLease, Share {
     // A release waits for the same answer, and does nothing more.
     this.releasing = ticket.then(done, done);
     this.forget?.();
+    this.onReleased?.(this.releasing);
     return await ticket;
   }
 
   release(options?: AnswerOptions): Promise<void> {
     this.endedAt ??= this.hold.lostAt ?? now();
-    this.releasing ??= this.leave();
+    if (this.releasing === undefined) {
+      this.releasing = this.leave();
+      this.onReleased?.(this.releasing);
+    }
     return options === undefined ? this.releasing : this.released(this.releasing, options);
   }
 

@@ -2,7 +2,7 @@ import { onAbort } from '../core/on-abort.js';
 import { runOutsideScopes, type Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Term } from './election.js';
-import type { Lease } from './lock.js';
+import type { OwnLease } from './scoped-lock.js';
 
 /** A term of this process: from the grant of the lock until its release or its loss. */
 export class HeldTerm implements Term {
@@ -13,7 +13,7 @@ export class HeldTerm implements Term {
 
   constructor(
     private readonly tenure: Tenure,
-    private readonly lease: Lease,
+    private readonly lease: OwnLease,
     /** The scope of the callback, which holds the lock. */
     readonly scope: Scope,
     /** Called once, when the callback has just been told that the term is over. */
@@ -26,6 +26,11 @@ export class HeldTerm implements Term {
       this.tell(lease.signal.reason);
       this.settle();
     });
+    // Other code has the lease by `currentLease` or `leases`, and may release it while the callback runs.
+    lease.onReleased = (releasing) => {
+      this.tell(over());
+      void releasing.then(this.settle);
+    };
   }
 
   get number(): number {

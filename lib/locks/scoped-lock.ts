@@ -26,6 +26,8 @@ type Callback<T> = (lease: Lease) => T | Promise<T>;
 export interface OwnLease extends Lease {
   /** ms since the acquisition for which no other owner gets the lock, even though it is released. */
   minHoldTime: number;
+  /** Called when the lease has been released or handed over. Of its loss its signal tells. */
+  onReleased?: ((releasing: Promise<void>) => void) | undefined;
   /**
    * @returns the lease time in ms
    * @throws what `extend` refuses before anything is sent

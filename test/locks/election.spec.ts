@@ -166,6 +166,35 @@ describe('run', () => {
     expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
   });
 
+  it.each(['released', 'handed over'])(
+    'ends the term whose lease is %s by other code, before another leads',
+    async (way) => {
+      const told: boolean[] = [];
+      a.leader$.subscribe((leads) => told.push(leads));
+      const gate = deferred();
+      const terms: Term[] = [];
+      const running = a.run(async (term) => {
+        terms.push(term);
+        await gate.promise;
+      });
+      await until(() => terms.length === 1);
+      const [lease] = services[0]!.leases();
+      const given = way === 'released' ? lease!.release() : lease!.handOver({ within: 50 });
+      expect(terms[0]!.signal.aborted).toBe(true);
+      expect(told).toEqual([false, true, false]);
+      await given;
+      void b.run(untilOver);
+      await until(() => b.isLeader());
+      expect(a.state).toBe('resigning');
+      await a.resign();
+      const closed = services[0]!.close();
+      gate.resolve();
+      await closed;
+      await running;
+      expect(terms).toHaveLength(1);
+    },
+  );
+
   it('is refused while one runs, and wants a callback', async () => {
     const gate = deferred();
     const run = a.run(() => gate.promise);

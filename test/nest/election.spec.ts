@@ -268,6 +268,27 @@ describe('@OnlyLeader', () => {
     await until(() => theirs!.isLeader());
   });
 
+  it('begins the work of a query once, which begins when it is asked for its result', async () => {
+    let begun = 0;
+    const query = {
+      then(resolve: (rows: number) => void) {
+        begun++;
+        resolve(3);
+      },
+    };
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      run(): PromiseLike<number | undefined> {
+        return query as PromiseLike<number>;
+      }
+    }
+    const app = await boot([Jobs]);
+    await until(() => app.get(LockService).getElection('jobs').isLeader());
+    expect(await app.get(Jobs).run()).toBe(3);
+    expect(begun).toBe(1);
+  });
+
   it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {
     @Injectable()
     class Jobs {

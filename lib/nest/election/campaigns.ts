@@ -45,8 +45,11 @@ class Campaign {
   call(run: () => unknown): unknown {
     if (!this.election.isLeader()) return undefined;
     const result = run();
-    if (isThenable(result)) void this.attach(Promise.resolve(result));
-    return result;
+    if (!isThenable(result)) return result;
+    // One Promise for both: a query may begin its work each time that it is asked for its result.
+    const outcome = Promise.resolve(result);
+    void this.attach(outcome);
+    return outcome;
   }
 
   start(): void {
