@@ -40,7 +40,7 @@ export class Scope {
    */
   private readonly known: Map<string, number>;
   /** The lease that this scope was opened for. */
-  lease: { readonly name: string } | undefined;
+  lease: { readonly name: string; readonly fencingTokens: ReadonlyMap<string, number> } | undefined;
   /**
    * For a scope that is apart: the holds around it, of which it shares none. The scopes of these holds are not kept: work
    * that starts its successor apart, again and again, would make an endless chain of them.
@@ -120,11 +120,15 @@ export class Scope {
     return found ?? NOTHING;
   }
 
-  /** The lease that this scope, or the nearest one further out, was opened for: of the lock of that name, or of any. */
+  /**
+   * The lease that this scope, or the nearest one further out, was opened for: of the lock of that name, also among several,
+   * or of any.
+   */
   innermostLease(name?: string): unknown {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       const { lease } = scope;
-      if (lease !== undefined && (name === undefined || lease.name === name)) return lease;
+      if (lease === undefined) continue;
+      if (name === undefined || lease.name === name || lease.fencingTokens.has(name)) return lease;
     }
     return undefined;
   }

@@ -83,8 +83,10 @@ export class LeaseGroup implements OwnLease {
     for (const lease of this.leases) lease.assertHeld();
   }
 
+  /** It begins with the grant of the last member: the others have been held for a while. */
   set minHoldTime(time: number) {
-    for (const lease of this.leases) lease.minHoldTime = time;
+    const heldFor = this.heldFor();
+    for (const lease of this.leases) lease.minHoldTime = time + lease.heldFor() - heldFor;
   }
 
   handOver(): Promise<never> {

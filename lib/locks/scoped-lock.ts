@@ -125,7 +125,8 @@ export abstract class ScopedLock implements Lock {
     const lease = await this.acquireChecked(scope, scope, checked);
     scope.lease = lease;
     try {
-      const result = await runInScope(scope, () => run(lease));
+      // A query begins when it is asked for its result, which has to be in the scope, too.
+      const result = await runInScope(scope, async () => await run(lease));
       assertNotHandedOut(result);
       return result;
     } finally {

@@ -9,6 +9,8 @@ import {
   LockUnavailableError,
 } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
+import { LeaseGroup } from '../../lib/locks/lease-group.js';
+import type { OwnLease } from '../../lib/locks/scoped-lock.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 let store: ScriptedStore;
@@ -493,4 +495,17 @@ describe('a multi-lock', () => {
     failures = 1;
     await expect(lock.tryAcquire()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
   });
+});
+
+it('A multi-lock keeps all of its members for minHoldTime, which begins with the grant of the last', async () => {
+  const service = new LockService({ store: 'memory' });
+  const first = await service.acquire('a');
+  await sleep(100);
+  const leases = [first, await service.acquire('b')] as OwnLease[];
+  const group = new LeaseGroup('a,b', 'multi', leases, { together: (run) => run() });
+  group.minHoldTime = 10_000;
+  await group.release();
+  const [a, b] = [await service.getLock('a').remainingTime(), await service.getLock('b').remainingTime()];
+  expect(Math.abs(a - b)).toBeLessThan(50);
+  await service.close();
 });

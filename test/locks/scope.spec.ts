@@ -228,6 +228,29 @@ describe('what is acquired by hand inside of a lock', () => {
     );
   });
 
+  it('has the work of a query, which begins when it is asked for its result', async () => {
+    const query = {
+      then(resolve: (answer: unknown) => void) {
+        void locks.tryAcquire('a').then(async (lease) => {
+          await lease?.release();
+          resolve(lease !== null);
+        });
+      },
+    };
+    expect(await locks.using('a', () => query as unknown as Promise<boolean>)).toBe(true);
+  });
+
+  it('of several locks tells of the loss of each', async () => {
+    await locks.using(['a', 'b'], async () => {
+      await locks.forceRelease('a');
+      const assertA = () => {
+        assertLocked('a');
+      };
+      expect(assertA).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+      assertLocked('b');
+    });
+  });
+
   it('of several locks shares among its members, and with no other acquisition', async () => {
     const { read, write } = locks.getReadWriteLock('rw');
     const both = locks.getMultiLock([read, write]);
