@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Observable } from 'rxjs';
 import { idleTimerAt, now } from '../core/deadline.js';
 import { assertNotHandedOut } from '../core/late-result.js';
@@ -32,6 +33,9 @@ const LONGEST_PAUSE = 30_000;
 const GROUP = 'election';
 
 type Callback = (term: Term) => unknown;
+
+/** The term of which a call is a part that runs outside of the callback. */
+const termOfCall = new AsyncLocalStorage<HeldTerm>();
 
 export interface CandidateContext {
   readonly inspect: () => Promise<LockState | null>;
@@ -115,6 +119,11 @@ export class Candidate implements Election {
     });
   }
 
+  /** Runs a call for which the callback of the present term waits. */
+  partOfTerm<T>(run: () => T): T {
+    return this.term === undefined ? run() : termOfCall.run(this.term, run);
+  }
+
   async resign(): Promise<void> {
     await this.giveUp(resigned());
   }
@@ -131,9 +140,9 @@ export class Candidate implements Election {
   private async giveUp(reason: unknown): Promise<void> {
     const { term } = this;
     if (term === undefined) return;
-    const isInside = currentScope()?.find(this.lock.identity) !== undefined;
+    const isInside = termOfCall.getStore() === term || currentScope()?.find(this.lock.identity) !== undefined;
     term.resign(reason);
-    // The term would wait for its callback, which waits for this.
+    // The term would wait for its callback, or for its call, which waits for this.
     if (!isInside) await term.over;
   }
 

@@ -53,7 +53,8 @@ export interface Election {
   /**
    * Gives the leadership up: aborts the signal of the term and waits until the lock is released, which happens when the
    * callback has ended, or at the deadline that the lease has now. Then `run` campaigns again, behind the others. Never
-   * rejects, and does nothing where this process does not lead. Inside of the callback it does not wait.
+   * rejects, and does nothing where this process does not lead. Inside of the callback, or of a call of `@OnlyLeader`, it does
+   * not wait.
    */
   resign(): Promise<void>;
 }

@@ -289,6 +289,22 @@ describe('@OnlyLeader', () => {
     expect(begun).toBe(1);
   });
 
+  it('may resign in a call, which does not wait for its own end', async () => {
+    @Injectable()
+    class Jobs {
+      constructor(private readonly locks: LockService) {}
+      @OnlyLeader('jobs', { leaseTime: 3_000 })
+      async run(): Promise<void> {
+        await this.locks.getElection('jobs').resign();
+      }
+    }
+    const app = await boot([Jobs]);
+    await until(() => app.get(LockService).getElection('jobs').isLeader());
+    const begun = performance.now();
+    await app.get(Jobs).run();
+    expect(performance.now() - begun).toBeLessThan(1_500);
+  });
+
   it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {
     @Injectable()
     class Jobs {

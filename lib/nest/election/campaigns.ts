@@ -7,6 +7,7 @@ import { LockConfigError } from '../../lock.errors.js';
 import type { LockService } from '../../lock.service.js';
 import { stateOf } from '../../lock.service.state.js';
 import { inQuotes } from '../../lock.text.js';
+import type { Candidate } from '../../locks/candidate.js';
 import type { Election, ElectionOptions, Term } from '../../locks/election.js';
 
 /** The pause after work that has failed, ms; doubled each time, up to the longest. Another process leads meanwhile. */
@@ -43,8 +44,10 @@ class Campaign {
 
   /** Runs a call as a part of the present term. Undefined where this process does not lead. */
   call(run: () => unknown): unknown {
-    if (!this.election.isLeader()) return undefined;
-    const result = run();
+    // A double of the service has other elections.
+    const election: Election & Partial<Pick<Candidate, 'partOfTerm'>> = this.election;
+    if (!election.isLeader()) return undefined;
+    const result = election.partOfTerm === undefined ? run() : election.partOfTerm(run);
     if (!isThenable(result)) return result;
     // One Promise for both: a query may begin its work each time that it is asked for its result.
     const outcome = Promise.resolve(result);
