@@ -87,6 +87,23 @@ export function describePlainQueue(stage: Stage): void {
     client.close();
   });
 
+  it('tells the waiters behind a claim when to look, also where the first of them asks for a short lease', async () => {
+    const lock = new PlainLockStage(stage);
+    const clients = await Promise.all(['claim', 'short', 'behind'].map((client) => hear(stage, client)));
+    const told = () => clients.map(({ heard }) => heard.find(({ type }) => type !== 'missed')?.type);
+    await lock.take('a:1');
+    await lock.stands('claim:1', 1);
+    await lock.stands('short:1', 2, CLAIM / 2);
+    await lock.stands('behind:1', 3);
+    await lock.release('a:1');
+    await until(() => told().every((type) => type !== undefined));
+    assert.deepEqual(told(), ['granted', 'next', 'next']);
+    for (const owner of ['behind:1', 'claim:1']) await lock.release(owner);
+    await lock.release('short:1', { leaseTime: CLAIM / 2 });
+    for (const client of clients) client.close();
+    assert.equal(await lock.inspect(), null);
+  });
+
   it('ends a claim that is not confirmed, and grants the lock to a live waiter behind stopped ones', async () => {
     const lock = new PlainLockStage(stage);
     const clients = await Promise.all(['x', 'y', 'claims'].map((client) => hear(stage, client)));
@@ -192,6 +209,7 @@ export function describePlainQueue(stage: Stage): void {
     await lock.take('a:1');
     await lock.stands('dead:1', 1);
     await lock.stands('alive:1');
+    await lock.stands('alive:2');
     await lock.release('a:1');
     const news = () => client.heard.find(({ type }) => type !== 'missed');
     await until(() => news() !== undefined);
@@ -200,9 +218,9 @@ export function describePlainQueue(stage: Stage): void {
     if (first?.type === 'next') {
       assert.ok(first.within <= CLAIM, String(first.within));
       await until(async () => (await lock.stand('alive:1')).granted);
-    }
+    } else if (first?.type === 'granted') assert.equal(first.rivals, 'queued');
     assert.equal(await lock.holder(), 'alive:1');
-    await lock.release('alive:1');
+    for (const owner of ['alive:1', 'alive:2']) await lock.release(owner);
     client.close();
     assert.equal(await lock.inspect(), null);
   });

@@ -105,7 +105,8 @@ local asker_token, asker_rivals
 
 -- Lets in the waiters at the head of the queue that may enter now, and tells the new head until when to wait. A waiter is
 -- gone if its process is not subscribed, and does not delay the others.
--- @param sparing  leaves the head untold where it looks by itself in time: it does so after its own lease at the latest
+-- @param sparing  leaves the head untold where it looks by itself in time: it does so after its own lease at the latest. If a
+--                 claim is in the way, the waiters further back have to be told too.
 local function advance(sparing)
   repeat
     local heads = redis.call('ZRANGE', KEYS[3], 0, 1, 'WITHSCORES')
@@ -121,8 +122,9 @@ local function advance(sparing)
         local token, span = next_token(), grant_of(tonumber(heads[i + 1]), tonumber(lease) or CLAIM)
         -- The answer of the script is no message, and needs no confirmation.
         if owner == asker then span = tonumber(lease) end
-        -- The rivals: 2 also outside of the queue, 1 behind in it, 0 none.
-        local rivals = outsiders and 2 or heads[i + 2] and 1 or 0
+        -- The rivals: 2 also outside of the queue, 1 behind in it, 0 none. Of the second head it is not known yet.
+        local behind = heads[i + 2] or i > 1 and redis.call('EXISTS', KEYS[3]) == 1
+        local rivals = outsiders and 2 or behind and 1 or 0
         if owner == asker then
           asker_token, asker_rivals = token, rivals
           let_in(mode, owner, token, span)
@@ -136,7 +138,7 @@ local function advance(sparing)
         end
       else
         local left = blocked_until(mode) - now
-        if sparing and left >= tonumber(lease) then return end
+        if sparing and left > CLAIM and left >= tonumber(lease) then return end
         if tell(owner, 'next', owner, digits(left)) then
           if left <= CLAIM then tell_further(left, owner) end
           return
