@@ -7,7 +7,7 @@ import type {
   QueueTerms,
   ReleaseRequest,
 } from '../port/lock-store.js';
-import { CLAIM, QUEUE_ENTRY_LIFE, type QueueMessage } from '../port/queue-messages.js';
+import { CLAIM, QUEUE_ENTRY_LIFE, type QueueMessage, type Rivals } from '../port/queue-messages.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
 import { mayFollow, type AcquisitionState } from './acquisition-state.js';
@@ -86,6 +86,8 @@ export class Acquisition {
   private isUsed = false;
   /** When the store has told it that its turn has come, and no answer since then says otherwise. */
   private handedOverAt: number | undefined;
+  /** Which other waiters the lock had then. The answer that confirms a claim does not say so. */
+  private rivals: Rivals | undefined;
   /** The lease time that is asked for, ms. */
   private lease: number;
   private attempt: Attempt | undefined;
@@ -195,6 +197,7 @@ export class Acquisition {
       const isLate = now() >= deadlineOf(message.grantedAt, Math.min(CLAIM, this.lease));
       // A claim that is over has left the lock free, or to another owner.
       this.handedOverAt = isLate ? undefined : now();
+      this.rivals = isLate ? undefined : message.rivals;
       // A new request turns a hold that still exists into a whole lease. The callers are told only then.
       if (isClaim || isLate || !this.take(message)) this.lookAgain();
     } else {
@@ -286,7 +289,7 @@ export class Acquisition {
   /** @returns when to ask again; the same in the methods that follow */
   private answeredWith({ askedAt }: Attempt, grant: Extract<AcquireReply, { granted: true }>): number {
     if (now() < deadlineOf(askedAt, this.lease)) {
-      const { fencingToken, rivals } = grant;
+      const { fencingToken, rivals = this.rivals } = grant;
       if (!this.take({ grantedAt: askedAt, fencingToken, rivals }) && !this.hasQueue) this.giveUp();
       return 0;
     }
@@ -332,7 +335,7 @@ export class Acquisition {
     const { queueMessages } = this.context;
     this.answered = true;
     if (this.handedOverAt !== undefined && attempt.askedAt >= this.handedOverAt)
-      this.handedOverAt = undefined;
+      this.handedOverAt = this.rivals = undefined;
     this.failure = undefined;
     this.holder = holder;
     this.arrival = arrival ?? this.arrival;

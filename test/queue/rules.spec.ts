@@ -87,6 +87,29 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         expect(log).toEqual(['1', '2', '3', '4']);
       });
 
+      it.each([0, 1_200])(
+        'plain: callers of one process leave the lock to a process that waits behind them, after a wait of %d ms',
+        async (wait) => {
+          const c = service();
+          const holder = await a.getLock(name).acquire();
+          const log: string[] = [];
+          const hold = async (label: string, by: LockService) => {
+            const lease = await by.getLock(name).acquire();
+            log.push(label);
+            await sleep(20);
+            await lease.release();
+          };
+          const first = Array.from({ length: 6 }, () => hold('b', b));
+          await queued(a, name, 1);
+          const second = hold('c', c);
+          await queued(a, name, 2);
+          await sleep(wait);
+          await holder.release();
+          await Promise.all([...first, second]);
+          expect(log).toEqual(['b', 'c', 'b', 'b', 'b', 'b', 'b']);
+        },
+      );
+
       it('a caller that only tries does not get in before waiters', async () => {
         const holder = await a.getSemaphore(name, 2).acquire();
         const second = await a.getSemaphore(name, 2).acquire();
