@@ -90,13 +90,16 @@ export class MemoryLock {
     if (mine !== undefined && !isPlain) return this.confirm(owner, mine, leaseTime);
 
     const [first] = this.waiting;
-    if (!isPlain && first !== undefined && first.owner !== owner && this.admits(first.mode)) {
+    const isBehind = !isPlain && first !== undefined && first.owner !== owner;
+    // A waiter ahead that may not enter, and is all that keeps this owner out, has to be alive.
+    if (isBehind && (this.admits(first.mode) || this.admits(mode, ownWriteHold))) {
       this.advance();
       const granted = this.holders.get(owner);
       if (granted !== undefined) return this.confirm(owner, granted, leaseTime);
     }
     const [head] = this.waiting;
-    const mayPass = isPlain || head === undefined || head.owner === owner || ownWriteHold !== undefined;
+    const writes = ownWriteHold !== undefined && this.holders.get(ownWriteHold)?.mode === 'exclusive';
+    const mayPass = isPlain || head === undefined || head.owner === owner || writes;
     if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
       this.leaveQueue(owner);
       const least = shortens === true ? 0 : (mine?.expiresAt ?? 0);

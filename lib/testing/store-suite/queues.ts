@@ -189,6 +189,37 @@ export function describeQueues(stage: Stage): void {
     client.close();
   });
 
+  it('admits a reader past a waiting writer only if that is known to be dead, or beside the own write hold', async () => {
+    const name = stage.freshName();
+    const client = await hearing('b');
+    const ask = (owner: string, ownWriteHold?: string) =>
+      stage.other.acquire({
+        name,
+        owner,
+        leaseTime: LEASE,
+        queue: { ...READ, entry: undefined, ownWriteHold },
+      });
+    const stand = (owner: string) =>
+      stage.other.acquire({ name, owner, leaseTime: LEASE, queue: { ...WRITE, ...STAND } });
+    const release = (owner: string, queue: QueueTerms) =>
+      stage.store.release({ name, owner, leaseTime: LEASE, queue });
+    tokenOf(await ask('a:1'));
+    assert.ok(!(await stand('dead:1')).granted);
+    const [writer] = (await stage.store.inspect(name))?.queue ?? [];
+    assert.equal((await ask('a:2')).granted, writer?.dead === true);
+    await release('dead:1', WRITE);
+    assert.ok(!(await stand('b:1')).granted);
+    assert.ok(!(await ask('a:3')).granted);
+    assert.ok(!(await ask('a:4', 'a:3')).granted, 'beside a write hold that is over');
+    for (const owner of ['a:1', 'a:2']) await release(owner, READ);
+    await client.granted('b:1');
+    tokenOf(await ask('b:2', 'b:1'));
+    await release('b:1', WRITE);
+    await release('b:2', READ);
+    client.close();
+    assert.equal(await stage.store.inspect(name), null);
+  });
+
   it('admits readers together and a writer alone, in the order of arrival', async () => {
     const name = stage.freshName();
     const client = await hearing('b');

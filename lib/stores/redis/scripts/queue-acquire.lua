@@ -91,8 +91,9 @@ if head and head ~= entry and (may_enter(string.sub(head, 1, 1), kind, capacity)
   head = head_of_queue()
 end
 
--- An owner that reads beside its own write hold passes the waiters: they wait for this owner.
-if (not head or head == entry or own_write_hold ~= '') and enters() then
+-- An owner that reads beside its own write hold passes the waiters: they wait for this owner. That hold may be over.
+local function writes() return own_write_hold ~= '' and exclusive_owner() == own_write_hold end
+if (not head or head == entry or writes()) and enters() then
   local reply = enter(nil, head == entry)
   -- The owner has polled, so the waiters behind it have got no message. Some of them may enter too.
   if head == entry then advance() end

@@ -150,7 +150,8 @@ local function advance(sparing)
 end
 
 -- Takes an entry in the queue: the one that exists, one at the arrival that the owner was told before, or (0) one at the
--- end. Returns the arrival. The queue outlives the hold that it waits for.
+-- end. Returns the arrival. The queue outlives the hold that it waits for, and those of the waiters ahead: its life is never
+-- shortened.
 local function take_entry(entry, arrival, life)
   local stands = redis.call('ZSCORE', KEYS[3], entry)
   arrival = tonumber(stands or arrival)
@@ -160,6 +161,7 @@ local function take_entry(entry, arrival, life)
   end
   -- An entry that exists needs no room, and is not refused for lack of it.
   if not stands then redis.call('ZADD', KEYS[3], digits(arrival), entry) end
+  life = math.max(redis.call('PTTL', KEYS[3]), life)
   if type(redis.pcall('PEXPIRE', KEYS[3], digits(life))) == 'table' then
     -- A queue without an end would stay if this process dies.
     redis.call('ZREM', KEYS[3], entry)
