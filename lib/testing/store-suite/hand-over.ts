@@ -23,9 +23,12 @@ export function describeHandOver(stage: Stage): void {
     const left = (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
     assert.ok(left > LEASE / 2 && left <= LEASE, String(left));
 
+    await lock.stands('alone:3');
     const again = await lock.handOver('a:1', 'alone:2', { fencingToken });
     assert.equal(again?.released, 'taken');
     assert.ok(tokenOf(again.next) >= tokenOf(reply.next));
+    assert.ok(again.next.granted && (again.next.rivals ?? 'queued') === 'queued');
+    await lock.release('alone:3');
     assert.equal(await lock.holder(), 'alone:2');
     assert.deepEqual(await lock.queue(), []);
     await sleep(20);

@@ -306,13 +306,15 @@ export function describePlainQueue(stage: Stage): void {
     const { name } = lock;
     await lock.take('dead:1', 300);
     const { arrival } = await lock.stands('kinds:1');
+    await lock.stands('kinds:2');
     await lock.isFree();
     const queue = { ...FAIR, entry: undefined, ownWriteHold: undefined };
     const fair = { name, owner: 'a:1', leaseTime: LEASE, queue };
     await assert.rejects(stage.store.acquire(fair), isLockKindMismatchError);
+    assert.equal((await grantOf(client, 'kinds:1')).rivals ?? 'queued', 'queued');
     tokenOf(await lock.stand('kinds:1', arrival));
     await assert.rejects(stage.store.acquire(fair), isLockKindMismatchError);
-    await lock.release('kinds:1');
+    for (const owner of ['kinds:2', 'kinds:1']) await lock.release(owner);
     tokenOf(await stage.store.acquire(fair));
     await assert.rejects(lock.stand('kinds:2'), isLockKindMismatchError);
     await stage.store.release({ ...fair, queue: FAIR });

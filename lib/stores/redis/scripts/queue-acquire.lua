@@ -54,7 +54,8 @@ while head and not is_of_kind(string.sub(head, 1, 1)) do
     redis.call('HSET', KEYS[1], whose, 1)
     redis.call('PEXPIRE', KEYS[1], span)
     redis.call('SET', KEYS[2], digits(token) .. ' ' .. whose, 'PX', span + stay)
-    if send(whose, 'granted', whose, digits(token), digits(now), digits(span), server()) then return { -1, 'lock', 1 } end
+    local rivals = head_of_queue() and 1 or 0
+    if send(whose, 'granted', whose, digits(token), digits(now), digits(span), server(), rivals) then return { -1, 'lock', 1 } end
     redis.call('HDEL', KEYS[1], whose)
   end
   head = head_of_queue()

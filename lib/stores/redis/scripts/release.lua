@@ -99,7 +99,8 @@ if redis.call('HEXISTS', KEYS[1], asker) == 1 then
   local left = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[9]))
   redis.call('PEXPIRE', KEYS[1], digits(left))
   redis.call('PEXPIRE', KEYS[2], digits(left + ARGV[5]))
-  return { released, (read_fence(redis.call('GET', KEYS[2]))), 0 }
+  local token = read_fence(redis.call('GET', KEYS[2]))
+  return { released, token, redis.call('EXISTS', KEYS[3]) }
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]
 local arrival = take_entry(entry, 0, ARGV[9] + ARGV[5] + blocked_until() - now)
