@@ -194,20 +194,26 @@ export class MemoryLock {
       return undefined;
     }
     const outsiders = this.around.outsiders();
-    const [head] = this.waiting;
     const chances = TURNS_IN_A_ROW * (outsiders + this.waiting.length);
     const isLeft = this.holders.size === 0 && random() * chances < outsiders;
     if (!isLeft) this.advance(asker);
     const isKept = [...this.holders.keys()].some((owner) => owner.startsWith('kept:'));
     if (this.holders.size === 0 || isKept) this.around.tellOutsiders();
-    if (!isLeft || head === undefined) return undefined;
-    if (head.owner === asker) return LEFT_TO_OUTSIDERS;
-    this.around.tell(head.owner, {
-      type: 'next',
-      owner: head.owner,
-      within: LEFT_TO_OUTSIDERS,
-      listen: true,
-    });
+    return isLeft ? this.tellLeft(asker) : undefined;
+  }
+
+  /** Tells the first live waiter that the lock is left to the waiters outside of the queue, and removes the dead ones. */
+  private tellLeft(asker: string | undefined): number | undefined {
+    const within = LEFT_TO_OUTSIDERS;
+    for (let head = this.waiting[0]; head !== undefined; head = this.waiting[0]) {
+      const { owner } = head;
+      if (owner === asker) return within;
+      if (this.around.tell(owner, { type: 'next', owner, within, listen: true })) {
+        this.tellFurther(CLAIM, owner);
+        return undefined;
+      }
+      this.waiting.shift();
+    }
     return undefined;
   }
 

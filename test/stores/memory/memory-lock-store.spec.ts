@@ -28,6 +28,26 @@ it('forgets names that are over and not asked for again, and nothing else', asyn
   expect((await store.inspect('kept queue'))?.holders).toHaveLength(1);
 });
 
+it('tells a live waiter behind a dead one, also where the lock is left to waiters outside of the queue', async () => {
+  const store = new MemoryLockStore();
+  const told: string[] = [];
+  await store.queues.subscribe('live', ({ type }) => void told.push(type));
+  const plain = { kind: 'lock', mode: 'exclusive', capacity: 1 } as const;
+  const queue = { ...plain, entry: { arrival: undefined }, ownWriteHold: undefined };
+  // Chance decides which releases leave the lock to the waiters outside of the queue.
+  for (let n = 0; n < 40; n++) {
+    const name = `left ${String(n)}`;
+    const outsider = await store.subscribeToReleases(name, () => undefined);
+    for (const owner of ['a:1', 'dead:1', 'live:1']) {
+      await store.acquire({ name, owner, leaseTime: 30_000, queue });
+    }
+    await store.release({ name, owner: 'a:1', queue: plain });
+    await sleep(0);
+    expect(told.splice(0)).toHaveLength(1);
+    outsider.close();
+  }
+});
+
 describe('the fencing token', () => {
   afterEach(() => {
     jest.useRealTimers();
