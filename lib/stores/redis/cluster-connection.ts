@@ -190,6 +190,11 @@ export class ClusterConnection implements Deployment {
     return key === undefined ? undefined : this.connectionTo(key);
   }
 
+  /** Whether a node has slots, as far as the client knows. */
+  isMaster(node: string): boolean {
+    return this.client.slots.some(([master]) => master === node);
+  }
+
   async nodes(): Promise<readonly ServerConnection[]> {
     await this.ready();
     return [...this.masters()].flatMap((key) => this.connectionTo(key) ?? this.connections.get(key) ?? []);

@@ -16,8 +16,8 @@ interface Post {
 
 /**
  * Channel subscriptions on a cluster. The subscriptions of one lock are at the node that has its slot, where the scripts
- * count them. Other subscriptions are at any one node. A subscription does not move: when its slot goes to another node, or
- * its node goes away, it ends. Its listeners are woken, and subscribe again at the right node.
+ * count them. Other subscriptions are at any one master. A subscription does not move: when its slot goes to another node, or
+ * its node goes away or is no master any more, it ends. Its listeners are woken, and subscribe again at the right node.
  */
 export class ClusterSubscriber implements Subscriptions {
   /** ioredis treats the end of the last sharded subscription as the end of all, so each kind has its own connections. */
@@ -73,7 +73,8 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   private async anyPost(): Promise<Post> {
-    for (const post of this.posts.values()) if (!post.sharded) return post;
+    for (const post of this.posts.values())
+      if (!post.sharded && this.cluster.isMaster(post.node)) return post;
     const nodes = await this.cluster.nodes();
     const connected = nodes.filter(({ client }) => client.status === 'ready');
     // The processes of an application spread over the nodes.
@@ -113,7 +114,14 @@ export class ClusterSubscriber implements Subscriptions {
 
   /** The client has looked up the slots. */
   private readonly onRefresh = () => {
-    for (const { subscriber, node, sharded } of this.posts.values()) {
+    for (const [name, { subscriber, node, sharded }] of this.posts) {
+      // Messages arrive at a replica too, but only the masters are asked for subscribers.
+      if (!this.cluster.isMaster(node)) {
+        this.posts.delete(name);
+        subscriber.keep(() => false);
+        void subscriber.close();
+        continue;
+      }
       subscriber.keep((channel) => {
         const isBound = sharded || hashTag(channel) !== undefined;
         return !isBound || this.cluster.ownerOf(slotOf(channel))?.node === node;

@@ -177,6 +177,29 @@ describe('One of three masters', () => {
     await (await locks.acquire(frozen, { waitTime: 5_000 })).release();
     cluster.thaw(victim);
   }, 90_000);
+
+  it('becomes a replica: a process with its messages there is still counted, and told', async () => {
+    const [{ locks }, { locks: other }] = [service(), service()];
+    const lease = await locks.acquire('asked');
+    // The process of the holder receives messages once it has held a lock for a second.
+    await until(async () => (await other.requestRelease('asked')) === 1);
+    const channels = await Promise.all(
+      cluster.servers.map(
+        async (server) => await server.client().pubsub('CHANNELS', 'lock_queue__channel:*'),
+      ),
+    );
+    const listened = channels.findIndex((own) => own.length > 0);
+    const former = cluster.servers[listened]!;
+    const replica = await replicaOf(former, cluster.servers);
+    await replica.client().cluster('FAILOVER');
+    await until(async () => (await cluster.masters()).includes(replica), FAILOVER);
+    await cluster.settled();
+    await until(async () => (await other.health()).nodes.some(({ node }) => node === nameOf(replica)));
+    await until(async () => (await other.requestRelease('asked')) === 1);
+    expect(lease.releaseRequested.aborted).toBe(true);
+    expect(lease.held).toBe(true);
+    await lease.release();
+  }, 90_000);
 });
 
 /** The replica that follows a master. */
