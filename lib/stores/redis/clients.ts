@@ -112,7 +112,7 @@ export function clusterClient(
 
 /** Our own client for messages, to the same server and with the same credentials as `client`. */
 export function subscriberClient(client: Redis): Redis {
-  return client.duplicate({
+  const subscriber = client.duplicate({
     ...bounded(HEARTBEAT),
     ...sentinelOptions(client.options, client),
     // Messages do not belong to a database.
@@ -121,11 +121,13 @@ export function subscriberClient(client: Redis): Redis {
     enableReadyCheck: true,
     lazyConnect: false,
   });
+  endSilenceWithConnection(subscriber);
+  return subscriber;
 }
 
 /** The same for one node of a cluster. It does not reconnect by itself: the slots may have gone to another node. */
 export function nodeSubscriberClient(node: Redis): Redis {
-  return node.duplicate({
+  const subscriber = node.duplicate({
     ...bounded(HEARTBEAT),
     retryStrategy: () => null,
     // ioredis treats a sharded channel as a key.
@@ -136,6 +138,8 @@ export function nodeSubscriberClient(node: Redis): Redis {
     enableReadyCheck: false,
     lazyConnect: false,
   });
+  endSilenceWithConnection(subscriber);
+  return subscriber;
 }
 
 /** The nodes at which a cluster is looked for. */

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
-import { commandClient } from '../../../lib/stores/redis/clients.js';
+import type { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import { commandClient, subscriberClient } from '../../../lib/stores/redis/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { Subscriber } from '../../../lib/stores/redis/subscriber.js';
+import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/subscriber.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 
@@ -29,6 +31,25 @@ it('a connection that comes back has its channels again, and its listeners are t
   await server.client().publish('a', 'hello');
   await until(() => heard.length === 3);
   expect(heard).toEqual([undefined, undefined, 'hello']);
+});
+
+it('a connection that was lost with a command under way does not take the next one with it, on ioredis 5', async () => {
+  const server = await environment.server();
+  const given = new Redis5(server.url, { lazyConnect: true });
+  const client = subscriberClient(given as unknown as Redis);
+  const connection = new ServerConnection(client, server.url, 2_000, true);
+  const subscriber = new Subscriber(connection);
+  environment.add(() => subscriber.close());
+  const heard: (string | undefined)[] = [];
+  await subscriber.subscribe('a', (message) => heard.push(message));
+  server.freeze();
+  const asked = client.ping().catch(() => undefined);
+  client.disconnect(true);
+  await asked;
+  server.thaw();
+  await until(() => heard.length === 2);
+  await sleep(HEARTBEAT + 500);
+  expect(heard).toHaveLength(2);
 });
 
 it('a channel is kept while it has listeners, and given up after that', async () => {
