@@ -118,8 +118,14 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
   const store = new RedisLockStore({
     ...terms,
     connection,
-    subscriptions: () =>
-      new Subscriber(new ServerConnection(subscriberClient(client), node, commandTimeout, true)),
+    subscriptions: () => {
+      const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true);
+      // Messages arrive at a replica too, but the master takes a process without a subscription there for dead.
+      connection.onReplicaLeft(() => {
+        messages.renew();
+      });
+      return new Subscriber(messages);
+    },
     clientWarnings: owned ? [] : clientWarnings(client, node),
   });
   return new RedisMember(store, connection, terms.keyPrefix);

@@ -44,6 +44,9 @@ export class ServerConnection implements Deployment, Server {
   readonly isCluster = false;
   readonly sharded = false;
   private leftReplicaAt = -Infinity;
+  /** The present connection has led to a replica. */
+  private atReplica = false;
+  private onReplaced: (() => void) | undefined;
   /** Grows with every lost connection, and when the application changes the database. A command that is under way meanwhile may have been sent twice by the client. */
   private generation = ++epochs;
   private revival: NodeJS.Timeout | undefined;
@@ -78,6 +81,8 @@ export class ServerConnection implements Deployment, Server {
         this.sentinels.succeeded();
         state.settle();
         this.select().catch(() => undefined); // the next command asks again
+        if (this.atReplica) this.onReplaced?.();
+        this.atReplica = false;
       },
       close: () => {
         this.generation = ++epochs;
@@ -123,6 +128,19 @@ export class ServerConnection implements Deployment, Server {
     afterStep(() => {
       if (this.client.status === 'ready') this.select().catch(() => undefined);
     });
+  }
+
+  /**
+   * Calls back when another connection has followed on one that led to a replica. Other connections may still lead there: a
+   * master that is demoted by hand ends none.
+   */
+  onReplicaLeft(listener: () => void): void {
+    this.onReplaced = listener;
+  }
+
+  /** Gives up the present connection for another one. */
+  renew(): void {
+    this.client.disconnect(true);
   }
 
   groupOf(): number {
@@ -278,10 +296,11 @@ export class ServerConnection implements Deployment, Server {
 
   /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   private leaveReplica(error: unknown): void {
+    this.atReplica = true;
     if (!this.owned || monotonicTime() - this.leftReplicaAt < REPLICA_PAUSE) return;
     this.leftReplicaAt = monotonicTime();
     this.state.failed(error);
-    this.client.disconnect(true);
+    this.renew();
   }
 
   /**

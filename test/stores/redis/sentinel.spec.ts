@@ -204,6 +204,16 @@ describe('A connection that leads to a demoted master', () => {
     proxy.leadTo(next.port);
   };
 
+  const clientThatLeaves = () => {
+    const client = new Redis(proxy.url, {
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+    });
+    environment.add(() => {
+      client.disconnect();
+    });
+    return client;
+  };
+
   it('is given up, and the one that follows leads to the new one', async () => {
     const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
     const lease = await locks.acquire('key');
@@ -216,6 +226,22 @@ describe('A connection that leads to a demoted master', () => {
     expect(lease.held).toBe(true);
     await Promise.all([lease.release(), other.release()]);
     await until(async () => (await ownersOf(next)).length === 0);
+  });
+
+  it.each([
+    ['is', () => proxy.url],
+    ["of the application's own, if it connects again on READONLY, is", () => clientThatLeaves()],
+  ])('%s given up together with the one for messages: the process counts as alive', async (_, connect) => {
+    const locks = environment.service({ connection: connect(), leaseTime: LEASE });
+    const lease = await locks.acquire('key');
+    const before = environment.service({ connection: former.url, leaseTime: LEASE });
+    // The process of the holder receives messages once it has held a lock for a second.
+    await until(async () => (await before.requestRelease('key')) === 1);
+    await failOver();
+    await (await locks.acquire('other', { waitTime: LEASE })).release();
+    const after = environment.service({ connection: next.url, leaseTime: LEASE });
+    await until(async () => (await after.requestRelease('key')) === 1, LEASE / 2);
+    await lease.release();
   });
 
   it("stays where it is the application's own, which hears READONLY", async () => {
