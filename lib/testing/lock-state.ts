@@ -13,13 +13,16 @@ import type { OwnLease } from '../locks/scoped-lock.js';
  */
 export async function makeLockBusy(lock: Lock): Promise<Lease> {
   const leases: OwnLease[] = [];
-  for (const next of whatBlocks(lock)) {
-    const lease = next.isHeld() ? null : await runOutsideScopes(() => next.tryAcquire());
-    if (lease === null) {
-      await Promise.all(leases.map((taken) => taken.release()));
-      throw new LockConfigError('makeLockBusy', `"${inQuotes(lock.name)}" is held already`);
+  try {
+    for (const next of whatBlocks(lock)) {
+      const lease = next.isHeld() ? null : await runOutsideScopes(() => next.tryAcquire());
+      if (lease === null)
+        throw new LockConfigError('makeLockBusy', `"${inQuotes(lock.name)}" is held already`);
+      leases.push(lease as OwnLease);
     }
-    leases.push(lease as OwnLease);
+  } catch (error) {
+    await Promise.all(leases.map((taken) => taken.release()));
+    throw error;
   }
   const [only] = leases;
   return only !== undefined && leases.length === 1

@@ -9,6 +9,7 @@ import {
   type Lease,
   type Lock,
   LockConfigError,
+  LockKindMismatchError,
   LockLostError,
   LockService,
   LockTimeoutError,
@@ -117,6 +118,16 @@ describe('makeLockBusy', () => {
     await taken.release();
     await (await makeLockBusy(semaphore)).release();
     expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('takes no member of a multi-lock of which another one is refused', async () => {
+    const locks = (await boot()).get(LockService);
+    const plain = await locks.acquire('b');
+    const multiLock = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')]);
+    await expect(makeLockBusy(multiLock)).rejects.toBeInstanceOf(LockKindMismatchError);
+    expect(await locks.inspect('a')).toBeNull();
+    await plain.release();
+    await (await makeLockBusy(multiLock)).release();
   });
 
   it('takes all permits of the semaphores in a multi-lock', async () => {
