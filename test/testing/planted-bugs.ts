@@ -158,6 +158,75 @@ plant(
     },
   }),
 );
+plant(
+  'LockStore.acquireAll',
+  'keeps what it has taken before a name of another kind',
+  'takes none of several plain locks when one of the names is a lock of another kind',
+  (store) => ({
+    acquireAll: async (request) => {
+      try {
+        return await store.acquireAll(request);
+      } catch (error) {
+        for (const name of request.names) await store.acquire({ ...request, name });
+        throw error;
+      }
+    },
+  }),
+);
+plant(
+  'LockStore.acquireAll',
+  'takes a name that is kept after its release',
+  'takes no name while one is kept after its release',
+  (store) => ({
+    acquireAll: async (request) => {
+      const reply = await store.acquireAll(request);
+      if (reply.granted || reply.holder?.startsWith('kept:') !== true) return reply;
+      await store.forceRelease(reply.name);
+      return await store.acquireAll(request);
+    },
+  }),
+);
+plant(
+  'AcquireAllReply.fencingTokens',
+  'are those of the clock',
+  'gives tokens beyond the last ones of local hand-offs',
+  allGranted(({ fencingTokens }) => ({ fencingTokens: fencingTokens.map(() => Date.now() * 1_000) })),
+);
+plant(
+  'AcquireRequest.shortens',
+  'is not heeded',
+  'makes the hold of its owner shorter where the request says so',
+  (store) => ({ acquire: (request) => store.acquire(without(request, 'shortens')) }),
+);
+plant(
+  'AcquireRequest.shortens',
+  'is taken for granted',
+  'does not make the hold of its owner shorter',
+  (store) => ({ acquire: (request) => store.acquire({ ...request, shortens: true }) }),
+);
+const ENDED_OTHERWISE = 'grows also when a lease has run out, and when a lock is taken by force';
+const released = new Set<string>();
+plant('AcquireReply.fencingToken', 'begins anew when a lease has run out', ENDED_OTHERWISE, (store) => ({
+  acquire: async (request) => {
+    const reply = await store.acquire(request);
+    return reply.granted && !released.has(request.name) ? { ...reply, fencingToken: 1 } : reply;
+  },
+  release: (request) => {
+    released.add(request.name);
+    return store.release(request);
+  },
+}));
+const taken = new Set<string>();
+plant('AcquireReply.fencingToken', 'begins anew after a forced release', ENDED_OTHERWISE, (store) => ({
+  acquire: async (request) => {
+    const reply = await store.acquire(request);
+    return reply.granted && taken.has(request.name) ? { ...reply, fencingToken: 1 } : reply;
+  },
+  forceRelease: (name) => {
+    taken.add(name);
+    return store.forceRelease(name);
+  },
+}));
 let places = 0;
 plant(
   'LockStore.locationOf',
@@ -305,6 +374,16 @@ plant(
   listed((listing) => (request) => listing.names({ ...request, prefix: '' })),
 );
 plant(
+  'NamesRequest.prefix',
+  'is a pattern',
+  NAMED,
+  listed((listing) => async (request) => {
+    const { names, cursor } = await listing.names({ ...request, prefix: '' });
+    const pattern = new RegExp(`^${request.prefix.replace(/[*%]/g, '.*')}`);
+    return { names: names.filter(({ name }) => pattern.test(name)), cursor };
+  }),
+);
+plant(
   'ListedName.isQueue',
   'is said of holders',
   NAMED,
@@ -339,6 +418,24 @@ plant('LockStore.renew', 'makes a hold shorter', 'never makes a hold shorter', (
       await store.release(hold);
       await store.acquire(hold);
       return 'held' as const;
+    }),
+}));
+const owned = new Map<string, string>();
+plant('LockStore.renew', 'restores a lock whose lease has run out', 'does not restore a lock', (store) => ({
+  acquire: (request) => {
+    owned.set(request.name, request.owner);
+    return store.acquire(request);
+  },
+  release: (request) => {
+    owned.delete(request.name);
+    return store.release(request);
+  },
+  renew: (holds) =>
+    store.renew(holds).map(async (state, n) => {
+      const hold = holds[n]!;
+      if ((await state) !== 'deleted' || owned.get(hold.name) !== hold.owner) return await state;
+      await store.acquire(hold);
+      return 'held';
     }),
 }));
 plant('LockStore.release', 'releases what another holds', 'changes nothing for another owner', (store) => ({

@@ -82,6 +82,12 @@ export function describeClients(stage: Stage, queues: boolean): void {
     };
     assert.deepEqual(await namesOf(`${prefix}:`), held);
     assert.deepEqual(await namesOf(`${prefix}:2`), [`${prefix}:2`]);
+    // The prefix is a text, and no pattern of Redis, SQL or another language.
+    const marked = `${prefix}\\[1]*?%_`;
+    await other.acquire({ name: marked, owner: 'a:1', leaseTime: LEASE });
+    assert.deepEqual(await namesOf(marked), [marked]);
+    for (const pattern of ['*', '?', '%', '_', '.', '[1-3]'])
+      assert.deepEqual(await namesOf(`${prefix}:${pattern}`), [], pattern);
     const all = await namesOf('');
     for (const name of [...held, elsewhere]) assert.ok(all.includes(name), name);
   });

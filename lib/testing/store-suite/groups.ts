@@ -95,6 +95,22 @@ export function describeGroups(stage: Stage): void {
     assert.deepEqual(await owners(names), [undefined, 'b:1', undefined]);
   });
 
+  it('takes no name while one is kept after its release', async () => {
+    const names = freshNames(2);
+    const [free, kept] = names as [string, string];
+    await stage.other.acquire({ name: kept, owner: 'b:1', leaseTime: LEASE });
+    await stage.other.release({ name: kept, owner: 'b:1', keepFor: 300 });
+    const before = performance.now();
+    const request = { names, owner: 'a:1', leaseTime: LEASE };
+    const reply = await stage.store.acquireAll(request);
+    assert.ok(!reply.granted, 'granted too soon');
+    assert.equal(reply.name, kept);
+    assert.ok(reply.retryAfter > 0 && reply.retryAfter <= 300, String(reply.retryAfter));
+    assert.deepEqual(await owners([free]), [undefined]);
+    await until(async () => (await stage.store.acquireAll(request)).granted);
+    assert.ok(performance.now() - before >= reply.retryAfter - 1, 'granted too soon');
+  });
+
   it('never grants one name to two owners, in any overlap of groups', async () => {
     const names = freshNames(4);
     const replies = await Promise.all(
@@ -132,5 +148,19 @@ export function describeGroups(stage: Stage): void {
     // The least token may have been given already.
     const next = { name, owner: 'a:2', leaseTime: LEASE, leastToken: last };
     assert.ok(tokenOf(await stage.store.acquire(next)) > last);
+  });
+
+  it('gives tokens beyond the last ones of local hand-offs', async () => {
+    const names = freshNames(2);
+    const last: number[] = [];
+    for (const name of names) {
+      const token = tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE }));
+      // Further than the clock gets in the meantime.
+      last.push(token + 60_000_000);
+      await stage.other.release({ name, owner: 'b:1', fencingToken: token + 60_000_000 });
+    }
+    const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE });
+    assert.ok(reply.granted);
+    for (const [n, token] of reply.fencingTokens.entries()) assert.ok(token > (last[n] ?? Infinity));
   });
 }

@@ -46,6 +46,22 @@ export function describeKinds(stage: Stage): void {
     await stage.store.release({ ...write, queue: WRITE });
   });
 
+  it('takes none of several plain locks when one of the names is a lock of another kind', async () => {
+    // Names of one location: where hash tags decide, these names share one.
+    const tag = stage.freshName();
+    const [free, fair] = [`{${tag}}:1`, `{${tag}}:2`];
+    await stage.other.acquire({ name: fair, owner: 'b:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
+    for (const names of [
+      [free, fair],
+      [fair, free],
+    ]) {
+      const taken = stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE });
+      await assert.rejects(taken, isLockKindMismatchError);
+      assert.equal(await stage.other.inspect(free), null);
+    }
+    assert.equal(await stage.other.release({ name: fair, owner: 'b:1', queue: FAIR }), 'released');
+  });
+
   it('gives a token beyond those of local hand-offs of a plain lock before', async () => {
     const name = stage.freshName();
     const far = (Date.now() + 3_600_000) * 1_000;

@@ -155,6 +155,10 @@ export function describePlain(stage: Stage): void {
       await stage.store.release({ name, owner: 'a:1' });
       assert.equal(await stage.store.renew([{ name, owner: 'a:1', leaseTime: LEASE }])[0], 'deleted');
       assert.equal(await stage.store.inspect(name), null);
+      await stage.store.acquire({ name, owner: 'a:2', leaseTime: 20 });
+      await until(async () => (await stage.store.inspect(name)) === null);
+      assert.equal(await stage.store.renew([{ name, owner: 'a:2', leaseTime: LEASE }])[0], 'deleted');
+      assert.equal(await stage.store.inspect(name), null);
     });
   });
 
@@ -220,6 +224,18 @@ export function describePlain(stage: Stage): void {
         last = token;
         await stage.store.release({ name, owner });
       }
+    });
+
+    it('grows also when a lease has run out, and when a lock is taken by force', async () => {
+      const name = stage.freshName();
+      const first = tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: 20 }));
+      await until(async () => (await stage.other.inspect(name)) === null);
+      const second = tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE }));
+      assert.ok(second > first, `${String(second)} after ${String(first)}, whose lease has run out`);
+      await stage.other.forceRelease(name);
+      const third = tokenOf(await stage.store.acquire({ name, owner: 'a:2', leaseTime: LEASE }));
+      assert.ok(third > second, `${String(third)} after ${String(second)}, which was taken by force`);
+      await stage.store.release({ name, owner: 'a:2' });
     });
 
     it('grows beyond the last token of a local hand-off', async () => {
