@@ -59,12 +59,21 @@ export class Preflight {
       // In a promise, because a store of the user's may throw instead of rejecting.
       Promise.resolve()
         .then(() => this.store.health(depth))
-        .then(answered, (error: unknown) => {
+        .then((health: unknown) => {
+          answered(isHealth(health) ? health : down('its answer is no health: it lacks nodes or warnings'));
+        })
+        .catch((error: unknown) => {
           answered(down(error instanceof Error ? error.message : String(error)));
         });
     });
   }
 }
+
+/** A store of the application need not be of TypeScript. */
+const isHealth = (answer: unknown): answer is StoreHealth => {
+  const { nodes, warnings } = (answer ?? {}) as Partial<StoreHealth>;
+  return Array.isArray(nodes) && Array.isArray(warnings);
+};
 
 const down = (error: string): StoreHealth => ({
   status: 'down',

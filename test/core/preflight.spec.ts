@@ -81,6 +81,15 @@ describe('Preflight', () => {
         throw new Error('out of order');
       },
     ],
+    ['answers with nothing', () => Promise.resolve(undefined as unknown as StoreHealth)],
+    [
+      'answers without its nodes',
+      () => Promise.resolve({ status: 'up', warnings: [] } as unknown as StoreHealth),
+    ],
+    [
+      'answers without warnings',
+      () => Promise.resolve({ status: 'up', nodes: [] } as unknown as StoreHealth),
+    ],
   ])('takes a store that %s for down, within 5 s', async (_, answer) => {
     store.answer = answer;
     const locks = new LockService({ store });
@@ -88,7 +97,9 @@ describe('Preflight', () => {
     await jest.advanceTimersByTimeAsync(5_000);
     expect(await Promise.race([asked, Promise.resolve('nothing')])).toMatchObject({
       status: 'down',
-      nodes: [{ node: 'store', status: 'down', error: expect.stringMatching(/out of order|5000 ms/) }],
+      nodes: [
+        { node: 'store', status: 'down', error: expect.stringMatching(/out of order|5000 ms|is no health/) },
+      ],
       warnings: [],
     });
     await locks.onApplicationShutdown();
