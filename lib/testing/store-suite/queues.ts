@@ -206,7 +206,9 @@ export function describeQueues(stage: Stage): void {
     tokenOf(await ask('a:1'));
     assert.ok(!(await stand('dead:1')).granted);
     const [writer] = (await stage.store.inspect(name))?.queue ?? [];
-    assert.equal((await ask('a:2')).granted, writer?.dead === true);
+    // A node of a cluster does not know which writers are dead, although an inspection of all nodes tells.
+    const passes = (await ask('a:2')).granted;
+    assert.ok(!passes || writer?.dead === true, 'past a writer that may live');
     await release('dead:1', WRITE);
     assert.ok(!(await stand('b:1')).granted);
     assert.ok(!(await ask('a:3')).granted);

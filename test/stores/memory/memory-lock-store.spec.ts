@@ -48,6 +48,23 @@ it('tells a live waiter behind a dead one, also where the lock is left to waiter
   }
 });
 
+it('admits a reader past a dead writer, and not past a living one', async () => {
+  const store = new MemoryLockStore();
+  await store.queues.subscribe('live', () => undefined);
+  const terms = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER, ownWriteHold: undefined } as const;
+  const read = { ...terms, mode: 'shared', entry: undefined } as const;
+  const write = { ...terms, mode: 'exclusive', entry: { arrival: undefined } } as const;
+  for (const [writer, granted] of [
+    ['dead:1', true],
+    ['live:1', false],
+  ] as const) {
+    await store.acquire({ name: writer, owner: 'a:1', leaseTime: 30_000, queue: read });
+    await store.acquire({ name: writer, owner: writer, leaseTime: 30_000, queue: write });
+    const reply = await store.acquire({ name: writer, owner: 'a:2', leaseTime: 30_000, queue: read });
+    expect([writer, reply.granted]).toEqual([writer, granted]);
+  }
+});
+
 describe('the fencing token', () => {
   afterEach(() => {
     jest.useRealTimers();
