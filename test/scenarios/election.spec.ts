@@ -209,7 +209,7 @@ describe('an election', () => {
       );
       for (let turn = 1; turn <= 4; turn++) {
         await until(() => turns.length === turn && (a.isLeader() || b.isLeader()));
-        await sleep(store === 'nodes' ? 100 : 20); // the other has asked
+        await sleep(store === 'memory' ? 20 : 200); // the other has asked
         if (turn < 4) await (a.isLeader() ? a : b).resign();
       }
       stop.abort();
