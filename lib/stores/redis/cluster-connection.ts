@@ -309,7 +309,7 @@ export class ClusterConnection implements Deployment {
       state = new ConnectionState(key);
       state.onChange((change) => {
         // A node that has left the cluster is no outage.
-        if (change.connected || this.masters().has(key)) this.changed(change);
+        if (change.connected || this.isMaster(key)) this.changed(change);
       });
       this.states.set(key, state);
     }
