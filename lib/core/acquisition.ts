@@ -183,7 +183,7 @@ export class Acquisition {
       if (reply instanceof Error) lookAt = this.failed(attempt, reply, failures++);
       else {
         failures = 0;
-        lookAt = reply.granted ? this.answeredWith(attempt, reply) : await this.busy(attempt, reply);
+        lookAt = reply.granted ? this.answeredWith(attempt, reply) : this.busy(attempt, reply);
       }
       if (this.become('standing')) await this.sleepUntil(lookAt);
     }
@@ -202,7 +202,9 @@ export class Acquisition {
       if (isClaim || isLate || !this.take(message)) this.lookAgain();
     } else {
       if (message.listen === true) this.callers.leftToOthers();
-      this.lookAt = message.listen === true ? now() + message.within : this.after(message.within);
+      const moment = message.listen === true ? now() + message.within : this.after(message.within);
+      // A look that is due already has another reason, such as a caller that does not wait.
+      if (this.lookAt > 0) this.lookAt = moment;
       this.resume?.();
     }
   }
@@ -328,11 +330,10 @@ export class Acquisition {
     return true;
   }
 
-  private async busy(
+  private busy(
     attempt: Attempt,
     { retryAfter, holder, arrival, listen }: Extract<AcquireReply, { granted: false }>,
-  ): Promise<number> {
-    const { queueMessages } = this.context;
+  ): number {
     this.answered = true;
     if (this.handedOverAt !== undefined && attempt.askedAt >= this.handedOverAt)
       this.handedOverAt = this.rivals = undefined;
@@ -345,7 +346,8 @@ export class Acquisition {
     if (this.callers.wait) this.context.acquisitionWaits();
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);
     if (!attempt.takesEntry) {
-      if (!this.callers.wait || (await queueMessages.subscribe())) return 0;
+      if (!this.callers.wait) return 0;
+      this.askOnce(this.context.queueMessages.subscribe());
       return now() + Math.min(retryAfter, POLL);
     }
     if (listen !== true) this.callers.unsubscribe();
@@ -372,8 +374,12 @@ export class Acquisition {
    * subscription is active.
    */
   private subscribeToReleases({ wasSubscribed }: Attempt): void {
-    if (wasSubscribed) return;
-    void this.callers.subscribe().then((isSubscribed) => {
+    if (!wasSubscribed) this.askOnce(this.callers.subscribe());
+  }
+
+  /** Nothing waits for the subscription itself: a caller that comes meanwhile may want its answer sooner. */
+  private askOnce(subscribed: Promise<boolean>): void {
+    void subscribed.then((isSubscribed) => {
       if (isSubscribed) this.lookAgain();
     });
   }

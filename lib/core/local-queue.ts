@@ -386,8 +386,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   private looked(tenure: Tenure, sentAt: number, answer: LookAnswer): void {
-    if (this.tenure !== tenure || !tenure.held) return;
-    this.refuseImpatient(sentAt, answer);
+    if (this.tenure === tenure && tenure.held) this.refuseImpatient(sentAt, answer);
+    // Where another hold has taken the place of that one meanwhile, the callers are owed an answer about the other.
     this.goOn();
   }
 

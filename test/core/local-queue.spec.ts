@@ -7,8 +7,10 @@ import {
   LockUnavailableError,
   MemoryLockStore,
 } from '../../lib/index.js';
+import type { QueueMessage } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until } from '../scenarios/until.js';
 
 let store: ScriptedStore;
 let services: LockService[];
@@ -449,6 +451,52 @@ describe('tryAcquire', () => {
     await open().forceRelease('a');
     second.resolve();
     expect(await late).toMatchObject({ held: true });
+  });
+
+  it('is answered where another hold of this process takes the place of the one that is asked about', async () => {
+    const locks = open();
+    await locks.acquire('a');
+    await open().forceRelease('a');
+    const answer = deferred();
+    store.onRenew = () => answer.promise;
+    const asking = locks.tryAcquire('a');
+    await until(() => store.calls.renew > 0);
+    store.onRenew = () => undefined;
+    expect(await locks.tryAcquire(['a', 'b'])).toMatchObject({ held: true });
+    answer.resolve();
+    expect(await Promise.race([asking, sleep(1_000, 'no answer')])).toBeNull();
+  });
+
+  it('waits for no message that names a later moment to the waiter before it', async () => {
+    const [holder, locks] = [open(), open()];
+    let tell: (message: QueueMessage) => void = () => undefined;
+    const subscribe = store.subscribeToQueue.bind(store);
+    store.subscribeToQueue = (client, onMessage) => subscribe(client, (tell = onMessage));
+    await holder.acquire('a');
+    locks.acquire('a').catch(() => undefined);
+    const queue = async () => (await store.inspect('a'))?.queue ?? [];
+    await until(async () => (await queue()).length === 1);
+    const [{ owner } = { owner: '' }] = await queue();
+    const reply = deferred();
+    store.calls.acquire = 0;
+    store.afterAcquire = () => reply.promise;
+    locks.tryAcquire('a').catch(() => undefined);
+    await until(() => store.calls.acquire === 1);
+    const asking = locks.tryAcquire('a');
+    tell({ type: 'next', owner, within: 20_000 });
+    store.afterAcquire = () => undefined;
+    reply.resolve();
+    expect(await Promise.race([asking, sleep(400, 'no answer')])).toBeNull();
+  });
+
+  it('waits for no subscription of the waiter before it', async () => {
+    const [holder, locks] = [open(), open()];
+    await holder.acquire('a');
+    store.subscribeToQueue = () => new Promise(() => undefined);
+    locks.acquire('a').catch(() => undefined);
+    await until(() => store.calls.acquire === 2);
+    await sleep(10);
+    expect(await Promise.race([locks.tryAcquire('a'), sleep(400, 'no answer')])).toBeNull();
   });
 
   it('asks no more than that when a lease from before, which the store had forgotten, has ended', async () => {
