@@ -1,4 +1,9 @@
-import { isLockUnavailableError, LockConfigError, LockUnavailableError } from '../lock.errors.js';
+import {
+  isLockKindMismatchError,
+  isLockUnavailableError,
+  LockConfigError,
+  LockUnavailableError,
+} from '../lock.errors.js';
 import type { DeadlockStep } from '../lock.deadlock.js';
 import type { AcquisitionObserver } from '../lock.tracing.js';
 import {
@@ -89,7 +94,7 @@ export function unanswered(name: string, sentAt: number): LockUnavailableError {
 
 /** Whether the store has certainly not done what it was asked for. */
 export const isRefusal = (error: Error): boolean =>
-  isLockUnavailableError(error) && error.effect === 'refused';
+  isLockKindMismatchError(error) || (isLockUnavailableError(error) && error.effect === 'refused');
 
 /**
  * ms until the store is asked again after so many failures: doubled each time, up to a second, and with a random part so

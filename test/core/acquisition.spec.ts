@@ -124,3 +124,13 @@ it('is the only one of its process, also where the lock came by another way', as
   expect(store.calls.acquire).toBe(0);
   expect(await other.tryAcquire('a')).toMatchObject({ held: true });
 });
+
+it('insists on no release where the store holds another kind of lock under the name', async () => {
+  const locks = open();
+  await locks.getFairLock('a').acquire();
+  await expect(locks.acquire('a')).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
+  await expect(locks.getSemaphore('a', 2).acquire()).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
+  await sleep(400);
+  const owners = store.released.map(({ owner }) => owner);
+  expect(owners).toEqual([...new Set(owners)]);
+});
