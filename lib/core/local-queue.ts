@@ -157,7 +157,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
     if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
-      const { released, next } = passOn(tenure, keepFor, acquisition);
+      const { owner, leaseTime } = acquisition;
+      const { released, next } = passOn(tenure, keepFor, { owner, leaseTime });
       void acquisition.start(next);
       return released;
     }

@@ -134,3 +134,16 @@ it('insists on no release where the store holds another kind of lock under the n
   const owners = store.released.map(({ owner }) => owner);
   expect(owners).toEqual([...new Set(owners)]);
 });
+
+it('takes the place of a hold that the store has forgotten, and is the one that the store knows', async () => {
+  const locks = open();
+  const forgotten = await locks.acquire('a', { leaseTime: 5_000 });
+  const waiting = locks.acquire('a', { leaseTime: 500 });
+  // Only a process that receives messages sends an entry along.
+  await sleep(10);
+  const [lease] = await Promise.all([waiting, store.forceRelease('a'), forgotten.release()]);
+  expect(store.calls.handOver).toBe(1);
+  expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: lease.owner }]);
+  await lease.release();
+  expect(await store.inspect('a')).toBeNull();
+});
