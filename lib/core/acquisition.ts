@@ -173,9 +173,13 @@ export class Acquisition {
     for (let failures = 0; this.become('asking'); sent = undefined) {
       const attempt = (this.attempt = this.begin(sent !== undefined));
       this.callers.asked();
-      const reply = await (sent ?? this.context.store.acquire(this.request(attempt))).catch(
-        (error: unknown) => error as Error,
-      );
+      let reply: AcquireReply | Error;
+      try {
+        reply = await (sent ?? this.context.store.acquire(this.request(attempt)));
+      } catch (error) {
+        // Also what a store of the application throws in place of rejecting.
+        reply = error instanceof Error ? error : new Error(String(error));
+      }
       // Not before the answer is read: an acquisition that leaves meanwhile has to give up what the request may have got.
       this.attempt = undefined;
       if (this.isAnsweredLate(reply, sent !== undefined)) return;

@@ -61,7 +61,10 @@ export class Returns {
     let released: Promise<ReleaseReply | undefined> | undefined;
     const answer = new Promise<AcquireReply>((resolve, reject) => {
       released = this.giveBack(tenure, keepFor, async (request) => {
-        const reply = handOver(request);
+        // In a promise, because a store of the application may throw instead of rejecting.
+        const reply = new Promise<HandOverReply>((settle) => {
+          settle(handOver(request));
+        });
         reply.then(({ next }) => {
           resolve(next);
         }, reject);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import { mayFollow, type AcquisitionState } from '../../lib/core/acquisition-state.js';
@@ -146,4 +146,26 @@ it('takes the place of a hold that the store has forgotten, and is the one that 
   expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: lease.owner }]);
   await lease.release();
   expect(await store.inspect('a')).toBeNull();
+});
+
+describe('a store of the application that throws in place of rejecting', () => {
+  const broken = () => {
+    throw new TypeError('broken');
+  };
+
+  it('fails the caller', async () => {
+    store.acquire = broken;
+    await expect(open().acquire('a', { waitTime: 1_000 })).rejects.toThrow('broken');
+  });
+
+  it('fails the callers that wait as it hands the lock over', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a', { leaseTime: 5_000 });
+    const waiting = locks.acquire('a', { waitTime: 1_000 });
+    // Only a process that receives messages sends an entry along.
+    await sleep(10);
+    store.handOver = broken;
+    await lease.release();
+    await expect(waiting).rejects.toThrow('broken');
+  });
 });

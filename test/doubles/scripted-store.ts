@@ -80,7 +80,7 @@ export class ScriptedStore extends MemoryLockStore {
     return super.queues.subscribe(client, onMessage);
   }
 
-  private async handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
+  async handOver(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
     this.calls.handOver++;
     this.released.push(request);
     await this.onRelease();
