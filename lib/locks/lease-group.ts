@@ -43,7 +43,10 @@ export class LeaseGroup implements OwnLease {
   }
 
   get signal(): AbortSignal {
-    return (this.loss ??= this.listenTo(({ signal }) => signal)).signal;
+    const { signal } = (this.loss ??= this.listenTo(({ signal }) => signal));
+    // The clock decides: a look at the members announces a deadline that has passed, even where the timer is late.
+    this.remainingTime();
+    return signal;
   }
 
   get releaseRequested(): AbortSignal {

@@ -1,10 +1,18 @@
 import { assertNotHandedOut } from '../core/late-result.js';
 import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
+import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../core/validation.js';
-import { backoff } from '../core/waiting.js';
+import { backoff, GRACE, unanswered } from '../core/waiting.js';
 import { timeOf, type Duration } from '../lock.duration.js';
-import { isLockLostError, isLockUnavailableError, LockConfigError, LockLostError } from '../lock.errors.js';
+import {
+  isLockLostError,
+  isLockUnavailableError,
+  LockAbortedError,
+  LockConfigError,
+  LockLostError,
+} from '../lock.errors.js';
+import { clearTimer } from '../lock.runtime.js';
 import type { Lease } from './lock.js';
 import { ONCE } from './order-group.js';
 import { PlainLock } from './plain-lock.js';
@@ -57,7 +65,14 @@ export async function once<T>(
   if (periods === undefined) throw cannotRemember(client, name);
   const longest = Math.min(waitTime, client.options.waitTime);
   const done = async (): Promise<OnceResult<T> | undefined> => {
-    const since = await untilAnswered(() => periods.recall(name), now() + longest, signal);
+    if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
+    // A call that does not wait asks once, and the store has its own time to answer.
+    const ask = () => {
+      const answer = periods.recall(name);
+      return longest === 0 ? answer : answeredBy(until, answer, name);
+    };
+    const until = now() + longest;
+    const since = await untilAborted(untilAnswered(ask, until, signal), signal, name);
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
   // Mostly it is known already, and then no lock is needed.
@@ -90,6 +105,22 @@ async function untilAnswered<T>(
       if (!isLockUnavailableError(error) || error.permanent || isOver) throw error;
     }
     await new Promise<void>((resolve) => idleTimerAt(now() + pause, resolve));
+  }
+}
+
+/** @throws LockUnavailableError when there is no answer at that moment, or in the time that a request has in any case */
+async function answeredBy<T>(until: number, answer: Promise<T>, name: string): Promise<T> {
+  const sentAt = now();
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = idleTimerAt(Math.max(until, sentAt + GRACE), () => {
+      reject(unanswered(name, sentAt));
+    });
+  });
+  try {
+    return await Promise.race([answer, tooLate]);
+  } finally {
+    clearTimer(timer);
   }
 }
 

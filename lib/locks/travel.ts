@@ -30,8 +30,8 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   if ('state' in resumed) throw refused(ticket, resumed.date >= ticket.end ? 'expired' : resumed.state);
   const { tenure, date } = resumed;
   const { maxWaiting, failFast } = client.options;
-  // A scope that holds the lock already, for reading, has its hold.
-  const into = lock.countHolds(inside) > 0 ? undefined : owningScope();
+  // A scope that holds the lock already, for reading, has its hold. A permit is one more.
+  const into = lock.findHold(inside)?.held === true ? undefined : owningScope();
   const lease = lock.begin(tenure, into, { waitTime: 0, maxWaiting, failFast, label }, askedAt);
   if (keepUntil > date) lease.minHoldTime = keepUntil - date;
   return lease;

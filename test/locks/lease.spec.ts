@@ -195,6 +195,15 @@ describe('a lease', () => {
     expect(lease.remainingTime()).toBe(0);
   });
 
+  it('of several locks knows that it is over although no timer has fired', async () => {
+    const lease = await locks.acquire(['a', 'b'], { leaseTime: 30 });
+    expect(lease.signal.aborted).toBe(false);
+    const end = performance.now() + 60;
+    while (performance.now() < end); // the event loop is blocked, no timer runs
+    expect(lease.signal.aborted).toBe(true);
+    await lease.release();
+  });
+
   it('gives a signal that was first asked for after the loss as aborted', async () => {
     const lease = await locks.acquire('a', { leaseTime: 20 });
     await sleep(40);

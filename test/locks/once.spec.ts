@@ -238,6 +238,48 @@ describe('once', () => {
     await held.release();
   });
 
+  describe('on a store that does not answer', () => {
+    let answer: ReturnType<typeof deferred>;
+    let locks: LockService;
+    const wait = (options: object) => failure(locks.once('report', { period: 1_000, ...options }, () => 0));
+
+    beforeEach(() => {
+      answer = deferred();
+      locks = service(
+        storeWith((periods) => ({
+          recall: async (name) => {
+            await answer.promise;
+            return await periods.recall(name);
+          },
+        })),
+      );
+    });
+
+    afterEach(() => {
+      answer.resolve();
+    });
+
+    it('ends its wait with the signal', async () => {
+      const reason = new Error('gone');
+      const abort = new AbortController();
+      const waits = wait({ signal: abort.signal });
+      abort.abort(reason);
+      expect(await waits).toMatchObject({ code: 'LOCK_ABORTED', cause: reason });
+    });
+
+    it('ends its wait after the wait time', async () => {
+      const began = performance.now();
+      expect(isLockUnavailableError(await wait({ waitTime: 300 }))).toBe(true);
+      expect(performance.now() - began).toBeLessThan(1_000);
+    });
+  });
+
+  it('asks for nothing with a signal that has aborted before', async () => {
+    await a.once('report', { period: '1h' }, () => 0);
+    const signal = AbortSignal.abort(new Error('gone'));
+    expect(isLockAbortedError(await failure(a.once('report', { period: '1h', signal }, () => 0)))).toBe(true);
+  });
+
   it.each([
     [{}, 'period: must be a whole number of milliseconds from 1 on'],
     [{ period: 0 }, 'period: must be'],

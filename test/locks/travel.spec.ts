@@ -192,6 +192,20 @@ describe('a lease that travels', () => {
     expect(await b.inspect('job')).toBeNull();
   });
 
+  it('is one more permit of a scope that has a permit of its own', async () => {
+    const ticket = await (await a.getSemaphore('pool', 2).acquire()).handOver();
+    const pool = b.getSemaphore('pool', 2);
+    await b.runInScope(async () => {
+      const own = await pool.acquire();
+      const resumed = await b.resume(ticket);
+      expect(pool.holdCount()).toBe(2);
+      await own.release();
+      expect(pool.isHeld()).toBe(true);
+      await resumed.release();
+      expect(pool.holdCount()).toBe(0);
+    });
+  });
+
   it('keeps what is left of its minHoldTime', async () => {
     const lease = await a.acquire('job', { minHoldTime: 400 });
     const begun = performance.now();
