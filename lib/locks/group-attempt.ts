@@ -2,6 +2,7 @@ import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import type { AcquireCall } from './acquire-call.js';
+import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile } from './lease-group.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
@@ -109,9 +110,11 @@ export class GroupAttempt {
 
   private async giveBack(): Promise<void> {
     const [first] = this.locks;
-    await first?.client.together(() =>
+    if (first === undefined || this.tenures.size === 0) return;
+    const released = first.client.together(() =>
       Promise.all([...this.tenures].map(([{ client }, tenure]) => client.release(tenure))),
     );
+    await untilGivenBack(released, this.limits.until, this.options.signal);
   }
 }
 

@@ -9,6 +9,7 @@ import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
 import { random, sleep } from '../lock.runtime.js';
+import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { WaitLimits } from './wait-limits.js';
@@ -87,7 +88,7 @@ export class MultiLock extends ScopedLock {
       const { leases, refusal } = await enterInOrder(round, shared, options, askedAt);
       const group = new LeaseGroup(this.name, this.groupOf(options), leases, this.client);
       if (refusal === undefined && (await isWhole(group, round, options))) return group;
-      await group.release();
+      await untilGivenBack(group.release(), until, options.signal);
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
       if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
@@ -172,12 +173,12 @@ const isFinal = (answer: Busy | Error): boolean =>
 async function isWhole(
   group: LeaseGroup,
   { hold }: Round,
-  { leaseTime, renew }: AcquireCall,
+  { leaseTime, renew, signal }: AcquireCall,
 ): Promise<boolean> {
   if (!group.held) return false;
   if (hold === 0 || leaseTime === undefined || renew === true) return true;
   try {
-    await group.extend(leaseTime);
+    await group.extend(leaseTime, { signal });
   } catch {
     return false;
   }

@@ -1,6 +1,7 @@
 import type { Scope } from '../core/scope.js';
 import type { Busy } from '../core/waiting.js';
 import type { AcquireCall } from './acquire-call.js';
+import { untilGivenBack } from './giving-back.js';
 import { GroupAttempt } from './group-attempt.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './scoped-lock.js';
@@ -48,21 +49,25 @@ export class PlainGroup {
         // for.
         const lease = await lock.acquireLease(scope, scope, { ...options, waitTime: 0 });
         if ('busy' in lease) {
-          await giveBack(leases);
+          await giveBack(leases, options, limits);
           return { ...lease, name: lock.name };
         }
         leases.push(lease);
       }
       return leases;
     } catch (error) {
-      await giveBack(leases);
+      await giveBack(leases, options, limits);
       throw error;
     }
   }
 }
 
-async function giveBack(leases: readonly OwnLease[]): Promise<void> {
-  await Promise.all(leases.map((lease) => lease.release()));
+async function giveBack(
+  leases: readonly OwnLease[],
+  { signal }: Options,
+  { until }: WaitLimits,
+): Promise<void> {
+  await untilGivenBack(Promise.all(leases.map((lease) => lease.release())), until, signal);
 }
 
 async function take(

@@ -13,7 +13,7 @@ export class WaitLimits {
    * @param hold for how long the rest is waited for while some locks are held, ms; 0 not at all
    */
   constructor(
-    private readonly until: number,
+    readonly until: number,
     private readonly hold: number,
     /** The lock of a group that is waited for before the others are asked for. */
     readonly first?: string,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  type AcquireOptions,
   isLockLostError,
   type Lease,
   type Lock,
@@ -221,6 +222,47 @@ describe('a multi-lock', () => {
     answer.resolve();
     await sleep(20);
     expect([await others.inspect('a'), await others.inspect('b')]).toEqual([null, null]);
+  });
+
+  describe('whose release of a part gets no answer', () => {
+    let answer: ReturnType<typeof deferred>;
+
+    beforeEach(() => {
+      answer = deferred();
+    });
+
+    afterEach(() => {
+      answer.resolve();
+    });
+
+    /** It has one of two locks, and finds the other one busy. */
+    const ask = async (kind: 'plain' | 'fair', options: AcquireOptions): Promise<unknown> => {
+      const lockOf = (of: LockService, name: string) =>
+        kind === 'fair' ? of.getFairLock(name) : of.getLock(name);
+      const last = await lockOf(others, 'b').acquire();
+      const failure = locks
+        .getMultiLock([lockOf(locks, 'a'), lockOf(locks, 'b')])
+        .acquire(options)
+        .catch((error: unknown) => error);
+      await sleep(20);
+      // The fair lock "a" was free, and is given back before. The plain one becomes busy before "b" is released.
+      await lockOf(others, 'a').acquire();
+      const released = last.release();
+      store.onRelease = () => answer.promise;
+      await released;
+      return await failure;
+    };
+
+    it.each(['plain', 'fair'] as const)('ends its wait with the signal, for %s locks', async (kind) => {
+      const signal = AbortSignal.timeout(100);
+      expect(await ask(kind, { signal })).toMatchObject({ code: 'LOCK_ABORTED' });
+    });
+
+    it.each(['plain', 'fair'] as const)('ends its wait after the wait time, for %s locks', async (kind) => {
+      const began = performance.now();
+      expect(await ask(kind, { waitTime: 100 })).toMatchObject({ code: 'LOCK_TIMEOUT' });
+      expect(performance.now() - began).toBeLessThan(2_000);
+    });
   });
 
   it('asks for nothing where callers of its process wait already, and stands behind them', async () => {
@@ -466,6 +508,28 @@ describe('a multi-lock', () => {
     await Promise.all(loops);
     // Each was held for a queue of 100 ms and more before the other was granted.
     expect(Math.min(...left)).toBeGreaterThan(940);
+  });
+
+  it('ends with the signal while the store is asked for the whole fixed lease', async () => {
+    let stopped = false;
+    const loops = ['a', 'b'].flatMap((name) =>
+      [1, 2, 3].map(async () => {
+        while (!stopped) await others.getFairLock(name).using(() => sleep(50));
+      }),
+    );
+    const [answer, abort] = [deferred(), new AbortController()];
+    store.onRenew = () => {
+      abort.abort(new Error('gone'));
+      return answer.promise;
+    };
+    const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
+    const acquireUntilAborted = async () => {
+      for (;;) await (await lock.acquire({ leaseTime: 5_000, signal: abort.signal })).release();
+    };
+    await expect(acquireUntilAborted()).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    answer.resolve();
+    stopped = true;
+    await Promise.all(loops);
   });
 
   it('is not held by a service that has closed in the moment of the grant', async () => {

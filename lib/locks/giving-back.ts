@@ -1,0 +1,27 @@
+import { idleTimerAt, now } from '../core/deadline.js';
+import { onAbort } from '../core/on-abort.js';
+import { GRACE } from '../core/waiting.js';
+import { clearTimer } from '../lock.runtime.js';
+
+/**
+ * Waits for the answer to releases that have been sent, though no longer than their caller waits. A release without an answer is
+ * repeated in the background.
+ * @param until when the caller's wait time is over, on the monotonic clock
+ */
+export function untilGivenBack(
+  released: Promise<unknown>,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimer(timer);
+      ignore?.();
+      resolve();
+    };
+    const timer = idleTimerAt(Math.max(until, now() + GRACE), end);
+    const ignore = signal && onAbort(signal, end);
+    void released.then(end);
+  });
+}
