@@ -4,6 +4,7 @@ import { assertName, signalOf } from '../core/validation.js';
 import { LockAbortedError } from '../lock.errors.js';
 import type { AnswerOptions } from '../lock.options.js';
 import type { LockState } from '../lock.state.js';
+import { lastTokenOf } from './last-token.js';
 import { livingOf } from './living-waiters.js';
 
 /** Reads the state of one lock. Null when it has no holder and no waiter. */
@@ -17,7 +18,7 @@ export async function inspect(
   if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
   const stored = await untilAborted(client.store.inspect(name), signal, name);
   if (stored === null) return null;
-  const { kind, holders, fencingToken, listeners } = stored;
+  const { kind, holders, listeners } = stored;
   const places = livingOf(stored.queue);
   if (holders.length === 0 && places.length === 0) return null;
   const isPlain = kind === 'lock';
@@ -36,12 +37,7 @@ export async function inspect(
       since: since === undefined ? undefined : new Date(since),
     })),
     remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-    // This process knows its own token. The nodes of a quorum may have greater tokens, which were given too late to
-    // count.
-    fencingToken:
-      isPlain && holders.some(({ owner }) => isLocal(owner))
-        ? (client.lastToken(name) ?? fencingToken)
-        : latest(fencingToken, client.lastToken(name)),
+    fencingToken: lastTokenOf(client, name, stored),
     waiters: {
       local: client.callers.waitingFor(name),
       processes: isPlain ? listeners + places.length : listeners,
@@ -56,7 +52,3 @@ export async function inspect(
     })),
   };
 }
-
-/** The greater token, where either may be unknown. */
-const latest = (one: number | undefined, two: number | undefined): number | undefined =>
-  one === undefined || two === undefined ? (one ?? two) : Math.max(one, two);

@@ -4,6 +4,7 @@ import { assertKnownOptions, assertSignal } from '../core/validation.js';
 import { isLockKindMismatchError, LockConfigError } from '../lock.errors.js';
 import { cureOf } from '../lock.duration.js';
 import { wallTime } from '../lock.runtime.js';
+import { lastTokenOf } from './last-token.js';
 import { livingOf } from './living-waiters.js';
 import type { LockSummary, ListOptions, LockPage } from './lock-summary.js';
 import { decodeCursor, encodeCursor } from './list-cursor.js';
@@ -83,9 +84,10 @@ export class LockList {
     });
     // A lock that is held has an entry of its own.
     if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
-    const { kind, listeners, fencingToken = 0 } = stored;
+    const { kind, listeners } = stored;
     const queue = livingOf(stored.queue);
     if (stored.holders.length === 0 && queue.length === 0) return undefined;
+    const fencingToken = lastTokenOf(this.client, name, stored) ?? 0;
     const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
       label: (await labels.find(owner)) ?? owner,
       since,

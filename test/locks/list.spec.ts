@@ -278,3 +278,13 @@ describe('list on Redis', () => {
     }
   });
 });
+
+it('list tells the token that a hand-off within this process has given', async () => {
+  const locks = service();
+  const [first, second] = [locks.acquire('handed'), locks.acquire('handed')];
+  await (await first).release();
+  const lease = await second;
+  const [listed] = (await locks.list()).locks;
+  expect(listed?.holders[0]?.fencingToken).toBe(lease.fencingToken);
+  await lease.release();
+});
