@@ -97,6 +97,8 @@ function termsOf({ replication }: LockModuleOptions, settings: Settings, command
 interface GivenClient {
   readonly client: Redis | Cluster;
   readonly owned: boolean;
+  /** The option `slotsRefreshInterval` of a cluster, ms. */
+  readonly lookInterval?: number | undefined;
 }
 
 function connectable(store: LockStore, given: readonly GivenClient[]): LockStore {
@@ -153,7 +155,7 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
   const store = new RedisLockStore({
     ...terms,
     connection,
-    subscriptions: () => new ClusterSubscriber(connection, connect, commandTimeout),
+    subscriptions: () => new ClusterSubscriber(connection, connect, commandTimeout, given.lookInterval),
     clientWarnings: [],
   });
   return { store, deployment: connection };
@@ -166,7 +168,9 @@ function clientOf(connection: ConnectionOption, leaseTime: number): GivenClient 
   if (isClient(connection)) return { client: connection, owned: false };
   if ('cluster' in connection) {
     const nodes = clusterNodes('connection.cluster', connection.cluster);
-    return { client: clusterClient(nodes, connection.options ?? {}, leaseTime), owned: true };
+    const { options = {} } = connection;
+    const client = clusterClient(nodes, options, leaseTime);
+    return { client, owned: true, lookInterval: options.slotsRefreshInterval };
   }
   return { client: commandClient(connection, leaseTime), owned: true };
 }

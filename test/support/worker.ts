@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { RedisOptions } from 'ioredis';
+import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { LockModuleOptions } from '../../lib/index.js';
 import { guard } from './guard.js';
 
@@ -10,7 +10,11 @@ const PROGRAM = fileURLToPath(new URL('./lock-worker.mjs', import.meta.url));
 
 export interface WorkerOptions {
   /** One server, or the nodes of a quorum. */
-  url: string | RedisOptions | string[] | { cluster: { host: string; port: number }[] };
+  url:
+    | string
+    | RedisOptions
+    | string[]
+    | { cluster: { host: string; port: number }[]; options?: ClusterOptions };
   /** Of the worker's LockService, besides the connection. */
   service?: Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'>;
   /** Beside the environment of the test. */

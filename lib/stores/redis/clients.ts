@@ -101,6 +101,9 @@ export function clusterClient(
     clusterRetryStrategy: retryDelays(),
     // A lost node is found again, or replaced, by a look at the slots.
     clusterNodeRetryStrategy: null,
+    // If a look is in flight when ioredis closes, it starts its timer again, which then keeps the process alive for ever.
+    // ClusterSubscriber looks instead.
+    slotsRefreshInterval: 0,
     // CLUSTER INFO does not matter for locks: a cluster that is down says so to each command.
     enableReadyCheck: false,
     enableOfflineQueue: false,

@@ -1,4 +1,4 @@
-import { monotonicTime, random, sleep } from '../../lock.runtime.js';
+import { clearRepeatingTimer, monotonicTime, random, setRepeatingTimer, sleep } from '../../lock.runtime.js';
 import type { Subscription } from '../../port/lock-store.js';
 import { listen } from './client-events.js';
 import { PAUSE, type ClusterConnection } from './cluster-connection.js';
@@ -6,7 +6,7 @@ import type { ServerConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { NotConnected, replyCode } from './redis-errors.js';
 import { hashTag, slotOf } from './slots.js';
-import { Subscriber } from './subscriber.js';
+import { HEARTBEAT, Subscriber } from './subscriber.js';
 
 interface Post {
   readonly subscriber: Subscriber;
@@ -22,6 +22,7 @@ interface Post {
 export class ClusterSubscriber implements Subscriptions {
   /** ioredis treats the end of the last sharded subscription as the end of all, so each kind has its own connections. */
   private readonly posts = new Map<string, Post>();
+  private looks: NodeJS.Timeout | undefined;
   private closed = false;
   private readonly stopListening: () => void;
 
@@ -30,6 +31,8 @@ export class ClusterSubscriber implements Subscriptions {
     /** Opens another connection to the same node. */
     private readonly connect: (node: ServerConnection) => ServerConnection,
     private readonly commandTimeout: number,
+    /** ms between looks at the slots while there are subscriptions; 0: none. Commands find a failover out by themselves. */
+    private readonly lookInterval = HEARTBEAT,
   ) {
     this.stopListening = listen(cluster.client, { refresh: this.onRefresh });
   }
@@ -57,6 +60,7 @@ export class ClusterSubscriber implements Subscriptions {
   async close(): Promise<void> {
     this.closed = true;
     this.stopListening();
+    clearRepeatingTimer(this.looks);
     const posts = [...this.posts.values()];
     this.posts.clear();
     await Promise.all(posts.map(({ subscriber }) => subscriber.close()));
@@ -108,9 +112,14 @@ export class ClusterSubscriber implements Subscriptions {
       });
       post = opened;
       this.posts.set(name, post);
+      if (this.lookInterval > 0) this.looks ??= setRepeatingTimer(this.look, this.lookInterval).unref();
     }
     return post;
   }
+
+  private readonly look = () => {
+    if ([...this.posts.values()].some(({ subscriber }) => subscriber.used)) this.cluster.look();
+  };
 
   /** The client has looked up the slots. */
   private readonly onRefresh = () => {

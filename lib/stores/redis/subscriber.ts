@@ -80,6 +80,10 @@ export class Subscriber implements Subscriptions {
     return !this.refused;
   }
 
+  get used(): boolean {
+    return this.channels.size > 0;
+  }
+
   /** Gives up the channels that do not belong to this node any more. Their listeners subscribe at another node. */
   keep(belongs: (channel: string) => boolean): void {
     for (const channel of [...this.channels.values()]) {

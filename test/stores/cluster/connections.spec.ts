@@ -15,6 +15,7 @@ import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { slotOf } from '../../../lib/stores/redis/slots.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
+import { Worker } from '../../support/worker.js';
 
 /** ms: far less than the 30 s of a lease, so whoever is that quick was woken. */
 const WELL_BEFORE_THE_TTL = 6_000;
@@ -317,5 +318,43 @@ describe('A cluster of our own', () => {
     await expectHandOvers(locks, owned());
     await environment.end();
     await until(async () => (await count()) <= before);
+  });
+
+  it('leaves no timer behind that would look its slots up, in whatever moment it ends', async () => {
+    const ends = Array.from({ length: 5 }, async () => {
+      // With ioredis's own timer, the process is always in the middle of a look.
+      const url = { cluster: cluster.addresses, options: { slotsRefreshInterval: 1 } };
+      const worker = await Worker.start({ url });
+      environment.add(() => worker.kill());
+      await worker.call('acquire', 'a', { waitTime: 10_000 });
+      await worker.stop();
+    });
+    await Promise.all(ends);
+  }, 60_000);
+
+  it('looks its slots up while it listens, as often as told', async () => {
+    const looks = async () => {
+      const stats = await Promise.all(cluster.servers.map((server) => server.client().info('commandstats')));
+      return stats.reduce((sum, text) => sum + Number(/cluster\|slots:calls=(\d+)/.exec(text)?.[1] ?? 0), 0);
+    };
+    const looksOf = async (slotsRefreshInterval: number) => {
+      const locks = service({ cluster: cluster.addresses, options: { slotsRefreshInterval } });
+      await (await locks.acquire('a')).release();
+      const idle = await looks();
+      await sleep(300);
+      expect(await looks()).toBe(idle);
+      const lease = await locks.acquire('a');
+      const waiting = locks.acquire('a');
+      await until(async () => (await locks.inspect('a'))?.waiters.local === 1);
+      const before = await looks();
+      await sleep(500);
+      const after = await looks();
+      await lease.release();
+      await (await waiting).release();
+      await environment.end();
+      return after - before;
+    };
+    expect(await looksOf(100)).toBeGreaterThan(1);
+    expect(await looksOf(0)).toBe(0);
   });
 });

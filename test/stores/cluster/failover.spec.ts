@@ -179,9 +179,7 @@ describe('One of three masters', () => {
   }, 90_000);
 
   it('becomes a replica: a process with its messages there is still counted, and told', async () => {
-    // A process that asks the cluster for nothing looks its slots up by this option only.
-    const connection = { cluster: cluster.addresses, options: { slotsRefreshInterval: 1_000 } };
-    const [{ locks }, { locks: other }] = [service({ connection }), service()];
+    const [{ locks }, { locks: other }] = [service(), service()];
     const lease = await locks.acquire('asked');
     // The process of the holder receives messages once it has held a lock for a second.
     await until(async () => (await other.requestRelease('asked')) === 1);
