@@ -206,6 +206,15 @@ export class LockClient {
     return last;
   }
 
+  /** The same of all names at once: a process may have many holds, and each question looks at all of them. */
+  lastTokens(): ReadonlyMap<string, number> {
+    const tokens = new Map<string, number>();
+    for (const { name, fencingToken } of this.tenures.keys()) {
+      tokens.set(name, Math.max(tokens.get(name) ?? 0, fencingToken));
+    }
+    return tokens;
+  }
+
   /** Whether a reader of this process is beside its writer, or is about to be: for one of the two holds. */
   hasOtherMode({ name, owner, queue }: Tenure): boolean {
     if (queue?.kind !== 'read-write') return false;

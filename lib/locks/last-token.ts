@@ -5,12 +5,12 @@ import type { LockClient, StoredLock } from '../core/lock-client.js';
  * nodes of a quorum may have greater tokens, which were given too late to count.
  */
 export function lastTokenOf(
-  client: LockClient,
-  name: string,
+  { labels }: LockClient,
   { kind, holders, fencingToken }: StoredLock,
+  /** The last token that this process has of it. */
+  own: number | undefined,
 ): number | undefined {
-  const own = client.lastToken(name);
   if (own === undefined) return fencingToken;
-  const isOwn = kind === 'lock' && holders.some(({ owner }) => client.labels.isOwn(owner));
+  const isOwn = kind === 'lock' && holders.some(({ owner }) => labels.isOwn(owner));
   return isOwn ? own : Math.max(own, fencingToken ?? 0);
 }

@@ -59,7 +59,9 @@ export class LockList {
       const names = inOrder(reply.names).filter(({ name }) => name > after);
       for (let from = 0; from < names.length; from += AT_ONCE) {
         const part = names.slice(from, from + AT_ONCE);
-        const found = await Promise.all(part.map((listed) => this.look(listed)));
+        let tokens: ReadonlyMap<string, number> | undefined;
+        const ownToken = (name: string) => (tokens ??= this.client.lastTokens()).get(name);
+        const found = await Promise.all(part.map((listed) => this.look(listed, ownToken)));
         for (const [n, lock] of found.entries()) {
           if (lock === undefined || !isWanted(lock, state)) continue;
           locks.push(lock);
@@ -76,7 +78,10 @@ export class LockList {
   }
 
   /** Undefined for what is no lock, or none any more. */
-  private async look({ name, isQueue }: ListedName): Promise<SeenLock | undefined> {
+  private async look(
+    { name, isQueue }: ListedName,
+    ownToken: (name: string) => number | undefined,
+  ): Promise<SeenLock | undefined> {
     const { store, labels } = this.client;
     const stored = await store.inspect(name).catch((error: unknown) => {
       if (isLockKindMismatchError(error)) return null;
@@ -87,7 +92,7 @@ export class LockList {
     const { kind, listeners } = stored;
     const queue = livingOf(stored.queue);
     if (stored.holders.length === 0 && queue.length === 0) return undefined;
-    const fencingToken = lastTokenOf(this.client, name, stored) ?? 0;
+    const fencingToken = lastTokenOf(this.client, stored, ownToken(name)) ?? 0;
     const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
       label: (await labels.find(owner)) ?? owner,
       since,
