@@ -129,9 +129,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.shared ||= this.length > 0 || this.tenure !== undefined;
       (this.waiters ??= new Set()).add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
-      if (request.waitTime > 0 && request.waitTime < Infinity) {
-        this.expireAt(waiter, waiter.arrivedAt + request.waitTime);
-      }
+      const { waitTime, answerTime = 0 } = request;
+      const time = waitTime > 0 ? waitTime : answerTime;
+      if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
       // A caller that does not wait wants an answer that was given after its request.
       if (waiter.impatient) this.acquisition?.lookAgain();
       this.goOn();

@@ -32,6 +32,8 @@ export interface WaitRequest {
   readonly terms: LeaseTerms;
   /** ms; 0 asks once, Infinity waits for ever. */
   readonly waitTime: number;
+  /** ms for which a request that asks once waits for the answer; 0 as long as the store takes. */
+  readonly answerTime?: number | undefined;
   readonly signal: AbortSignal | undefined;
   /** The scope of the request: code that runs under a lock gets further locks while the client drains. */
   readonly inside?: Scope | undefined;

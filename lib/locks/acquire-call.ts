@@ -6,6 +6,8 @@ import type { AcquisitionObserver } from '../lock.tracing.js';
 export interface AcquireCall extends ResolvedAcquireOptions {
   /** Gets what is published of the call. */
   readonly trace?: AcquisitionObserver | undefined;
+  /** ms for which a call that does not wait for the lock waits for the answer of the store; 0 as long as the store takes. */
+  readonly answerTime?: number | undefined;
   /** For a call under other locks, which may wait for itself in a circle. */
   readonly nested?: NestedCall | undefined;
 }

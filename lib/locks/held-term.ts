@@ -1,6 +1,8 @@
+import { idleTimerAt } from '../core/deadline.js';
 import { onAbort } from '../core/on-abort.js';
 import { runOutsideScopes, type Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
+import { clearTimer } from '../lock.runtime.js';
 import type { Term } from './election.js';
 import type { OwnLease } from './scoped-lock.js';
 
@@ -29,7 +31,12 @@ export class HeldTerm implements Term {
     // Other code has the lease by `currentLease` or `leases`, and may release it while the callback runs.
     lease.onReleased = (releasing) => {
       this.tell(over());
-      void releasing.then(this.settle);
+      // A release without an answer is repeated in the background, and the lease promises nothing from its deadline on.
+      const timer = idleTimerAt(tenure.deadline, this.settle);
+      void releasing.then(() => {
+        clearTimer(timer);
+        this.settle();
+      });
     };
   }
 
@@ -62,8 +69,8 @@ export class HeldTerm implements Term {
   async end(): Promise<void> {
     this.tell(over());
     this.scope.end();
-    await this.lease.release();
-    this.settle();
+    void this.lease.release();
+    await this.over;
   }
 
   private tell(reason: unknown): void {

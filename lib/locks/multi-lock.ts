@@ -9,6 +9,7 @@ import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
 import { random, sleep } from '../lock.runtime.js';
+import { answeredBy } from './answered-by.js';
 import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
@@ -87,7 +88,7 @@ export class MultiLock extends ScopedLock {
     for (;;) {
       const { leases, refusal } = await enterInOrder(round, shared, options, askedAt);
       const group = new LeaseGroup(this.name, this.groupOf(options), leases, this.client);
-      if (refusal === undefined && (await isWhole(group, round, options))) return group;
+      if (refusal === undefined && (await isWhole(group, round, options, until))) return group;
       await untilGivenBack(group.release(), until, options.signal);
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
       if (isFinal(answer) || now() >= until) {
@@ -174,11 +175,12 @@ async function isWhole(
   group: LeaseGroup,
   { hold }: Round,
   { leaseTime, renew, signal }: AcquireCall,
+  until: number,
 ): Promise<boolean> {
   if (!group.held) return false;
   if (hold === 0 || leaseTime === undefined || renew === true) return true;
   try {
-    await group.extend(leaseTime, { signal });
+    await answeredBy(until, group.extend(leaseTime, { signal }), group.name);
   } catch {
     return false;
   }

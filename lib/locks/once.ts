@@ -3,7 +3,7 @@ import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../core/validation.js';
-import { backoff, GRACE, unanswered } from '../core/waiting.js';
+import { backoff } from '../core/waiting.js';
 import { timeOf, type Duration } from '../lock.duration.js';
 import {
   isLockLostError,
@@ -12,7 +12,7 @@ import {
   LockConfigError,
   LockLostError,
 } from '../lock.errors.js';
-import { clearTimer } from '../lock.runtime.js';
+import { answeredBy } from './answered-by.js';
 import type { Lease } from './lock.js';
 import { ONCE } from './order-group.js';
 import { PlainLock } from './plain-lock.js';
@@ -105,22 +105,6 @@ async function untilAnswered<T>(
       if (!isLockUnavailableError(error) || error.permanent || isOver) throw error;
     }
     await new Promise<void>((resolve) => idleTimerAt(now() + pause, resolve));
-  }
-}
-
-/** @throws LockUnavailableError when there is no answer at that moment, or in the time that a request has in any case */
-async function answeredBy<T>(until: number, answer: Promise<T>, name: string): Promise<T> {
-  const sentAt = now();
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = idleTimerAt(Math.max(until, sentAt + GRACE), () => {
-      reject(unanswered(name, sentAt));
-    });
-  });
-  try {
-    return await Promise.race([answer, tooLate]);
-  } finally {
-    clearTimer(timer);
   }
 }
 

@@ -47,7 +47,10 @@ export class PlainGroup {
         if (fresh.includes(lock)) continue;
         // The scope may have released it while the others were waited for. The others are held now, so it is not waited
         // for.
-        const lease = await lock.acquireLease(scope, scope, { ...options, waitTime: 0 });
+        const lease = await lock.acquireLease(scope, scope, {
+          ...options,
+          ...{ waitTime: 0, answerTime: limits.forStore },
+        });
         if ('busy' in lease) {
           await giveBack(leases, options, limits);
           return { ...lease, name: lock.name };
@@ -79,7 +82,7 @@ async function take(
   const [first] = locks;
   if (first === undefined) return [];
   if (locks.length === 1) {
-    const lease = await first.acquireLease(scope, scope, { ...options, waitTime: limits.forLock });
+    const lease = await first.acquireLease(scope, scope, { ...options, ...limits.forOne });
     return 'busy' in lease ? { ...lease, name: first.name } : [lease];
   }
   const attempt = new GroupAttempt(locks, scope, options, limits);

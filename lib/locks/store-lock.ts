@@ -186,11 +186,11 @@ export abstract class StoreLock extends ScopedLock {
 
   /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
   request(
-    { waitTime, leaseTime, renew, signal, trace, nested }: AcquireCall,
+    { waitTime, answerTime, leaseTime, renew, signal, trace, nested }: AcquireCall,
     inside: Scope | undefined,
   ): WaitRequest {
     assertNotAborted(this.name, signal);
-    return { terms: this.termsOf(leaseTime, renew), waitTime, signal, inside, trace, nested };
+    return { terms: this.termsOf(leaseTime, renew), waitTime, answerTime, signal, inside, trace, nested };
   }
 
   private termsOf(leaseTime: number | undefined, renew: boolean | undefined): LeaseTerms {

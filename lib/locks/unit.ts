@@ -50,7 +50,7 @@ export function unitsOf(members: readonly ScopedLock[], { inOrder = false } = {}
 const alone = (member: ScopedLock): Unit => ({
   location: member.location,
   acquire: async (scope, options, limits) => {
-    const lease = await member.acquireLease(scope, scope, { ...options, waitTime: limits.forLock });
+    const lease = await member.acquireLease(scope, scope, { ...options, ...limits.forOne });
     return 'busy' in lease ? { ...lease, name: member.name } : [lease];
   },
 });

@@ -36,9 +36,16 @@ export class WaitLimits {
     return msUntil(Math.min(this.until, (this.grantedAt ?? Infinity) + this.hold));
   }
 
-  /** ms for which an answer of the store may be waited for now. */
+  /** ms for which an answer of the store may be waited for now. 0 for a caller that does not wait: as long as the store takes. */
   get forStore(): number {
-    return msUntil(Math.min(this.until, (this.grantedAt ?? Infinity) + Math.max(this.hold, SILENCE)));
+    if (this.until <= this.askedAt) return 0;
+    const silence = Math.max(this.hold, SILENCE);
+    return Math.max(1, msUntil(Math.min(this.until, (this.grantedAt ?? Infinity) + silence)));
+  }
+
+  /** For a lock that is asked for by itself. */
+  get forOne(): { readonly waitTime: number; readonly answerTime: number } {
+    return { waitTime: this.forLock, answerTime: this.forStore };
   }
 
   /** Something is held from now on. */

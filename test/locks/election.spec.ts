@@ -281,6 +281,24 @@ describe('resign', () => {
     await first;
   });
 
+  it('waits for an answer to the release until the deadline of the lease at most', async () => {
+    const release = store.release.bind(store);
+    const answer = deferred();
+    store.release = async (request) => {
+      await answer.promise;
+      return await release(request);
+    };
+    const first = a.run(untilOver);
+    await until(() => a.isLeader());
+    const began = performance.now();
+    await Promise.race([a.resign(), sleep(3_000)]);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(a.state).toBe('follower');
+    answer.resolve();
+    await services[0]!.close();
+    await first;
+  });
+
   it('does nothing where this process does not lead, and does not wait inside of the callback', async () => {
     await a.resign();
     let terms = 0;

@@ -265,6 +265,47 @@ describe('a multi-lock', () => {
     });
   });
 
+  describe('whose last member gets no answer', () => {
+    const silent = () => new Promise<never>(() => undefined);
+    const took = async (lock: Lock): Promise<number> => {
+      const began = performance.now();
+      const failure = lock.acquire({ waitTime: 300 }).catch((error: unknown) => error);
+      const answer = await Promise.race([failure, sleep(3_000, 'no answer')]);
+      expect(answer).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+      return performance.now() - began;
+    };
+
+    it('ends its wait after the wait time, for a lock of another kind', async () => {
+      const acquire = store.acquire.bind(store);
+      store.acquire = (request) => (request.name === 'b' ? silent() : acquire(request));
+      expect(await took(locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')]))).toBeLessThan(
+        1_000,
+      );
+      expect(await others.tryAcquire('a')).toMatchObject({ held: true });
+    });
+
+    it('ends its wait after the wait time, for a lock of another service', async () => {
+      const acquire = store.acquire.bind(store);
+      store.acquire = (request) => (request.name === 'b' ? silent() : acquire(request));
+      expect(await took(locks.getMultiLock([locks.getLock('a'), others.getLock('b')]))).toBeLessThan(1_000);
+    });
+
+    it('ends its wait after the wait time, for several locks that are asked for late', async () => {
+      const busy = await others.getFairLock('a').acquire();
+      setTimeout(() => void busy.release(), 220);
+      store.acquireAll = silent;
+      const acquire = store.acquire.bind(store);
+      // The answer that grants the first member comes when the wait time is over.
+      store.acquire = async (request) => {
+        const reply = await acquire(request);
+        if (request.name === 'a' && reply.granted) await sleep(150);
+        return reply;
+      };
+      const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getLock('b'), locks.getLock('c')]);
+      expect(await took(lock)).toBeLessThan(1_200);
+    });
+  });
+
   it('asks for nothing where callers of its process wait already, and stands behind them', async () => {
     const busy = await others.acquire('b');
     const first = locks.acquire('b');
@@ -510,13 +551,46 @@ describe('a multi-lock', () => {
     expect(Math.min(...left)).toBeGreaterThan(940);
   });
 
-  it('ends with the signal while the store is asked for the whole fixed lease', async () => {
+  /** Makes the locks so busy that a multi-lock takes them in order. */
+  const crowd = () => {
     let stopped = false;
     const loops = ['a', 'b'].flatMap((name) =>
       [1, 2, 3].map(async () => {
         while (!stopped) await others.getFairLock(name).using(() => sleep(50));
       }),
     );
+    return async () => {
+      stopped = true;
+      await Promise.all(loops);
+    };
+  };
+
+  it('ends after its wait time while the store is asked for the whole fixed lease', async () => {
+    const leave = crowd();
+    let askedAt: number | undefined;
+    store.onRenew = () => {
+      askedAt = performance.now();
+      return new Promise(() => undefined);
+    };
+    const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
+    const untilSilence = async (): Promise<number> => {
+      for (;;) {
+        const began = performance.now();
+        const lease = await lock
+          .acquire({ leaseTime: 5_000, waitTime: 1_500 })
+          .catch((error: unknown) => error);
+        if (askedAt !== undefined) return performance.now() - began;
+        if (lease instanceof Error) continue;
+        await (lease as Lease).release();
+      }
+    };
+    expect(await Promise.race([untilSilence(), sleep(10_000, Infinity)])).toBeLessThan(2_500);
+    store.onRenew = () => undefined;
+    await leave();
+  });
+
+  it('ends with the signal while the store is asked for the whole fixed lease', async () => {
+    const leave = crowd();
     const [answer, abort] = [deferred(), new AbortController()];
     store.onRenew = () => {
       abort.abort(new Error('gone'));
@@ -528,8 +602,7 @@ describe('a multi-lock', () => {
     };
     await expect(acquireUntilAborted()).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     answer.resolve();
-    stopped = true;
-    await Promise.all(loops);
+    await leave();
   });
 
   it('is not held by a service that has closed in the moment of the grant', async () => {
