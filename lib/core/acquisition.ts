@@ -12,7 +12,16 @@ import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
 import { mayFollow, type AcquisitionState } from './acquisition-state.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
-import { backoff, type Busy, busyWith, isRefusal, POLL, tooLate, type WaitingContext } from './waiting.js';
+import {
+  backoff,
+  type Busy,
+  busyWith,
+  GRACE,
+  isRefusal,
+  POLL,
+  tooLate,
+  type WaitingContext,
+} from './waiting.js';
 
 /** What is asked for. */
 export interface LockTerms {
@@ -168,8 +177,13 @@ export class Acquisition {
     const { queueMessages } = this.context;
     if (after > 0) await this.sleepUntil(now() + after);
     // Where the order of callers is promised, the client subscribes to the queue before it asks. A request before that is a
-    // wasted command where the lock is busy.
-    if (this.byArrival && this.callers.wait && queueMessages.untried) await queueMessages.subscribe();
+    // wasted command where the lock is busy. But it gets its answer within the time that a caller leaves for one.
+    if (this.byArrival && this.callers.wait && queueMessages.untried) {
+      void queueMessages.subscribe().then(() => {
+        this.lookAgain();
+      });
+      await this.sleepUntil(now() + GRACE / 2);
+    }
     for (let failures = 0; this.become('asking'); sent = undefined) {
       const attempt = (this.attempt = this.begin(sent !== undefined));
       this.callers.asked();

@@ -28,6 +28,8 @@ export class Acquisitions {
     private readonly releaser: Pick<Releaser, 'release'>,
     /** Called once a second while an acquisition lasts for longer. */
     private readonly onLongAcquisition: () => void = () => undefined,
+    /** Asks the store about a hold, and ends one that is gone. */
+    private readonly look: (tenure: Tenure) => void = () => undefined,
   ) {}
 
   add(acquisition: Acquisition): void {
@@ -36,7 +38,7 @@ export class Acquisitions {
 
   /** Another owner has the lock that one of the acquisitions waits for. */
   waits(): void {
-    this.timer ??= idleTimerAt(now() + LONG, this.look);
+    this.timer ??= idleTimerAt(now() + LONG, this.lookAtAge);
   }
 
   /** The acquisition is granted or left. */
@@ -65,24 +67,38 @@ export class Acquisitions {
     void this.releaser.release(left, now() + Math.max(left.leaseTime ?? 0, CLAIM));
   }
 
-  /** The store has granted a hold. A hold of this process that would have excluded it is gone. */
+  /**
+   * The store has granted a hold. Of that and a hold of this process that excludes it, one is gone. The answers may come in
+   * another order than the grants: the greater token is the later grant.
+   */
   begun(tenure: Tenure, ownWriteHold: string | undefined): void {
     const { name, queue, fencingToken } = tenure;
-    const former = this.exclusive.get(name);
-    // The answers may come in another order than the grants.
-    const isGone =
-      former !== undefined && former.owner !== ownWriteHold && former.fencingToken < fencingToken;
+    const held = this.exclusive.get(name);
+    const former = held?.owner === ownWriteHold ? undefined : held;
+    if (former !== undefined && former.fencingToken > fencingToken) {
+      this.turnDown(tenure, former);
+      return;
+    }
     if (queue?.mode === 'exclusive') this.exclusive.set(name, tenure);
-    if (isGone) former.lose('taken');
+    former?.lose('taken');
   }
 
-  private readonly look = (): void => {
+  /** Tokens can also go back, as for the plain lock: then the store has this grant, and the other one is gone. */
+  private turnDown(tenure: Tenure, former: Tenure): void {
+    const { name, owner, terms, fencingToken, queue } = tenure;
+    const { leaseTime } = terms;
+    tenure.lose('taken');
+    void this.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
+    this.look(former);
+  }
+
+  private readonly lookAtAge = (): void => {
     this.timer = undefined;
     const [oldest] = this.acquisitions.values();
     if (oldest === undefined) return;
     const age = now() - oldest.createdAt;
     if (age >= LONG) this.onLongAcquisition();
-    this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.look);
+    this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.lookAtAge);
   };
 
   ended(tenure: Tenure): void {

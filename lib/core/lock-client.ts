@@ -128,9 +128,16 @@ export class LockClient {
         this.labels.keep();
       },
     );
-    const acquisitions = (this.acquisitions = new Acquisitions(this.releaser, () => {
-      this.labels.keep();
-    }));
+    const acquisitions = (this.acquisitions = new Acquisitions(
+      this.releaser,
+      () => {
+        this.labels.keep();
+      },
+      (tenure) => {
+        // A tenure that gets no answer is looked at again with the watchdog's next round.
+        void this.context.look(tenure).catch(() => undefined);
+      },
+    ));
     const initialLease = (terms: LeaseTerms): number =>
       terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime;
     const { labels, events, tenures } = this;

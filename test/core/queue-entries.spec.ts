@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import type { ConnectionChange } from '../../lib/store/index.js';
 import { CLAIM, type QueueMessage } from '../../lib/port/queue-messages.js';
+import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
 
@@ -138,4 +139,35 @@ it('a look whose answer comes when only claims are granted counts as sent before
     await service.onApplicationShutdown();
     break;
   }
+});
+
+it('a subscription that is slower than the wait for an answer keeps no caller from a free lock', async () => {
+  const store = new ScriptedStore();
+  store.subscribeToQueue = () => new Promise(() => undefined);
+  const locks = new LockService({ store });
+  const lease = await locks.getFairLock('a').acquire({ waitTime: 1 });
+  expect(lease.held).toBe(true);
+  await lease.release();
+  await locks.onApplicationShutdown();
+});
+
+it('a grant that is told after a later one is none', async () => {
+  const store = new ScriptedStore();
+  const locks = new LockService({ store });
+  const reply = deferred();
+  store.afterAcquire = () => reply.promise;
+  const first = locks.getFairLock('a').acquire();
+  await until(async () => (await store.inspect('a')) !== null);
+  store.afterAcquire = () => undefined;
+  await store.forceRelease('a', undefined);
+  const second = await locks.getFairLock('a').acquire();
+  reply.resolve();
+  expect(await Promise.race([first, sleep(200, 'waits')])).toBe('waits');
+  expect(second.held).toBe(true);
+  await second.release();
+  const lease = await first;
+  expect(lease.fencingToken).toBeGreaterThan(second.fencingToken);
+  await lease.release();
+  expect(await store.inspect('a')).toBeNull();
+  await locks.onApplicationShutdown();
 });
