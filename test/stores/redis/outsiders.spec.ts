@@ -109,3 +109,26 @@ it('a frozen process at the head keeps it from the others as long as a claim', a
   expect((await waits).held).toBe(true);
   expect(performance.now() - releasedAt).toBeLessThan(15_000);
 });
+
+it('the waiter behind a head that gives up is told to listen to another library', async () => {
+  const foreign = ['HSET', 'lock:a', '8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1', '1'] as const;
+  await server.client().call(...foreign);
+  // The watchdog of the other library makes it last for less than the lease of the waiters.
+  await server.client().pexpire('lock:a', 20_000);
+  const leaving = new AbortController();
+  const head = open().acquire('a', { waitTime: Infinity, signal: leaving.signal });
+  head.catch(() => undefined);
+  await until(async () => (await waiting(1)) && (await listeners()) === 1);
+  const waits = open().acquire('a', { waitTime: Infinity });
+  await until(() => waiting(2));
+  await sleep(2_000);
+  leaving.abort();
+  await until(async () => (await waiting(1)) && (await listeners()) === 1);
+  // The new head asks at once, or at its next look.
+  await sleep(1_500);
+  await server.client().del('lock:a');
+  const releasedAt = performance.now();
+  await server.client().publish(CHANNEL, '0');
+  expect((await waits).held).toBe(true);
+  expect(performance.now() - releasedAt).toBeLessThan(1_000);
+});

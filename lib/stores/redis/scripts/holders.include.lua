@@ -120,6 +120,8 @@ local function blocked_until(mode)
   return tonumber(deadline or now), holder and string.sub(holder, 2)
 end
 
+local function hands_over() return true end
+
 local function let_in(mode, owner, token, span)
   hold(mode .. owner, now + span)
   write_fence(token, mode .. owner, used or kind, used_capacity or capacity)

@@ -3,6 +3,7 @@
 --   is_of_kind(mode)    whether it is a mode of this kind: one name is one kind
 --   admits(mode)        whether a waiter for the lock in this mode may enter now
 --   blocked_until(mode) when the hold that is in the way ends by itself, ms, and its owner
+--   hands_over()        whether the release of the hold that is in the way hands the lock over
 --   next_token()        the token that the next holder gets
 --   let_in(mode, owner, token, span)  makes the owner a holder for so many ms
 --   put_out(mode, owner)  undoes that
@@ -139,7 +140,8 @@ local function advance(sparing)
       else
         local left = blocked_until(mode) - now
         if sparing and left > CLAIM and left >= tonumber(lease) then return end
-        if tell(owner, 'next', owner, digits(left)) then
+        -- The head asks at once if no message tells it of the release, and learns that it has to subscribe to releases.
+        if tell(owner, 'next', owner, digits(hands_over() and left or 0)) then
           if left <= CLAIM then tell_further(left, owner) end
           return
         end
