@@ -25,7 +25,13 @@ local released
 -- The write to the lock comes first: after a first write, a server that is out of memory lets the other writes pass too.
 if not kept then
   -- The owner's field is the only one, and the hash is deleted with it.
-  released = redis.call('HDEL', KEYS[1], owner)
+  released = redis.pcall('HDEL', KEYS[1], owner)
+  if type(released) == 'table' then
+    -- The name may be in use for something else now. An entry in the queue would outlive its waiter.
+    if (ARGV[7] or '') ~= '' then redis.pcall('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. ARGV[7]) end
+    -- The second call raises the error and ends the script, and the error names this line.
+    redis.call('HDEL', KEYS[1], owner)
+  end
 else
   released = redis.call('HEXISTS', KEYS[1], owner)
   if released == 1 then
