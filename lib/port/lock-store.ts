@@ -38,7 +38,7 @@ export interface LockStore {
 
   /**
    * Takes several plain locks for one owner in one step: all of them, or none. Only for names of one location; see
-   * {@link locationOf}.
+   * {@link locationOf}. A hold that the owner has already ends no sooner than before.
    */
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
 

@@ -72,6 +72,20 @@ export function describeGroups(stage: Stage): void {
     }
   });
 
+  it('does not make a hold of its owner shorter, as a request does that arrives after an extension', async () => {
+    const names = freshNames(2);
+    const [long, short] = names as [string, string];
+    const request = { names, owner: 'a:1', leaseTime: LEASE };
+    assert.ok((await stage.store.acquireAll(request)).granted);
+    const [extended] = stage.store.renew([{ name: long, owner: 'a:1', leaseTime: 4 * LEASE }]);
+    assert.equal(await extended, 'held');
+    assert.ok((await stage.store.acquireAll(request)).granted);
+    const left = async (name: string) => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
+    assert.ok((await left(long)) > 2 * LEASE, String(await left(long)));
+    assert.ok((await left(short)) <= LEASE, String(await left(short)));
+    for (const name of names) await stage.store.release({ name, owner: 'a:1' });
+  });
+
   it('gives the tokens in the order of the names', async () => {
     const names = freshNames(3);
     const reply = await stage.store.acquireAll({ names, owner: 'a:1', leaseTime: LEASE });

@@ -14,10 +14,12 @@
 -- @include pieces
 
 local owner, lease, life = ARGV[1], ARGV[2], ARGV[4]
+local stay = life - lease
 local locks = #KEYS / 2
 
 -- Mostly all locks are free, so one command asks for all of them.
-local entered
+-- How long the locks that the owner holds already last, ms, by their positions: no sooner than before, as in acquire.lua.
+local held = {}
 if exist(1, locks) then
   for i = 1, locks do
     local lock = KEYS[i]
@@ -27,7 +29,7 @@ if exist(1, locks) then
     if left == QUEUED then return { -i, QUEUED } end
     if left == FOREIGN then return { -i } end
     if left then return { -i, left, holder } end
-    if holder then entered = lock end
+    if holder then held[i] = math.max(redis.call('PTTL', lock), tonumber(lease)) end
   end
 end
 
@@ -46,7 +48,8 @@ end
 
 if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
 -- As in acquire.lua.
-if entered then redis.call('PEXPIRE', entered, lease) end
+local entered, span = next(held)
+if entered then redis.call('PEXPIRE', KEYS[entered], span) end
 local least, digits_of_least = clock_token(tonumber(ARGV[3]))
 local least_fence = digits_of_least .. ' ' .. owner
 local tokens = {}
@@ -57,8 +60,8 @@ for i = 1, locks do
     token = last + STRIDE
     text = string.format('%.0f %s', token, owner)
   end
-  redis.call('SET', KEYS[locks + i], text, 'PX', life)
-  hold_for(KEYS[i], owner, lease)
+  redis.call('SET', KEYS[locks + i], text, 'PX', held[i] and held[i] + stay or life)
+  hold_for(KEYS[i], owner, held[i] or lease)
   tokens[i] = token
 end
 return tokens
