@@ -99,7 +99,7 @@ export class MemoryLockStore implements LockStore {
 
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
     return new Promise((resolve) => {
-      const { names, owner } = request;
+      const { names, owner, leaseTime, leastToken } = request;
       for (const name of names) {
         const held = this.lockFor(name).inTheWayOf(owner);
         if (held === undefined) continue;
@@ -107,7 +107,7 @@ export class MemoryLockStore implements LockStore {
         return;
       }
       const fencingTokens = names.map((name) => {
-        const reply = this.lockFor(name).enter({ ...request, name });
+        const reply = this.lockFor(name).enter({ name, owner, leaseTime, leastToken });
         return reply.granted ? reply.fencingToken : NaN;
       });
       resolve({ granted: true, fencingTokens });
@@ -198,7 +198,8 @@ export class MemoryLockStore implements LockStore {
       const released = this.notHeld(name);
       const entry = { arrival: undefined };
       const queue = { ...PLAIN, mode: 'exclusive', entry, ownWriteHold: undefined } as const;
-      resolve({ released, next: this.lockFor(name).enter({ name, ...next, queue }) });
+      const { owner, leaseTime } = next;
+      resolve({ released, next: this.lockFor(name).enter({ name, owner, leaseTime, queue }) });
     });
   }
 

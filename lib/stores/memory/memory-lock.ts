@@ -134,7 +134,7 @@ export class MemoryLock {
       this.holders.set(`kept:${owner}`, { ...hold, expiresAt: now() + keepFor });
     }
     // A token from a hand-off inside of the owner's process is greater than any token that is known here.
-    if (hold !== undefined) this.fencingToken = Math.max(hold.fencingToken, fencingToken ?? 0);
+    if (hold !== undefined) this.fencingToken = Math.max(this.fencingToken ?? 0, fencingToken ?? 0);
     const gone = this.admits(mode) ? 'deleted' : 'taken';
     // The request may have been sent twice. A claim that the next owner got meanwhile becomes its whole lease.
     const stands = next !== undefined && !this.holders.has(next.owner);

@@ -65,9 +65,38 @@ it('admits a reader past a dead writer, and not past a living one', async () => 
   }
 });
 
+it('reads requests by their fields, also where a class has these as getters', async () => {
+  const fields = { name: 'a', names: ['a'], owner: 'a:1', leaseTime: 30_000 };
+  // Like the getters of a class, these are not the object's own.
+  const request = Object.create(fields) as typeof fields;
+  const left = { name: 'a', owner: 'a:2' };
+  for (const ask of [
+    (store: MemoryLockStore) => store.acquire(request),
+    (store: MemoryLockStore) => store.acquireAll(request),
+    (store: MemoryLockStore) => store.queues.handOver?.(left, request),
+  ]) {
+    const store = new MemoryLockStore();
+    await ask(store);
+    const [holder] = (await store.inspect('a'))?.holders ?? [];
+    expect(holder?.owner).toBe('a:1');
+    expect(holder?.remainingTime).toBeLessThanOrEqual(30_000);
+  }
+});
+
 describe('the fencing token', () => {
   afterEach(() => {
     jest.useRealTimers();
+  });
+
+  it('that inspect tells does not go back when an earlier holder of a semaphore leaves', async () => {
+    const store = new MemoryLockStore();
+    const permits = { name: 'permits', queue: { kind: 'semaphore', mode: 'shared', capacity: 2 } } as const;
+    const enter = (owner: string) =>
+      store.acquire({ ...permits, owner, leaseTime: 30_000, queue: { ...ask, ...permits.queue } });
+    await enter('a:1');
+    const last = await enter('a:2');
+    await store.release({ ...permits, owner: 'a:1' });
+    expect((await store.inspect('permits'))?.fencingToken).toBe(last.granted && last.fencingToken);
   });
 
   it('that inspect tells is the last one of that name, not of all names', async () => {
