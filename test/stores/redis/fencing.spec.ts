@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { createStore } from '../../../lib/stores/create-store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { fenceOf } from '../../support/keys.js';
 
@@ -48,5 +49,34 @@ describe('While the clock of the server is behind the fence', () => {
     const next = await locks.acquire('c');
     expect(next.fencingToken).toBe(last.c + 2_000);
     await next.release();
+  });
+});
+
+describe('Where the fence was evicted', () => {
+  const environment = new TestEnvironment();
+
+  afterEach(() => environment.end());
+
+  it('a hand-over that is sent twice is granted again, under a greater token', async () => {
+    const server = await environment.server();
+    const store = createStore({ connection: server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
+    environment.add(() => store.close());
+    const hold = {
+      name: 'a',
+      owner: 'a:1',
+      queue: { kind: 'lock', mode: 'exclusive', capacity: 1 },
+    } as const;
+    const next = { owner: 'a:2', leaseTime: 30_000 };
+    await store.acquire({ ...hold, leaseTime: 30_000, queue: undefined });
+    const first = await store.queues?.handOver?.(hold, next);
+    if (first?.next.granted !== true) throw new Error('not granted');
+    expect(await server.client().del(fenceOf('lock:a'))).toBe(1);
+    const second = await store.queues?.handOver?.(hold, next);
+    if (second?.next.granted !== true) throw new Error('not granted again');
+    expect(second.next.fencingToken).toBeGreaterThan(first.next.fencingToken);
+    // The fence is there again, and outlives the hold.
+    expect(await server.client().get(fenceOf('lock:a'))).toBe(`${String(second.next.fencingToken)} a:2`);
+    expect(await server.client().pttl(fenceOf('lock:a'))).toBeGreaterThan(30_000);
+    expect(await store.release({ ...hold, owner: 'a:2' })).toBe('released');
   });
 });

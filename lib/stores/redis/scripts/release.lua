@@ -105,7 +105,12 @@ if redis.call('HEXISTS', KEYS[1], asker) == 1 then
   local left = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[9]))
   redis.call('PEXPIRE', KEYS[1], digits(left))
   redis.call('PEXPIRE', KEYS[2], digits(left + ARGV[5]))
-  local token = read_fence(redis.call('GET', KEYS[2]))
+  local token = read_fence(redis.call('GET', KEYS[2]) or '')
+  -- The fence may have been evicted.
+  if not token then
+    token = next_token()
+    let_in(nil, asker, token, left)
+  end
   return { released, token, redis.call('EXISTS', KEYS[3]) }
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]
