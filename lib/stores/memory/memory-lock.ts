@@ -281,7 +281,7 @@ export class MemoryLock {
       const { owner, mode, arrival } = head;
       if (!this.admits(mode)) {
         const within = this.inTheWay(mode)[0] - now();
-        if (this.around.tell(owner, { type: 'next', owner, within })) {
+        if (owner === asker || this.around.tell(owner, { type: 'next', owner, within })) {
           if (within <= CLAIM) this.tellFurther(within, owner);
           return;
         }

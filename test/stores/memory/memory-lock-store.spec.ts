@@ -83,6 +83,13 @@ it('reads requests by their fields, also where a class has these as getters', as
   }
 });
 
+it('takes an entry by a hand-over behind another owner also while its client has no subscription', async () => {
+  const store = new MemoryLockStore();
+  await store.acquire({ name: 'a', owner: 'b:1', leaseTime: 30_000 });
+  await store.queues.handOver?.({ name: 'a', owner: 'c:1' }, { owner: 'c:2', leaseTime: 60_000 });
+  expect((await store.inspect('a'))?.queue.map(({ owner }) => owner)).toEqual(['c:2']);
+});
+
 describe('the fencing token', () => {
   afterEach(() => {
     jest.useRealTimers();

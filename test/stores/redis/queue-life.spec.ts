@@ -30,3 +30,15 @@ it('a queue outlives the hold of its first waiter, also where the last one asks 
   listening.disconnect();
   await store.close();
 });
+
+it('a hand-over behind another owner takes an entry also while its client has no subscription', async () => {
+  const server = await environment.server();
+  const store = createStore({ connection: server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
+  environment.add(() => store.close());
+  const queue = { kind: 'lock', mode: 'exclusive', capacity: 1 } as const;
+  await store.acquire({ name: 'a', owner: 'b:1', leaseTime: 30_000 });
+  const lost = { name: 'a', owner: 'c:1', leaseTime: 30_000, queue };
+  const reply = await store.queues?.handOver?.(lost, { owner: 'c:2', leaseTime: 60_000 });
+  expect(reply).toMatchObject({ released: 'taken', next: { granted: false, holder: 'b:1' } });
+  expect((await store.inspect('a'))?.queue.map(({ owner }) => owner)).toEqual(['c:2']);
+});

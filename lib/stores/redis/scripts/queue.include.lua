@@ -141,7 +141,7 @@ local function advance(sparing)
         local left = blocked_until(mode) - now
         if sparing and left > CLAIM and left >= tonumber(lease) then return end
         -- The head asks at once if no message tells it of the release, and learns that it has to subscribe to releases.
-        if tell(owner, 'next', owner, digits(hands_over() and left or 0)) then
+        if owner == asker or tell(owner, 'next', owner, digits(hands_over() and left or 0)) then
           if left <= CLAIM then tell_further(left, owner) end
           return
         end
