@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable, Scope, type INestApplicationContext, type Type } from '@nestjs/common';
+import { Injectable, type INestApplicationContext, type Provider, Scope } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
@@ -32,7 +33,7 @@ afterEach(async () => {
   await Promise.all(apps.map((app) => app.close()));
 });
 
-async function boot(providers: Type[], options: LockModuleOptions = {}) {
+async function boot(providers: Provider[], options: LockModuleOptions = {}) {
   const module = await Test.createTestingModule({
     imports: [
       LockModule.forRoot({ store, ...options }),
@@ -159,6 +160,29 @@ describe('@OnLeader', () => {
     }
     await expect(boot([PerRequest])).rejects.toThrow('@OnLeader on PerRequest.follow: needs a class');
     await expect(boot([Differing])).rejects.toThrow('must agree');
+  });
+
+  it('fails the boot for an object that Nest has not made, and runs what a factory passes on', async () => {
+    let calls = 0;
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(): void {
+        calls++;
+      }
+    }
+    const useFactory = () => new Feed();
+    await expect(boot([{ provide: Feed, useFactory }])).rejects.toThrow('Feed.follow: has @OnLeader, but');
+    await expect(boot([{ provide: 'feed', useValue: new Feed() }])).rejects.toThrow(
+      'but Nest has injected no',
+    );
+    const restore = passThroughLocks();
+    await boot([{ provide: Feed, useFactory }]).finally(restore);
+    expect(calls).toBe(0);
+    const made = { provide: 'feed', inject: [ModuleRef], useFactory: (nest: ModuleRef) => nest.create(Feed) };
+    await boot([made, { provide: 'again', useExisting: 'feed' }]);
+    await until(() => calls > 0);
+    expect(calls).toBe(1);
   });
 
   it('refuses a wrong place, name and option where it is applied', () => {

@@ -5,7 +5,8 @@ import type { Duration } from '../../lock.duration.js';
 import { assertInstanceName } from '../../lock.options.validation.js';
 import type { LockService } from '../../lock.service.js';
 import type { Term } from '../../locks/election.js';
-import { serviceProperty } from '../service-property.js';
+import { locksPassThrough } from '../pass-through.js';
+import { serviceOf, serviceProperty } from '../service-property.js';
 import { assertNotStandard } from '../standard-decorator.js';
 import { campaignsOf } from './campaigns.js';
 
@@ -81,7 +82,8 @@ function leaderMethodsOf(prototype: unknown): readonly LeaderMethod[] {
 
 /**
  * Finds the methods with `@OnLeader` of all providers and controllers that have got this service.
- * @throws LockConfigError for a class of which Nest makes instances on demand: its method would have no instance to run on
+ * @throws LockConfigError for a class of which Nest makes instances on demand: its method would have no instance to run on; and
+ *   for an object that Nest has not made, as by a factory: it has no service
  */
 export function addLeaderMethods(modules: ModulesContainer, service: LockService): void {
   const seen = new Set<unknown>();
@@ -89,19 +91,33 @@ export function addLeaderMethods(modules: ModulesContainer, service: LockService
     for (const wrapper of [...providers.values(), ...controllers.values()]) {
       const { metatype } = wrapper;
       const prototype: unknown = typeof metatype === 'function' ? metatype.prototype : undefined;
-      const methods = leaderMethodsOf(prototype);
+      const isDeclared = leaderMethodsOf(prototype).length > 0;
+      const methods = leaderMethodsOf(isDeclared ? prototype : prototypeOf(wrapper.instance));
       if (methods.length === 0) continue;
-      if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) throw onDemand(metatype, methods);
+      if (isDeclared && (!wrapper.isDependencyTreeStatic() || wrapper.isTransient))
+        throw onDemand(metatype, methods);
       const instance = wrapper.instance as Record<string | symbol, unknown> | undefined;
       if (instance === undefined || seen.has(instance)) continue;
       seen.add(instance);
       for (const { property, election, options } of methods) {
-        if (instance[serviceProperty(options.instance)] !== service) continue;
+        const title = titleOf(isDeclared ? metatype : instance.constructor, property);
+        const key = serviceProperty(options.instance);
+        if (!isDeclared && locksPassThrough()) continue;
+        if ((isDeclared ? instance[key] : serviceOf(instance, key, title, '@OnLeader')) !== service) continue;
         const campaign = campaignsOf(service).of(election, options);
         const run = (term: Term) => (instance[property] as (term: Term) => unknown)(term);
-        campaign.add({ title: titleOf(metatype, property), run: run.bind(instance) });
+        campaign.add({ title, run: run.bind(instance) });
       }
     }
+  }
+}
+
+/** The class of what a factory has made. It may be a proxy that throws where it is touched outside of a request. */
+function prototypeOf(made: unknown): unknown {
+  try {
+    return typeof made === 'object' && made !== null ? Object.getPrototypeOf(made) : undefined;
+  } catch {
+    return undefined;
   }
 }
 
