@@ -176,8 +176,10 @@ export class ClusterConnection implements Deployment {
         reply = error;
       }
       if (!(reply instanceof Error)) return reply;
+      const code = replyCode(reply) ?? '';
+      if (OUTDATED.has(code)) this.look();
       // The command has certainly not been carried out: the path of a single command leads to the right node.
-      if (reply instanceof NotConnected || lacksEvalsha(reply) || ELSEWHERE.has(replyCode(reply) ?? '')) {
+      if (reply instanceof NotConnected || lacksEvalsha(reply) || ELSEWHERE.has(code)) {
         return await this.run(script, keys, args);
       }
       throw reply;
