@@ -36,6 +36,7 @@ export class ClusterConnection implements Deployment {
   private readonly changeListeners: ((change: ConnectionChange) => void)[] = [];
   private readonly stopListening: () => void;
   private lookedAt = -Infinity;
+  private closed = false;
   /** The slots that a node has answered ASK for, and when. */
   private readonly movedAt = new Map<number, number>();
 
@@ -64,6 +65,9 @@ export class ClusterConnection implements Deployment {
       },
       end: () => {
         state.settle();
+      },
+      refresh: () => {
+        this.forgetDeparted();
       },
       error: (error: unknown) => {
         state.failed(error);
@@ -218,6 +222,7 @@ export class ClusterConnection implements Deployment {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     this.stopListening();
     this.state.settle();
     for (const connection of this.connections.values()) connection.detach();
@@ -298,11 +303,23 @@ export class ClusterConnection implements Deployment {
       .find(
         ({ options, status }) => `${String(options.host)}:${String(options.port)}` === key && isAlive(status),
       );
-    if (client === undefined) return undefined;
+    // After `close` nothing would stop listening to a node of the application's client.
+    if (client === undefined || this.closed) return undefined;
     known?.detach();
     const connection = new ServerConnection(client, key, this.commandTimeout, false, this.stateOf(key));
     this.connections.set(key, connection);
     return connection;
+  }
+
+  /** Where nodes come back under other addresses, as on Kubernetes, more and more of them have left. */
+  private forgetDeparted(): void {
+    for (const [key, connection] of this.connections) {
+      if (connection.client.status !== 'end' || this.isMaster(key)) continue;
+      connection.detach();
+      this.connections.delete(key);
+    }
+    for (const key of this.states.keys())
+      if (!this.connections.has(key) && !this.isMaster(key)) this.states.delete(key);
   }
 
   private stateOf(key: string): ConnectionState {
