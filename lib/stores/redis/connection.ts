@@ -109,8 +109,10 @@ export class ServerConnection implements Deployment, Server {
     const stopWatching = owned
       ? undefined
       : onDatabaseSwitch(client, (database) => {
+          const undo = this.database.switchedTo(database);
           // A lock that is being taken at this moment could not be kept.
-          if (this.database.switchedTo(database)) this.generation = ++epochs;
+          if (undo !== undefined) this.generation = ++epochs;
+          return undo;
         });
     this.stopListening = () => {
       stopListening();

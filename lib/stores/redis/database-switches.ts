@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
+import { isReply } from './reply-texts.js';
 
-type Listener = (database: number) => void;
+/** @returns what is to be done if the server refuses to switch */
+type Listener = (database: number) => (() => void) | undefined;
 type Send = Redis['sendCommand'];
 type Sent = Parameters<Send>[0];
 
@@ -14,7 +16,8 @@ const watches = new WeakMap<Redis, Watch>();
 /**
  * Watches to which database the application switches its own client, just before the command leaves. ioredis reports only a
  * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks unnoticed. Every command goes through
- * `sendCommand`. So while a service uses the client, each command is looked at there and passed on unchanged.
+ * `sendCommand`. So while a service uses the client, each command is looked at there and passed on. Of one that switches, a
+ * refusal is noticed too: the connection then stays where it was.
  * @returns a function that stops it
  */
 export function onDatabaseSwitch(client: Redis, listener: Listener): () => void {
@@ -32,7 +35,14 @@ function watchOver(client: Redis): Watch {
   const send = client.sendCommand.bind(client);
   const watched: Send = (command, ...rest) => {
     const database = databaseAfter(command);
-    if (database !== undefined) for (const listener of [...listeners]) listener(database);
+    if (database !== undefined) {
+      const undo = [...listeners].map((listener) => listener(database));
+      const reject = command.reject.bind(command);
+      command.reject = (error) => {
+        if (isReply(error)) for (const each of undo) each?.();
+        reject(error);
+      };
+    }
     return send(command, ...rest);
   };
   client.sendCommand = watched;

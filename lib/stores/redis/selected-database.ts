@@ -39,13 +39,17 @@ export class SelectedDatabase {
   /**
    * The application sends a SELECT or a RESET over its own client. This affects the commands after it, not the commands
    * before it.
-   * @returns whether that leads to another database
+   * @returns what is to be done if the server refuses it; undefined if it leads to no other database
    */
-  switchedTo(database: number): boolean {
-    if (database === this.present) return false;
+  switchedTo(database: number): (() => void) | undefined {
+    const { present } = this;
+    if (database === present) return undefined;
     this.switched = database;
     this.forget();
-    return true;
+    const { generation } = this;
+    return () => {
+      if (generation === this.generation) this.switched = present;
+    };
   }
 
   /** Whether an error of the client is the refusal of its own SELECT, which this class sends once more. */

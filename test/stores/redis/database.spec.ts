@@ -194,6 +194,28 @@ describe.each([
     expect(await databases()).toEqual(['db0', 'db2']);
   });
 
+  it.each<[string, (own: Redis) => Promise<unknown>]>([
+    ['select', (own) => own.select(99)],
+    ["call('SELECT')", (own) => own.call('SELECT', 'two')],
+    ['a pipeline', (own) => own.pipeline().call('SELECT', 99).exec()],
+  ])('that the server refuses another database, asked by %s, keeps its locks', async (_, change) => {
+    const own = connect();
+    own.on('error', () => undefined);
+    const locks = service(own);
+    const lease = await locks.acquire('held');
+    await change(own).catch(() => undefined);
+    await lease.extend(6_000);
+    await (await locks.acquire('order:7')).release();
+    // ioredis asks for that database again.
+    own.disconnect(true);
+    await once(own, 'ready');
+    await (await locks.acquire('order:7')).release();
+    await lease.release();
+    await own.select(2);
+    expect(await refusal(locks)).toContain('switched its client to database 2');
+    expect(await databases()).toEqual(['db0']);
+  });
+
   it('that is switched back by RESET has no locks on database 0, and has them again after a reconnection', async () => {
     const own = connect();
     await own.select(3);
