@@ -2,7 +2,7 @@ import { SentinelConnector, type Redis, type RedisOptions } from 'ioredis';
 
 type Connector = NonNullable<RedisOptions['Connector']>;
 type Emit = Parameters<SentinelConnector['connect']>[0];
-type Open = (endpoint: { host?: string; port?: number }, options?: unknown) => Redis;
+type Open = (endpoint: { host?: string; port?: number }, options?: RedisOptions) => Redis;
 
 /** What ioredis says of a refused connection instead of the reason. */
 const CLOSED = /Connection is closed\.$/;
@@ -21,8 +21,11 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       const open: unknown = Reflect.get(this, 'connectToSentinel');
       // An internal method of ioredis. If a version has it under another name, the connector works as without this class.
       if (typeof open !== 'function') return;
-      Reflect.set(this, 'connectToSentinel', (...details: Parameters<Open>) => {
-        const client = (open as Open).apply(this, details);
+      const { disconnectTimeout } = options;
+      Reflect.set(this, 'connectToSentinel', (...[endpoint, others]: Parameters<Open>) => {
+        // Otherwise 2 s, for which a connection that was never made would keep a process alive that has shut down.
+        const settings = disconnectTimeout === undefined ? others : { ...others, disconnectTimeout };
+        const client = (open as Open).call(this, endpoint, settings);
         client.on('error', (error) => (this.reason = error));
         return client;
       });

@@ -9,6 +9,7 @@ import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { runProgram } from '../../scenarios/program.js';
 import { SentinelDeployment } from '../../support/sentinel.js';
+import { Worker } from '../../support/worker.js';
 import { LogLines } from './log-lines.js';
 
 const environment = new TestEnvironment();
@@ -252,3 +253,11 @@ describe('One dead sentinel among live ones', () => {
     90_000,
   );
 });
+
+it('A process whose sentinels cannot be reached ends as soon as it has shut down', async () => {
+  const url = { sentinels: [{ host: '127.0.0.1', port: await deadPort() }], name: 'mymaster' };
+  const worker = await Worker.start({ url });
+  environment.add(() => worker.kill());
+  await expect(worker.call('acquire', 'a', { waitTime: 500 })).rejects.toThrow();
+  await worker.stop(1_200);
+}, 30_000);
