@@ -98,7 +98,8 @@ export interface LockStore {
   inspect(name: string): Promise<StoredLock | null>;
 
   /**
-   * Takes the lock away from its holders, sends a message to their clients and wakes waiters. False when no owner held it.
+   * Takes the lock away from its holders, sends a message to their clients and wakes waiters. False when no owner held it. If
+   * it arrives twice, the owner that it has let in keeps the lock.
    * @param mode only from the holders on this side of a read-write lock; a plain lock is on neither side. Default: all
    * @param asker is told to the holders
    */

@@ -14,8 +14,7 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
   if (options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0) {
     const message =
       `The client of ${node} sends commands again after a lost connection. What came late or twice is taken back, but ` +
-      'until then a lock may look busy, and a forceRelease that came twice also takes the lock from its next holder. ' +
-      'Set autoResendUnfulfilledCommands to false, or pass a URL or options instead';
+      'until then a lock may look busy. Set autoResendUnfulfilledCommands to false, or pass a URL or options instead';
     warnings.push({ code: 'resend', node, message });
   }
   if (options.sentinels != null && options.failoverDetector !== true) {

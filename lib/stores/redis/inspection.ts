@@ -1,4 +1,4 @@
-import type { StoredLock } from '../../port/lock-store.js';
+import type { QueueTerms, StoredLock } from '../../port/lock-store.js';
 import type { Deployment } from './deployment.js';
 import { clientOf, QUEUE_CHANNEL, storedLock, type Inspected } from './queue-protocol.js';
 import { inspectReply } from './replies.js';
@@ -12,14 +12,33 @@ export async function inspect(
   calls: ScriptCalls,
   name: string,
 ): Promise<StoredLock | null> {
+  const found = await read(connection, calls, name);
+  if (found === null) return null;
+  const [, channel] = calls.publishing(calls.keys(name));
+  return storedLock(connection.isCluster ? await withSubscribers(connection, channel, found) : found);
+}
+
+/** The owners that hold the lock, or one side of it; a plain lock has no sides. */
+export async function ownersOn(
+  mode: QueueTerms['mode'] | undefined,
+  connection: Deployment,
+  calls: ScriptCalls,
+  name: string,
+): Promise<readonly string[]> {
+  const found = await read(connection, calls, name);
+  if (found === null) return [];
+  const { kind, holders } = storedLock(found);
+  if (mode !== undefined && kind === 'lock') return [];
+  return holders.filter((holder) => mode === undefined || holder.mode === mode).map(({ owner }) => owner);
+}
+
+async function read(connection: Deployment, calls: ScriptCalls, name: string): Promise<Inspected | null> {
   await calls.learnSharding(name);
   const keys = calls.keys(name);
   const [, channel] = calls.publishing(keys);
   const count = connection.sharded ? 'SHARDNUMSUB' : 'NUMSUB';
   const args = [count, channel, calls.clusterArgument];
-  const found = await calls.run(scripts.inspect, keys.queued, args, name, inspectReply);
-  if (found === null) return null;
-  return storedLock(connection.isCluster ? await withSubscribers(connection, channel, found) : found);
+  return await calls.run(scripts.inspect, keys.queued, args, name, inspectReply);
 }
 
 /** With the subscribers of all nodes. */

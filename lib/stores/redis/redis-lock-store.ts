@@ -37,7 +37,7 @@ import { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
 import type { Deployment, Listener, Subscriptions } from './deployment.js';
-import { inspect } from './inspection.js';
+import { inspect, ownersOn } from './inspection.js';
 import { FENCE_TTL, clientKeyOf } from './keys.js';
 import { Listing } from './listing.js';
 import { nodeHealth } from './node-health.js';
@@ -172,18 +172,15 @@ export class RedisLockStore implements LockStore {
   }
 
   async forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
-    await this.calls.learnSharding(name);
+    const owners = await ownersOn(mode, this.connection, this.calls, name);
+    if (owners.length === 0) return false;
     const keys = this.calls.keys(name);
+    const settings = [FENCE_TTL, forcedText(asker), ` ${owners.join(' ')} `, this.calls.clusterArgument];
     const letter = mode === undefined ? '' : LETTERS[mode];
-    const telling = forcedText(asker);
-    const args = [...this.calls.publishing(keys), letter, FENCE_TTL, telling, this.calls.clusterArgument];
-    return await this.calls.run(
-      scripts.forceRelease,
-      keys.queued,
-      args,
-      name,
-      (reply) => codeOf(reply, 0, 1) === 1,
-    );
+    const args = [...this.calls.publishing(keys), letter, ...settings];
+    await this.calls.run(scripts.forceRelease, keys.queued, args, name, (reply) => codeOf(reply, 0, 1));
+    // Also where the script finds that they do not hold it any more: a client of the application may have sent it before.
+    return true;
   }
 
   requestRelease(request: AskRequest): Promise<boolean> {

@@ -15,8 +15,9 @@ const LEASE = 60_000;
 /** All positions in a reply, and its end. */
 const positionsOf = (reply: string) => Array.from({ length: reply.length + 1 }, (_, position) => position);
 
+const OWN = 'our own client';
 const CLIENTS: [string, (url: string) => string | Redis][] = [
-  ['our own client', (url) => url],
+  [OWN, (url) => url],
   ["a user's client that sends again", (url) => new Redis(url, { maxRetriesPerRequest: null })],
 ];
 
@@ -25,7 +26,7 @@ const commandsOf = (locks: LockService) =>
     .client;
 
 /** Each reply is cut off after every number of bytes, where the server has carried the command out. */
-describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, connect) => {
+describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (client, connect) => {
   const environment = new TestEnvironment();
   let server: RedisServer;
   let proxy: TcpProxy;
@@ -50,7 +51,7 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, con
 
   afterAll(() => environment.end());
 
-  const holder = async (name: string) => (await server.client().hkeys(`lock:${name}`))[0];
+  const holder = async (name: string) => (await other.inspect(name))?.holders[0]?.owner;
   /** The cut has happened, and is over. */
   const settled = () =>
     until(() =>
@@ -113,6 +114,30 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (_, con
       await lease.release();
       expect(lease.held).toBe(false);
       const next = await other.acquire(name, { waitTime: 10_000 });
+      await settled();
+      expect(await holder(name)).toBe(next.owner);
+      expect(next.held).toBe(true);
+      await next.release();
+    },
+  );
+
+  it.each(['getLock', 'getFairLock'] as const)(
+    'before the answer to a forced release, of a lock by %s: the next owner keeps it',
+    async (get) => {
+      const name = `forced:${get}`;
+      await other[get](name).acquire();
+      const third = environment.service({ connection: server.url, leaseTime: LEASE });
+      const waiting = third[get](name).acquire();
+      await until(async () => (await other.inspect(name))?.queue.length === 1);
+      await settled();
+      proxy.replyDelay(200);
+      const forced = locks.forceRelease(name).catch((error: unknown) => error);
+      const next = await waiting;
+      proxy.replyDelay(0);
+      proxy.cut();
+      // Only the client of the application sends it again, and gets an answer.
+      const isOwn = client === OWN;
+      expect(await forced).toEqual(isOwn ? expect.objectContaining({ code: 'LOCK_UNAVAILABLE' }) : true);
       await settled();
       expect(await holder(name)).toBe(next.owner);
       expect(next.held).toBe(true);

@@ -6,15 +6,19 @@
 -- ARGV[3]  x or s: only from the exclusive holder or the shared holders of a read-write lock; '' from all
 -- ARGV[4]  how long the fence outlives the last holder, ms
 -- ARGV[5]  the end of the message to the holders, which names the client that takes the lock
--- ARGV[6]  as in queue.include.lua
+-- ARGV[6]  the owners that lose the lock, with a space before and after each. A client of the application may send the script
+--          twice: the owner that the first one has let in keeps the lock
+-- ARGV[7]  as in queue.include.lua
 --
--- Returns 1, or 0 if the lock had no holder. A key that is no lock is an error, and stays.
+-- Returns 1, or 0 if none of them holds the lock. A key that is no lock is an error, and stays.
 
 -- @include plain
 -- @include in-the-way
 
 local publishing, release_channel, stay, asker_text = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local asker, outsiders
+
+local function is_meant(owner) return string.find(ARGV[6], ' ' .. owner .. ' ', 1, true) end
 
 -- The message is a hint, which a user may not be allowed to send. What the script has done stays valid.
 local function tell_lost(owner)
@@ -31,7 +35,7 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   if foreign then return foreign end
   local taken = 0
   for _, holder in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if ARGV[3] == '' or ARGV[3] == string.sub(holder, 1, 1) then
+    if is_meant(string.sub(holder, 2)) and (ARGV[3] == '' or ARGV[3] == string.sub(holder, 1, 1)) then
       redis.call('ZREM', KEYS[1], holder)
       taken = taken + 1
       tell_lost(string.sub(holder, 2))
@@ -44,7 +48,7 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
 end
 local owner = holder_of(KEYS[1])
 if owner == false then return no_lock() end
-if ARGV[3] ~= '' or not owner then return 0 end
+if ARGV[3] ~= '' or not owner or not is_meant(owner) then return 0 end
 redis.call('DEL', KEYS[1])
 tell_lost(owner)
 local kept, last_token = false, nil

@@ -126,7 +126,9 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script'>, Make>> =
   recall: () => made(['done']),
   forceRelease: (maker) => {
     const mode = word('', '', 'x', 's')(maker);
-    return made(keysOf(lock(maker)), publishing(maker), channel(maker), mode, kept(maker), ' by a test', '');
+    const owners = ` ${owner(maker)} ${owner(maker)} `;
+    const terms = [mode, kept(maker), ' by a test', owners, ''];
+    return made(keysOf(lock(maker)), publishing(maker), channel(maker), ...terms);
   },
   inspect: (maker) =>
     made(
