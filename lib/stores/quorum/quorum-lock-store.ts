@@ -183,7 +183,8 @@ export class QuorumLockStore implements LockStore {
 
   async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     const { members, presence, contention } = this;
-    const wakeUp = new WakeUp(members.length, () => {
+    const votes = (index: number) => this.restartQuarantine.quarantineOf(index) === 0;
+    const wakeUp = new WakeUp(members.length, votes, () => {
       contention.woken(name);
       // An even number of members is easily split in two halves.
       if (presence.present().length < members.length) contention.expect(name);

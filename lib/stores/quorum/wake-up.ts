@@ -1,4 +1,4 @@
-import { clearTimer, random, setTimer } from '../../lock.runtime.js';
+import { clearTimer, monotonicTime, random, setTimer } from '../../lock.runtime.js';
 import { quorumOf } from './member.js';
 
 /**
@@ -6,45 +6,93 @@ import { quorumOf } from './member.js';
  * messages wake.
  */
 const APART = 10;
+/** The longest time between two wake-ups by a minority, ms. It doubles with each one, as long as no majority sends messages. */
+const LONGEST_PAUSE = 500;
 
 /**
  * Makes one wake-up of the messages that a release sends from every node. The messages of a majority are enough: then a
  * majority is free. Fewer messages may be a release that other members have not received yet, or the retreat of a client
  * that got a minority. A client that gets only these waits for a moment of random length, so that not all clients meet
- * again.
+ * again. And it waits longer each time: where a majority holds the lock and a minority does not know it, each client that asks gets that
+ * minority, and its retreat would wake the next one for as long as the lock is held.
+ * A member that does not vote counts for no majority, for the same reason.
  */
 export class WakeUp {
   private readonly told = new Set<number>();
-  private timer: NodeJS.Timeout | undefined;
+  /** How many of them vote. */
+  private voices = 0;
+  /** Until when the messages count as those of one release. */
+  private window: NodeJS.Timeout | undefined;
+  /** A wake-up by a minority that is still to come. */
+  private waking: NodeJS.Timeout | undefined;
+  private pause = 0;
+  /** No wake-up by a minority before that. */
+  private restsUntil = 0;
 
   constructor(
     private readonly members: number,
+    private readonly votes: (member: number) => boolean,
     private readonly onWake: () => void,
   ) {}
 
   tell(member: number): void {
     // A second message of one node belongs to the next release.
-    if (this.told.has(member)) this.end(this.told.size < quorumOf(this.members));
+    if (this.isMajority && this.told.has(member)) this.end();
+    if (this.told.has(member)) return;
     this.told.add(member);
     if (this.told.size === 1) {
-      this.timer = setTimer(
+      this.window = setTimer(
         () => {
-          this.end(this.told.size < quorumOf(this.members));
+          if (!this.isMajority) this.wakeForMinority();
+          this.end();
         },
         APART + random() * APART,
       );
     }
-    if (this.told.size === quorumOf(this.members)) this.onWake();
-    if (this.told.size === this.members) this.end(false);
+    if (this.votes(member)) {
+      this.voices++;
+      if (this.voices === quorumOf(this.members)) this.wake();
+    }
+    if (this.told.size === this.members && this.isMajority) this.end();
   }
 
   close(): void {
-    clearTimer(this.timer);
-    this.told.clear();
+    this.end();
+    clearTimer(this.waking);
+    this.waking = undefined;
   }
 
-  private end(wake: boolean): void {
-    this.close();
-    if (wake) this.onWake();
+  private get isMajority(): boolean {
+    return this.voices >= quorumOf(this.members);
+  }
+
+  private end(): void {
+    clearTimer(this.window);
+    this.told.clear();
+    this.voices = 0;
+  }
+
+  private wake(): void {
+    clearTimer(this.waking);
+    this.waking = undefined;
+    this.pause = 0;
+    this.restsUntil = 0;
+    this.onWake();
+  }
+
+  private wakeForMinority(): void {
+    if (this.waking !== undefined) return;
+    const now = monotonicTime();
+    // The clients have been quiet: this is no circle.
+    if (now > this.restsUntil + LONGEST_PAUSE) this.pause = 0;
+    this.waking = setTimer(
+      () => {
+        this.waking = undefined;
+        this.pause = Math.min(Math.max(2 * this.pause, APART), LONGEST_PAUSE);
+        this.restsUntil = monotonicTime() + this.pause * (0.5 + random());
+        this.onWake();
+      },
+      Math.max(0, this.restsUntil - now),
+    );
   }
 }

@@ -31,4 +31,35 @@ describe('The commands that each node of a quorum gets', () => {
       expect(sent.map(([name]) => name)).toEqual(Array.from({ length: 200 }, () => 'evalsha'));
     }
   });
+
+  it('waiters behind a hold that only a majority knows: none wakes the others in a circle', async () => {
+    const lease = await locks.acquire('a');
+    for (const index of [3, 4]) await environment.node(index).client().del('lock:a');
+    const others = [1, 2, 3].map(() => environment.quorum());
+    await Promise.all(others.map((other) => environment.settled(other)));
+    const monitors = await Promise.all(environment.nodes.map((node) => node.monitor()));
+    const waits = others.map((other) => other.tryAcquire('a', { waitTime: 2_000 }));
+    expect(await Promise.all(waits)).toEqual([null, null, null]);
+    for (const monitor of monitors) {
+      await monitor.stop();
+      const sent = monitor.commands.filter(([name]) => name === 'evalsha');
+      // Each waiter asks about ten times; a node that grants is also given back what it has granted.
+      expect(sent.length).toBeLessThan(150);
+    }
+    await lease.release();
+  });
+
+  it('waiters while a majority that has restarted does not vote: they do not wake each other, nor themselves', async () => {
+    const others = [1, 2].map(() => environment.quorum());
+    await Promise.all(others.map((other) => environment.settled(other)));
+    for (const index of [2, 3, 4]) await environment.node(index).restart();
+    const monitors = await Promise.all(environment.nodes.map((node) => node.monitor()));
+    const refused = [locks, ...others].map((other) => other.acquire('a', { waitTime: 2_000 }));
+    await Promise.allSettled(refused);
+    for (const monitor of monitors) {
+      await monitor.stop();
+      const sent = monitor.commands.filter(([name]) => name === 'evalsha');
+      expect(sent.length).toBeLessThan(150);
+    }
+  });
 });

@@ -7,12 +7,18 @@ const SETTLED = 25;
 
 describe('WakeUp', () => {
   let woken: number;
+  let voting: Set<number>;
   let wakeUp: WakeUp;
 
   beforeEach(() => {
     jest.useFakeTimers();
     woken = 0;
-    wakeUp = new WakeUp(5, () => woken++);
+    voting = new Set([0, 1, 2, 3, 4]);
+    wakeUp = new WakeUp(
+      5,
+      (member) => voting.has(member),
+      () => woken++,
+    );
   });
 
   afterEach(() => {
@@ -53,6 +59,55 @@ describe('WakeUp', () => {
     expect(woken).toBe(2);
   });
 
+  it('wakes ever more rarely for a minority, however many messages it sends', () => {
+    for (let ms = 0; ms < 2_000; ms++) {
+      hear(3, 4);
+      jest.advanceTimersByTime(1);
+    }
+    expect(woken).toBeGreaterThan(4);
+    expect(woken).toBeLessThan(15);
+  });
+
+  it('takes members that do not vote for no part of a majority', () => {
+    voting = new Set([0, 1]);
+    for (let ms = 0; ms < 2_000; ms++) {
+      hear(0, 1, 2, 3, 4);
+      jest.advanceTimersByTime(1);
+    }
+    expect(woken).toBeGreaterThan(4);
+    expect(woken).toBeLessThan(15);
+    voting = new Set([2, 3, 4]);
+    jest.advanceTimersByTime(2_000);
+    const already = woken;
+    hear(4, 3, 2);
+    expect(woken).toBe(already + 1);
+  });
+
+  it('forgets no message of a minority that comes while it rests', () => {
+    for (let n = 0; n < 10; n++) {
+      hear(3);
+      jest.advanceTimersByTime(SETTLED);
+    }
+    const already = woken;
+    hear(4);
+    jest.advanceTimersByTime(1_000);
+    expect(woken).toBe(already + 1);
+  });
+
+  it('wakes as soon as ever for a majority, and for the next minority, after many of a minority', () => {
+    for (let n = 0; n < 50; n++) {
+      hear(3);
+      jest.advanceTimersByTime(SETTLED);
+    }
+    let already = woken;
+    hear(0, 1, 2, 3, 4);
+    expect(woken).toBe(already + 1);
+    already = woken;
+    hear(3);
+    jest.advanceTimersByTime(SETTLED);
+    expect(woken).toBe(already + 1);
+  });
+
   it('says nothing after it was closed', () => {
     hear(0);
     wakeUp.close();
@@ -66,7 +121,11 @@ describe('WakeUp', () => {
     const step = fc.oneof(member, fc.constant('pause' as const));
     fc.assert(
       fc.property(fc.array(step), majority, (before, release) => {
-        const one = new WakeUp(5, () => woken++);
+        const one = new WakeUp(
+          5,
+          (member) => voting.has(member),
+          () => woken++,
+        );
         const heardOnce = new Set<number>();
         for (const what of before) {
           if (what === 'pause') jest.advanceTimersByTime(SETTLED);
@@ -89,7 +148,11 @@ describe('WakeUp', () => {
     const majority = () => fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 3, maxLength: 3 });
     fc.assert(
       fc.property(majority(), majority(), (first, second) => {
-        const one = new WakeUp(5, () => woken++);
+        const one = new WakeUp(
+          5,
+          (member) => voting.has(member),
+          () => woken++,
+        );
         for (const node of first) one.tell(node);
         const already = woken;
         for (const node of second) one.tell(node);
