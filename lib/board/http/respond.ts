@@ -48,12 +48,19 @@ export function respond(
   body: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const all = { ...SAFE_HEADERS, 'Content-Type': `${type}; charset=utf-8`, ...headers };
+  const all: Readonly<Record<string, string>> = {
+    ...SAFE_HEADERS,
+    'Content-Type': `${type}; charset=utf-8`,
+    ...headers,
+  };
   if (isReply(response)) {
     response.code(status).headers(all).send(body);
     return;
   }
-  response.writeHead(status, all);
+  const { 'Set-Cookie': cookie, ...others } = all;
+  // `writeHead` puts a header in the place of the one that is there: the application may have set cookies of its own.
+  if (cookie !== undefined) response.appendHeader('Set-Cookie', cookie);
+  response.writeHead(status, others);
   response.end(body);
 }
 

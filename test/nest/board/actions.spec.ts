@@ -1,6 +1,13 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
-import { type CanActivate, type ExecutionContext, Injectable, Module } from '@nestjs/common';
+import {
+  type CanActivate,
+  type ExecutionContext,
+  type INestApplication,
+  Injectable,
+  Module,
+} from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
 import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
 import type { LockEvent } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
@@ -45,6 +52,31 @@ async function load(url: string, cookie?: string) {
   return { token, setCookie: page.headers.get('set-cookie') };
 }
 
+/** An instance of Fastify, as far as the tests use it. */
+interface Fastify {
+  addHook(name: 'onRequest', hook: (request: unknown, reply: Reply, done: () => void) => void): void;
+}
+interface Reply {
+  header(name: string, value: readonly string[]): unknown;
+}
+
+/** As an application that has a session and tells it with each answer. */
+function setCookies(app: INestApplication, platform: 'express' | 'fastify'): void {
+  const cookies = ['session=1; HttpOnly', 'theme=dark'];
+  if (platform === 'express') {
+    app.use((_: unknown, response: ServerResponse, next: () => void) => {
+      response.setHeader('Set-Cookie', cookies);
+      next();
+    });
+    return;
+  }
+  const fastify = app.getHttpAdapter().getInstance() as Fastify;
+  fastify.addHook('onRequest', (_, reply, done) => {
+    reply.header('set-cookie', cookies);
+    done();
+  });
+}
+
 interface Sent {
   body?: unknown;
   headers?: Record<string, string>;
@@ -73,6 +105,19 @@ describe.each(['express', 'fastify'] as const)('a board that may write, on %s', 
     expect(await post(url, { body: TYPED, headers })).toEqual({ status: 200, answer: { released: false } });
     // The page keeps the token that the browser has.
     expect(await load(url, headers.cookie)).toEqual({ token, setCookie: null });
+  });
+
+  it('leaves the cookies that the application sets with the page', async () => {
+    const prepare = (app: INestApplication) => {
+      setCookies(app, platform);
+    };
+    const { url } = await start({ platform, prepare });
+    const page = await fetch(`${url}/locks`, { headers: ADA });
+    expect(page.headers.getSetCookie()).toEqual([
+      'session=1; HttpOnly',
+      'theme=dark',
+      expect.stringMatching(/^ndl-board=/),
+    ]);
   });
 
   it('asks for a lock, on another process than the page came from', async () => {
