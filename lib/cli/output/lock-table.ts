@@ -24,12 +24,16 @@ function rowOf({ name, kind, holders, waiting, longestWait }: LockSummary): stri
     onOneLine(name),
     kind,
     held ? holdersText(holders.map(({ label }) => onOneLine(label))) : '–',
-    held ? duration(Math.max(...holders.map(({ since }) => since))) : '–',
-    held ? duration(Math.max(...holders.map(({ remaining }) => remaining))) : '–',
+    held ? duration(greatest(holders.map(({ since }) => since))) : '–',
+    held ? duration(greatest(holders.map(({ remaining }) => remaining))) : '–',
     String(waiting),
     duration(longestWait),
   ];
 }
+
+/** NaN where one of them is: there may be more numbers than a function takes arguments. */
+const greatest = (numbers: readonly number[]): number =>
+  numbers.reduce((most, number) => Math.max(most, number), -Infinity);
 
 /** The first of many readers, and how many more. */
 function holdersText([first = '', ...more]: readonly string[]): string {

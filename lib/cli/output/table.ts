@@ -17,7 +17,7 @@ export function table(
   width: number,
 ): string[] {
   const all = [columns.map(({ title }) => title), ...rows];
-  const widths = columns.map((_, n) => Math.max(...all.map((row) => widthOf(row[n] ?? ''))));
+  const widths = columns.map((_, n) => all.reduce((most, row) => Math.max(most, widthOf(row[n] ?? '')), 0));
   narrow(widths, columns, width);
   return all.map((row) => {
     const cells = columns.map(({ right = false }, n) => {
