@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Board } from '../../lib/board/board.js';
 import { type Lease, LockService } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { startBoard, type BoardAppOptions } from '../nest/board/board-app.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -42,6 +43,11 @@ const open = async (options: ViewOptions) => view(await browser!, options);
 const live = (page: Page) => page.locator('#live.is-live').waitFor();
 const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
 const text = (page: Page, selector: string) => page.locator(selector).innerText();
+/** What the dialog wants before it acts. */
+async function fillIn(page: Page, name: string): Promise<void> {
+  await page.getByLabel('Type the name of the lock').fill(name);
+  await page.getByLabel('Reason').fill('it hangs');
+}
 const LETS_IN = { canActivate: () => true };
 
 /** A busy machine has many browsers to run. */
@@ -339,6 +345,65 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     await submit.click();
     await told.getByText('Its holder has been asked.').waitFor();
     expect(lease.releaseRequested.aborted).toBe(true);
+  });
+
+  it.concurrent(
+    'only asks for what it was to ask for, whatever the dialog is opened for meanwhile',
+    async () => {
+      const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
+      const [asked, other] = [await locks.acquire('order:7'), await locks.acquire('order:8')];
+      const { page } = await open({ url });
+      await live(page);
+      await page.context().clearCookies();
+      await row(page, 'order:7').getByRole('link').click();
+      await page.getByRole('button', { name: 'Ask for it…' }).click();
+      await fillIn(page, 'order:7');
+      const isAsked = deferred();
+      const goesOn = deferred();
+      await page.route('**/ask?*', async (route) => {
+        isAsked.resolve();
+        await goesOn.promise;
+        await route.continue();
+      });
+      await page.getByRole('button', { name: 'Ask its holders' }).click();
+      await isAsked.promise;
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await row(page, 'order:8').getByRole('link').click();
+      await page.getByRole('button', { name: 'Take it away…' }).click();
+      goesOn.resolve();
+      await until(() => asked.releaseRequested.aborted || asked.signal.aborted);
+      expect([asked.signal.aborted, other.signal.aborted]).toEqual([false, false]);
+      await page.waitForResponse((response) => response.url().includes('/lock?'));
+      expect(await page.getByRole('dialog').getByRole('status').textContent()).toBe('');
+      await fillIn(page, 'order:8');
+      await page.getByRole('button', { name: 'Take it away', exact: true }).click();
+      await page.getByText('The lock is taken away.').waitFor();
+      await until(() => other.signal.aborted);
+    },
+  );
+
+  it.concurrent('acts once, also where its fields are changed before the answer', async () => {
+    const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
+    await locks.acquire('order:7');
+    const { page } = await open({ url });
+    await live(page);
+    await row(page, 'order:7').getByRole('link').click();
+    await page.getByRole('button', { name: 'Take it away…' }).click();
+    await fillIn(page, 'order:7');
+    const goesOn = deferred();
+    await page.route('**/force?*', async (route) => {
+      await goesOn.promise;
+      await route.continue();
+    });
+    const submit = page.getByRole('button', { name: 'Take it away', exact: true });
+    await submit.click();
+    await page.getByText('On its way…').waitFor();
+    await page.getByLabel('Reason').fill('it hangs, once more');
+    expect(await submit.isDisabled()).toBe(true);
+    goesOn.resolve();
+    await page.getByText('The lock is taken away.').waitFor();
+    await page.getByLabel('Reason').fill('it hangs');
+    expect(await submit.isDisabled()).toBe(false);
   });
 
   it.concurrent('works at an address with a user and a password', async () => {

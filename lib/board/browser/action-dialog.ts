@@ -27,8 +27,7 @@ export class ActionDialog {
   private readonly reason = byId('action-reason') as HTMLInputElement;
   private readonly button = one('.do', this.dialog) as HTMLButtonElement;
   private readonly result = one('.result', this.dialog);
-  private action: Action = 'ask';
-  private name = '';
+  private wish: Wish = { action: 'ask', name: '', isOnItsWay: false };
 
   constructor(
     private readonly url: (action: Action) => string,
@@ -49,8 +48,7 @@ export class ActionDialog {
   }
 
   open(action: Action, name: string): void {
-    this.action = action;
-    this.name = name;
+    this.wish = { action, name, isOnItsWay: false };
     const { title, effect, button } = WORDS[action];
     setText(byId('action-title'), title);
     setText(one('.effect', this.dialog), effect);
@@ -65,32 +63,38 @@ export class ActionDialog {
   }
 
   private check(): void {
-    this.button.disabled = !this.isTyped || this.reason.value.trim() === '';
+    this.button.disabled = this.wish.isOnItsWay || !this.isTyped || this.reason.value.trim() === '';
   }
 
   /** A field has one line: a name with several is typed as it is shown, or without their ends, as a field pastes it. */
   private get isTyped(): boolean {
-    const { name } = this;
+    const { name } = this.wish;
     return [name, onOneLine(name), name.replace(/[\r\n]/g, '')].includes(this.typed.value);
   }
 
   private async send(): Promise<void> {
     if (this.button.disabled) return;
+    const { wish } = this;
+    wish.isOnItsWay = true;
     this.button.disabled = true;
-    const { name, reason } = this;
     setText(this.result, 'On its way…');
     try {
-      setText(this.result, resultText(await answerOf<Result>(await this.post(name, reason.value))));
+      const answer = await answerOf<Result>(await this.post(wish, this.reason.value));
+      wish.isOnItsWay = false;
+      if (wish === this.wish) setText(this.result, resultText(answer));
     } catch (error) {
+      wish.isOnItsWay = false;
+      // The dialog may have been opened for another lock meanwhile.
+      if (wish !== this.wish) return;
       setText(this.result, `It has failed: ${error instanceof Error ? error.message : String(error)}`);
       this.check();
     }
   }
 
   /** Once more where the token has changed since the page was loaded: by another tab, or as the browser has lost its cookie. */
-  private async post(name: string, reason: string): Promise<Response> {
+  private async post({ action, name }: Wish, reason: string): Promise<Response> {
     const send = () =>
-      fetch(this.url(this.action), {
+      fetch(this.url(action), {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', 'X-Board-Token': this.token },
         body: JSON.stringify({ name, confirm: name, reason }),
@@ -101,6 +105,13 @@ export class ActionDialog {
     this.token = token;
     return await send();
   }
+}
+
+/** What the dialog is opened for. */
+interface Wish {
+  readonly action: Action;
+  readonly name: string;
+  isOnItsWay: boolean;
 }
 
 interface Result {
