@@ -31,11 +31,14 @@ export async function findLocks(service: LockService, { prefix, state, limit }: 
   const found = new Map<string, LockSummary>();
   let cursor: string | null | undefined;
   do {
-    const wanted = Math.min(limit - found.size, MOST_OF_PAGE);
+    // One more than is wanted tells whether there are more: a cursor may lead to none.
+    const wanted = Math.min(limit + 1 - found.size, MOST_OF_PAGE);
     const page = await service.list({ prefix, state, limit: wanted, cursor: cursor ?? undefined });
     for (const lock of page.locks) found.set(lock.name, lock);
     ({ cursor } = page);
-  } while (cursor !== null && found.size < limit);
-  const locks = [...found.values()].sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name));
-  return { locks, more: cursor !== null };
+  } while (cursor !== null && found.size <= limit);
+  const locks = [...found.values()]
+    .slice(0, limit)
+    .sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name));
+  return { locks, more: found.size > limit };
 }
