@@ -29,9 +29,6 @@ import { declaredReturn } from './locked-method.js';
 import { answersByItself, isLeftToHandler, nameOf } from './own-answer.js';
 import { assertSupported } from './supported-kind.js';
 
-/** Parts that express and fastify provide only through their prototypes. A key may use them too. */
-const REQUEST_PARTS = ['params', 'query', 'body', 'headers', 'cookies', 'ip', 'hostname', 'method', 'url'];
-
 /**
  * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any transport, or
  * for all handlers as `APP_INTERCEPTOR`. The lock is held until a value that is read later, such as a stream, has been
@@ -201,10 +198,6 @@ function responseOf(context: ExecutionContext): ServerResponse | undefined {
   return 'on' in response ? response : undefined;
 }
 
-/** The request with its parts as own properties; undefined outside HTTP. */
-function requestOf(context: ExecutionContext): unknown {
-  if (context.getType() !== 'http') return undefined;
-  const request = context.switchToHttp().getRequest<Record<string, unknown>>();
-  const parts = REQUEST_PARTS.map((part): [string, unknown] => [part, request[part]]);
-  return { ...request, ...Object.fromEntries(parts.filter(([, value]) => value !== undefined)) };
-}
+/** Of a request, a key also reads what a getter of its class computes. Undefined outside HTTP. */
+const requestOf = (context: ExecutionContext): unknown =>
+  context.getType() === 'http' ? context.switchToHttp().getRequest<unknown>() : undefined;
