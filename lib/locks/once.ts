@@ -27,7 +27,7 @@ export interface OnceOptions {
   period: Duration;
   /** How long no process tries after a failure. @default 0 */
   retryAfterFailure?: Duration | undefined;
-  /** How long a call waits for another one that runs. @default Infinity */
+  /** How long a call waits, for another one that runs and for the store together. @default Infinity */
   waitTime?: Duration | undefined;
   /** Ends the wait, with LockAbortedError. */
   signal?: AbortSignal | undefined;
@@ -64,6 +64,7 @@ export async function once<T>(
   const { periods } = client.store;
   if (periods === undefined) throw cannotRemember(client, name);
   const longest = Math.min(waitTime, client.options.waitTime);
+  const end = now() + waitTime;
   const done = async (): Promise<OnceResult<T> | undefined> => {
     if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
     // A call that does not wait asks once, and the store has its own time to answer.
@@ -71,14 +72,15 @@ export async function once<T>(
       const answer = periods.recall(name);
       return longest === 0 ? answer : answeredBy(until, answer, name);
     };
-    const until = now() + longest;
+    const until = Math.min(end, now() + longest);
     const since = await untilAborted(untilAnswered(ask, until, signal), signal, name);
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
   // Mostly it is known already, and then no lock is needed.
   const known = await done();
   if (known !== undefined) return known;
-  return await lock.using({ waitTime, signal, label: ONCE }, async (lease) => {
+  const timeLeft = Math.max(0, Math.round(end - now()));
+  return await lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease) => {
     const found = await done();
     if (found !== undefined) return found;
     lease.assertHeld();

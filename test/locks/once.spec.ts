@@ -274,6 +274,28 @@ describe('once', () => {
     });
   });
 
+  it('spends one wait time on the lock and the questions together', async () => {
+    let questions = 0;
+    const silence = deferred();
+    const locks = service(
+      storeWith((periods) => ({
+        recall: async (name) => {
+          if (++questions > 1) await silence.promise;
+          return await periods.recall(name);
+        },
+      })),
+    );
+    const held = await b.acquire('report');
+    const began = performance.now();
+    const refused = failure(locks.once('report', { period: '1h', waitTime: 1_000 }, () => 0));
+    await sleep(700);
+    await held.release();
+    expect(isLockUnavailableError(await refused)).toBe(true);
+    expect(questions).toBe(2);
+    expect(performance.now() - began).toBeLessThan(1_500);
+    silence.resolve();
+  });
+
   it('asks for nothing with a signal that has aborted before', async () => {
     await a.once('report', { period: '1h' }, () => 0);
     const signal = AbortSignal.abort(new Error('gone'));
