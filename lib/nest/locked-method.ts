@@ -9,7 +9,7 @@ import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
 import { compileOptions, type MethodOptions } from './method-options.js';
 import { watchForTransaction } from './outer-transaction.js';
 import { isLeftToCall, watchAnswer } from './own-answer.js';
-import { injectService, serviceOf } from './service-property.js';
+import { assertObject, injectService, serviceOf } from './service-property.js';
 import { assertSupported } from './supported-kind.js';
 
 /** What `@DistributedLock` has been given. */
@@ -69,12 +69,7 @@ export function lockMethod(
   const returns = options.returns ?? emitted;
 
   const callOn = (self: object | undefined, args: unknown[]): LockedCall | undefined => {
-    if (self === undefined) {
-      throw misplaced(
-        declared,
-        'was called without its object, as a method is that was passed on by itself. Pass on a function that calls it',
-      );
-    }
+    assertObject(self, `@DistributedLock on ${declared}`);
     const title = `${self.constructor.name}.${name}`;
     const injected = serviceOf(self, service, title);
     if (stateOf(injected)?.settings.enabled === false) return undefined;

@@ -9,7 +9,7 @@ import { decoratedMethod } from './election/leader-method.js';
 import type { SkippedRefusal } from './election/skippable-method.js';
 import { compileKey } from './lock-key.js';
 import { locksPassThrough } from './pass-through.js';
-import { injectService, serviceOf } from './service-property.js';
+import { assertObject, injectService, serviceOf } from './service-property.js';
 
 /** How often a method is to run over all processes. */
 export interface OncePerOptions extends Omit<OnceOptions, 'signal'> {
@@ -42,9 +42,10 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
     const { declared, method } = decoratedMethod('@OncePer', target, property, descriptor);
     const { makeKeys, instance, terms } = compiled(declared, key, options);
     const serviceKey = injectService(target, instance, () => undefined);
-    const wrapper = async function (this: object, ...args: unknown[]): Promise<unknown> {
+    const wrapper = async function (this: object | undefined, ...args: unknown[]): Promise<unknown> {
       const run = () => method.apply(this, args);
       if (locksPassThrough()) return await run();
+      assertObject(this, declared);
       const service: LockService = serviceOf(
         this,
         serviceKey,

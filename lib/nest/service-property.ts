@@ -57,6 +57,15 @@ function inherited(prototype: object | null, property: symbol): PropertyDescript
   );
 }
 
+/** @throws LockConfigError for a method that was called without its object */
+export function assertObject(self: object | undefined, declared: string): asserts self is object {
+  if (self !== undefined) return;
+  throw new LockConfigError(
+    declared,
+    'was called without its object, as a method is that was passed on by itself. Pass on a function that calls it',
+  );
+}
+
 /**
  * The service that Nest has injected.
  * @throws LockConfigError when the object was not made by Nest, so that it never runs unlocked

@@ -329,6 +329,24 @@ describe('@OnlyLeader', () => {
     expect(performance.now() - begun).toBeLessThan(1_500);
   });
 
+  it('refuses to run without its object, as its type says: with a rejection or an error', async () => {
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      async run(): Promise<void> {
+        await Promise.resolve();
+      }
+      @OnlyLeader('jobs')
+      count(): number | undefined {
+        return 1;
+      }
+    }
+    const { run, count } = (await boot([Jobs])).get<Record<string, () => unknown>>(Jobs);
+    const message = 'was called without its object';
+    await expect(run!()).rejects.toThrow(`@OnlyLeader on Jobs.run: ${message}`);
+    expect(count).toThrow(`@OnlyLeader on Jobs.count: ${message}`);
+  });
+
   it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {
     @Injectable()
     class Jobs {
@@ -340,7 +358,7 @@ describe('@OnlyLeader', () => {
     const app = await boot([Jobs]);
     await until(() => app.get(LockService).getElection('jobs').isLeader());
     await expect(app.get(Jobs).run()).rejects.toThrow('no work');
-    expect(() => new Jobs().run()).toThrow('has @OnlyLeader, but Nest has injected no LockService');
+    await expect(new Jobs().run()).rejects.toThrow('has @OnlyLeader, but Nest has injected no LockService');
     const restore = passThroughLocks();
     await expect(new Jobs().run()).rejects.toThrow('no work');
     restore();

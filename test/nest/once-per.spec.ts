@@ -139,6 +139,12 @@ describe('@OncePer', () => {
     await expect(new Reports().daily()).rejects.toThrow('Nest has injected no LockService into this object');
   });
 
+  it('refuses to run without its object, and says so', async () => {
+    const { daily } = (await boot()).get<{ daily: () => Promise<unknown> }>(Reports);
+    await expect(daily()).rejects.toThrow('@OncePer on Reports.daily: was called without its object');
+    expect(runs).toEqual([]);
+  });
+
   it.each([
     ['x', { period: 0 }, 'period: must be'],
     ['x', {}, 'period: must be'],

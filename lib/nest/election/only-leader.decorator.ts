@@ -3,7 +3,7 @@ import { stateOf } from '../../lock.service.state.js';
 import { copyMetadata } from '../copy-metadata.js';
 import { isAsyncFunction, declaredReturn } from '../locked-method.js';
 import { locksPassThrough } from '../pass-through.js';
-import { injectService, serviceOf } from '../service-property.js';
+import { assertObject, injectService, serviceOf } from '../service-property.js';
 import { campaignsOf } from './campaigns.js';
 import { assertLeaderOptions, decoratedMethod, type LeaderOptions } from './leader-method.js';
 import type { SkippableMethod, SkippedRefusal } from './skippable-method.js';
@@ -34,14 +34,22 @@ export function OnlyLeader(election: string, options: LeaderOptions = {}): OnlyL
       campaignsOf(service).of(election, options);
     });
     const isAsync = isAsyncFunction(method) || declaredReturn(target, property) === 'promise';
-    const wrapper = function (this: object, ...args: unknown[]): unknown {
-      const run = () => method.apply(this, args);
+    const callOn = (self: object | undefined, args: unknown[]): unknown => {
+      const run = () => method.apply(self, args);
       if (locksPassThrough()) return run();
-      const service = serviceOf(this, key, `${this.constructor.name}.${String(property)}`, '@OnlyLeader');
+      assertObject(self, declared);
+      const service = serviceOf(self, key, `${self.constructor.name}.${String(property)}`, '@OnlyLeader');
       if (stateOf(service)?.settings.enabled === false) return run();
-      const result = campaignsOf(service).of(election).call(run);
-      return isAsync ? Promise.resolve(result) : result;
+      return campaignsOf(service).of(election).call(run);
     };
+    // A caller of a method that gives a Promise handles its errors as rejections.
+    const wrapper = isAsync
+      ? async function (this: object | undefined, ...args: unknown[]): Promise<unknown> {
+          return await callOn(this, args);
+        }
+      : function (this: object | undefined, ...args: unknown[]): unknown {
+          return callOn(this, args);
+        };
     copyMetadata(method, wrapper);
     descriptor.value = wrapper;
   };
