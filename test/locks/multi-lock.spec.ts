@@ -9,6 +9,7 @@ import {
   LockService,
   LockUnavailableError,
 } from '../../lib/index.js';
+import { until } from '../scenarios/until.js';
 import { deferred } from '../doubles/deferred.js';
 import { LeaseGroup } from '../../lib/locks/lease-group.js';
 import type { OwnLease } from '../../lib/locks/scoped-lock.js';
@@ -156,12 +157,11 @@ describe('a multi-lock', () => {
 
   it('gives back the name that it has waited for while another one is busy, and waits for that one', async () => {
     const [a, b] = [await others.acquire('a'), await others.acquire('b')];
-    const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
-    await sleep(20);
-    expect((await locks.inspect('a'))?.waiters.local).toBe(1);
+    const waiting = locks.acquire(['a', 'b'], { waitTime: 60_000 });
+    await until(async () => (await locks.inspect('a'))?.waiters.local === 1);
     await a.release();
-    await sleep(50);
-    expect((await locks.inspect('b'))?.waiters.local).toBe(1);
+    await until(async () => (await locks.inspect('b'))?.waiters.local === 1);
+    await until(async () => (await others.inspect('a')) === null);
     await (await others.acquire('a', { waitTime: 0 })).release();
     await b.release();
     await (await waiting).release();
