@@ -228,7 +228,7 @@ describe('While a slot is on its way', () => {
     await each(async (kind) => {
       const { name, slot, to } = await place();
       const lease = await lockOf(a, name, kind).acquire();
-      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire();
+      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire({ waitTime: 60_000 });
       await until(async () => waits(await a.inspect(name)));
       // The key goes with its last holder, and none is made anew here.
       const from = await cluster.beginMove(slot, to);
