@@ -1,6 +1,7 @@
 import { describeCycle } from '../../lock.deadlock.js';
 import type { LockService } from '../../lock.service.js';
 import { stateOf } from '../../lock.service.state.js';
+import { findLocks } from '../locks.js';
 import type { Finding } from './finding.js';
 
 /** ms from one look to the next. A deadlock over processes is certain after several. */
@@ -10,10 +11,8 @@ const MOST = 256;
 
 /** The deadlocks that stand in the fleet. It takes three seconds where locks are waited for. */
 export async function deadlockFindings(service: LockService): Promise<Finding[]> {
-  // One more than is looked at tells whether there are more.
-  const { locks } = await service.list({ state: 'waited', limit: MOST + 1 });
-  const looked = locks.slice(0, MOST);
-  const names = looked.filter(({ holders }) => holders.length > 0).map(({ name }) => name);
+  const { locks, more } = await findLocks(service, { prefix: '', state: 'waited', limit: MOST });
+  const names = locks.filter(({ holders }) => holders.length > 0).map(({ name }) => name);
   const look = () => stateOf(service)?.lookForDeadlocks(names) ?? Promise.resolve([]);
   let found = names.length < 2 ? [] : await look();
   for (let looks = 1; names.length >= 2 && found.length === 0 && looks < LOOKS; looks++) {
@@ -22,8 +21,7 @@ export async function deadlockFindings(service: LockService): Promise<Finding[]>
   }
   if (found.length === 0) {
     // A deadlock of the others may stand all the same.
-    const among =
-      locks.length === looked.length ? '' : ` among ${String(MOST)} of the locks that are waited for`;
+    const among = more ? ` among ${String(MOST)} of the locks that are waited for` : '';
     return [{ level: 'ok', code: 'deadlock', node: undefined, message: `there is no deadlock${among}` }];
   }
   return found.map((cycle) => ({
