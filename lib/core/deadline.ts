@@ -23,9 +23,12 @@ export const deadlineOf = (sentAt: number, leaseTime: number): number =>
 export const leaseWithin = (leaseTime: number, left: number): number =>
   Math.min(leaseTime, Math.max(1, Math.ceil((left + 2) / 0.99)));
 
+/** Whole ms until a moment of the monotonic clock; 0 when it is over. */
+export const msUntil = (moment: number): number => Math.max(0, Math.ceil(moment - now()));
+
 /** A timer for a moment of the monotonic clock, at any distance. It may fire early where that is too far for one timer. */
 export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
-  setTimer(callback, Math.min(Math.max(Math.ceil(moment - now()), 0), MAX_DELAY));
+  setTimer(callback, Math.min(msUntil(moment), MAX_DELAY));
 
 /** As `timerAt`, but the timer keeps no process alive. */
 export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout => {

@@ -1,5 +1,5 @@
 import { assertNotHandedOut } from '../core/late-result.js';
-import { idleTimerAt, now } from '../core/deadline.js';
+import { idleTimerAt, msUntil, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../core/validation.js';
@@ -79,8 +79,7 @@ export async function once<T>(
   // Mostly it is known already, and then no lock is needed.
   const known = await done();
   if (known !== undefined) return known;
-  const timeLeft = Math.max(0, Math.round(end - now()));
-  return await lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease) => {
+  return await lock.using({ waitTime: msUntil(end), signal, label: ONCE }, async (lease) => {
     const found = await done();
     if (found !== undefined) return found;
     lease.assertHeld();

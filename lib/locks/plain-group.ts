@@ -47,10 +47,8 @@ export class PlainGroup {
         if (fresh.includes(lock)) continue;
         // The scope may have released it while the others were waited for. The others are held now, so it is not waited
         // for.
-        const lease = await lock.acquireLease(scope, scope, {
-          ...options,
-          ...{ waitTime: 0, answerTime: limits.forStore },
-        });
+        const ask = { ...options, waitTime: 0, answerTime: limits.forStore };
+        const lease = await lock.acquireLease(scope, scope, ask);
         if ('busy' in lease) {
           await giveBack(leases, options, limits);
           return { ...lease, name: lock.name };

@@ -1,4 +1,4 @@
-import { now } from '../core/deadline.js';
+import { msUntil, now } from '../core/deadline.js';
 
 /** For how long a store that does not answer may keep the locks that are held already from others, ms. */
 const SILENCE = 250;
@@ -53,5 +53,3 @@ export class WaitLimits {
     this.grantedAt ??= now();
   }
 }
-
-const msUntil = (moment: number): number => Math.max(0, Math.ceil(moment - now()));
