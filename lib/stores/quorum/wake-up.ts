@@ -13,15 +13,15 @@ const LONGEST_PAUSE = 500;
  * Makes one wake-up of the messages that a release sends from every node. The messages of a majority are enough: then a
  * majority is free. Fewer messages may be a release that other members have not received yet, or the retreat of a client
  * that got a minority. A client that gets only these waits for a moment of random length, so that not all clients meet
- * again. And it waits longer each time: where a majority holds the lock and a minority does not know it, each client that asks gets that
- * minority, and its retreat would wake the next one for as long as the lock is held.
- * A member that does not vote counts for no majority, for the same reason.
+ * again. And it waits longer each time: where a majority holds the lock and a minority does not know it, each client that
+ * asks gets that minority, and its retreat would wake the next one for as long as the lock is held. A member that does not
+ * vote counts for no majority, for the same reason.
  */
 export class WakeUp {
   private readonly told = new Set<number>();
   /** How many of them vote. */
   private voices = 0;
-  /** Until when the messages count as those of one release. */
+  /** Messages that come before it ends count as those of one release. */
   private window: NodeJS.Timeout | undefined;
   /** A wake-up by a minority that is still to come. */
   private waking: NodeJS.Timeout | undefined;
@@ -36,9 +36,11 @@ export class WakeUp {
   ) {}
 
   tell(member: number): void {
-    // A second message of one node belongs to the next release.
-    if (this.isMajority && this.told.has(member)) this.end();
-    if (this.told.has(member)) return;
+    if (this.told.has(member)) {
+      // A second message of one node belongs to the next release. Of a minority it tells nothing new.
+      if (!this.isMajority) return;
+      this.end();
+    }
     this.told.add(member);
     if (this.told.size === 1) {
       this.window = setTimer(
