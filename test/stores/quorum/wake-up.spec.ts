@@ -14,11 +14,7 @@ describe('WakeUp', () => {
     jest.useFakeTimers();
     woken = 0;
     voting = new Set([0, 1, 2, 3, 4]);
-    wakeUp = new WakeUp(
-      5,
-      (member) => voting.has(member),
-      () => woken++,
-    );
+    wakeUp = made();
   });
 
   afterEach(() => {
@@ -26,8 +22,22 @@ describe('WakeUp', () => {
     jest.useRealTimers();
   });
 
+  const made = () =>
+    new WakeUp(
+      5,
+      (member) => voting.has(member),
+      () => woken++,
+    );
   const hear = (...members: number[]) => {
     for (const member of members) wakeUp.tell(member);
+  };
+
+  /** The same messages again and again. */
+  const hearEach = (ms: number, times: number, ...members: number[]) => {
+    for (let n = 0; n < times; n++) {
+      hear(...members);
+      jest.advanceTimersByTime(ms);
+    }
   };
 
   it('wakes once for the messages of one release, with the one that makes a majority', () => {
@@ -60,20 +70,14 @@ describe('WakeUp', () => {
   });
 
   it('wakes ever more rarely for a minority, however many messages it sends', () => {
-    for (let ms = 0; ms < 2_000; ms++) {
-      hear(3, 4);
-      jest.advanceTimersByTime(1);
-    }
+    hearEach(1, 2_000, 3, 4);
     expect(woken).toBeGreaterThan(4);
     expect(woken).toBeLessThan(15);
   });
 
   it('takes members that do not vote for no part of a majority', () => {
     voting = new Set([0, 1]);
-    for (let ms = 0; ms < 2_000; ms++) {
-      hear(0, 1, 2, 3, 4);
-      jest.advanceTimersByTime(1);
-    }
+    hearEach(1, 2_000, 0, 1, 2, 3, 4);
     expect(woken).toBeGreaterThan(4);
     expect(woken).toBeLessThan(15);
     voting = new Set([2, 3, 4]);
@@ -84,10 +88,7 @@ describe('WakeUp', () => {
   });
 
   it('forgets no message of a minority that comes while it rests', () => {
-    for (let n = 0; n < 10; n++) {
-      hear(3);
-      jest.advanceTimersByTime(SETTLED);
-    }
+    hearEach(SETTLED, 10, 3);
     const already = woken;
     hear(4);
     jest.advanceTimersByTime(1_000);
@@ -95,10 +96,7 @@ describe('WakeUp', () => {
   });
 
   it('wakes as soon as ever for a majority, and for the next minority, after many of a minority', () => {
-    for (let n = 0; n < 50; n++) {
-      hear(3);
-      jest.advanceTimersByTime(SETTLED);
-    }
+    hearEach(SETTLED, 50, 3);
     let already = woken;
     hear(0, 1, 2, 3, 4);
     expect(woken).toBe(already + 1);
@@ -121,11 +119,7 @@ describe('WakeUp', () => {
     const step = fc.oneof(member, fc.constant('pause' as const));
     fc.assert(
       fc.property(fc.array(step), majority, (before, release) => {
-        const one = new WakeUp(
-          5,
-          (member) => voting.has(member),
-          () => woken++,
-        );
+        const one = made();
         const heardOnce = new Set<number>();
         for (const what of before) {
           if (what === 'pause') jest.advanceTimersByTime(SETTLED);
@@ -148,11 +142,7 @@ describe('WakeUp', () => {
     const majority = () => fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 3, maxLength: 3 });
     fc.assert(
       fc.property(majority(), majority(), (first, second) => {
-        const one = new WakeUp(
-          5,
-          (member) => voting.has(member),
-          () => woken++,
-        );
+        const one = made();
         for (const node of first) one.tell(node);
         const already = woken;
         for (const node of second) one.tell(node);
