@@ -86,30 +86,49 @@ function leaderMethodsOf(prototype: unknown): readonly LeaderMethod[] {
  *   for an object that Nest has not made, as by a factory: it has no service
  */
 export function addLeaderMethods(modules: ModulesContainer, service: LockService): void {
-  const seen = new Set<unknown>();
+  const seen = new Set<object>();
   for (const { providers, controllers } of modules.values()) {
     for (const wrapper of [...providers.values(), ...controllers.values()]) {
-      const { metatype } = wrapper;
-      const prototype: unknown = typeof metatype === 'function' ? metatype.prototype : undefined;
-      const isDeclared = leaderMethodsOf(prototype).length > 0;
-      const methods = leaderMethodsOf(isDeclared ? prototype : prototypeOf(wrapper.instance));
-      if (methods.length === 0) continue;
-      if (isDeclared && (!wrapper.isDependencyTreeStatic() || wrapper.isTransient))
-        throw onDemand(metatype, methods);
-      const instance = wrapper.instance as Record<string | symbol, unknown> | undefined;
-      if (instance === undefined || seen.has(instance)) continue;
-      seen.add(instance);
-      for (const { property, election, options } of methods) {
-        const title = titleOf(isDeclared ? metatype : instance.constructor, property);
-        const key = serviceProperty(options.instance);
-        if (!isDeclared && locksPassThrough()) continue;
-        if ((isDeclared ? instance[key] : serviceOf(instance, key, title, '@OnLeader')) !== service) continue;
-        const campaign = campaignsOf(service).of(election, options);
-        const run = (term: Term) => (instance[property] as (term: Term) => unknown)(term);
-        campaign.add({ title, run: run.bind(instance) });
-      }
+      const leader = leaderOf(wrapper);
+      if (leader === undefined || seen.has(leader.instance)) continue;
+      seen.add(leader.instance);
+      for (const method of leader.methods) addTo(service, leader, method);
     }
   }
+}
+
+type Wrapper =
+  ModulesContainer extends Map<string, { readonly providers: Map<unknown, infer W> }> ? W : never;
+
+/** An object that has methods with `@OnLeader`. */
+interface Leader {
+  readonly instance: Record<string | symbol, unknown>;
+  readonly methods: readonly LeaderMethod[];
+  /** Nest has made it from its class, and has given it its services. Else a factory has made it. */
+  readonly isFromClass: boolean;
+}
+
+/** @returns undefined where there is none, also where Nest has not made it */
+function leaderOf(wrapper: Wrapper): Leader | undefined {
+  const { metatype } = wrapper;
+  const instance = wrapper.instance as Leader['instance'] | undefined;
+  const declared = leaderMethodsOf(typeof metatype === 'function' ? metatype.prototype : undefined);
+  const isFromClass = declared.length > 0;
+  if (isFromClass && (!wrapper.isDependencyTreeStatic() || wrapper.isTransient))
+    throw onDemand(metatype, declared);
+  const methods = isFromClass ? declared : leaderMethodsOf(prototypeOf(instance));
+  return instance === undefined || methods.length === 0 ? undefined : { instance, methods, isFromClass };
+}
+
+/** Lets the method lead where the object has got this service. */
+function addTo(service: LockService, { instance, isFromClass }: Leader, method: LeaderMethod): void {
+  const { property, election, options } = method;
+  const title = titleOf(instance.constructor, property);
+  const key = serviceProperty(options.instance);
+  if (!isFromClass && locksPassThrough()) return;
+  if ((isFromClass ? instance[key] : serviceOf(instance, key, title, '@OnLeader')) !== service) return;
+  const run = (term: Term) => (instance[property] as (term: Term) => unknown)(term);
+  campaignsOf(service).of(election, options).add({ title, run });
 }
 
 /** The class of what a factory has made. It may be a proxy that throws where it is touched outside of a request. */
