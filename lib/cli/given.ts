@@ -33,11 +33,11 @@ export class Given {
     }
   }
 
-  /** A whole number from 1 on. */
+  /** A whole number of at most nine digits, from 1 on. */
   count(option: string, fallback: number): number {
     const value = this.options.get(option);
     if (value === undefined) return fallback;
     if (/^[1-9]\d{0,8}$/.test(value)) return Number(value);
-    throw usageFailure(`--${option} must be a whole number from 1 on`);
+    throw usageFailure(`--${option} must be a whole number from 1 to 999,999,999`);
   }
 }

@@ -167,7 +167,7 @@ describe('A wrong call', () => {
       ['show', '-job'],
       '-j is not an option of this command: see --help; a name that begins so stands behind --',
     ],
-    [['ls', '--limit', 'secret'], '--limit must be a whole number from 1 on'],
+    [['ls', '--limit', 'secret'], '--limit must be a whole number from 1 to 999,999,999'],
     [['ls', '--url', '--json'], '--url needs a value'],
     [['ls', '--json=secret'], '--json takes no value'],
     [['ls', '--json', '--json'], '--json stands there twice'],
