@@ -1,4 +1,5 @@
 import { isatty } from 'node:tty';
+import { onAbort } from '../../core/on-abort.js';
 import type { LockService } from '../../lock.service.js';
 import type { Lease } from '../../locks/lock.js';
 import { EXIT } from '../exit-code.js';
@@ -37,8 +38,9 @@ export async function hold(lease: Lease, { service, given, say, leaseTime }: Con
   const leash = new Leash(lease, leaseTime, everything, (reason) => {
     say(`${reason}${lease.signal.aborted ? '' : failure}: the command has to end`);
   });
-  lease.releaseRequested.addEventListener('abort', () => {
-    say('the lock is asked for: the command gets SIGTERM');
+  const { releaseRequested } = lease;
+  const stopListening = onAbort(releaseRequested, () => {
+    say(`${reasonOf(releaseRequested.reason)}: the command gets SIGTERM`);
     command.signal('SIGTERM');
   });
   try {
@@ -52,6 +54,7 @@ export async function hold(lease: Lease, { service, given, say, leaseTime }: Con
     say(error.message);
     return error.exitCode;
   } finally {
+    stopListening();
     failures.unsubscribe();
     stopPassing();
   }
