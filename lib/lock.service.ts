@@ -256,7 +256,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   /** What this process holds now through this service. */
   leases(): readonly Lease[] {
     const leases: Lease[] = [];
-    for (const holder of this.client.holders()) if (holder instanceof Hold) leases.push(...holder.leases);
+    for (const holder of this.client.tenures.users())
+      if (holder instanceof Hold) leases.push(...holder.leases);
     return leases.filter((lease) => lease.held);
   }
 

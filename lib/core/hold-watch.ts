@@ -5,6 +5,7 @@ import { oldestBeyond } from '../port/oldest-beyond.js';
 import { now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
 import type { Tenure } from './tenure.js';
+import type { Tenures } from './tenures.js';
 
 /** How long a hold lasts before messages about it are worth a subscription, ms. Most holds are over by then. */
 const LONG = 1_000;
@@ -39,8 +40,7 @@ export class HoldWatch {
   private retryAt = -Infinity;
 
   constructor(
-    /** The oldest first. */
-    private readonly tenures: ReadonlyMap<Tenure, unknown>,
+    private readonly tenures: Pick<Tenures, 'all' | 'oldest' | 'size'>,
     private readonly messages: Messages,
     /** Asks the store, and ends the tenures that are gone. */
     private readonly ask: (tenures: readonly Tenure[]) => readonly Promise<void>[],
@@ -74,7 +74,7 @@ export class HoldWatch {
     void Promise.resolve().then(() => {
       const { suspects } = this;
       this.suspects = new Map();
-      const suspected = [...this.tenures.keys()].filter((tenure) => suspects.has(tenure.owner));
+      const suspected = this.tenures.all.filter((tenure) => suspects.has(tenure.owner));
       for (const tenure of suspected) tenure.forced = suspects.get(tenure.owner);
       for (const { owner } of suspected) suspects.delete(owner);
       for (const [owner, forced] of suspects) this.keep(owner, forced);
@@ -91,7 +91,7 @@ export class HoldWatch {
   /** The subscription is active from now on. One look finds a hold that was taken away before. */
   subscribed(): void {
     this.subscribedSince = now();
-    if (this.tenures.size > 0) this.look([...this.tenures.keys()]);
+    if (this.tenures.size > 0) this.look(this.tenures.all);
   }
 
   private look(tenures: readonly Tenure[]): void {
@@ -128,7 +128,7 @@ export class HoldWatch {
       this.suspended = suspended;
       this.onSuspension();
     }
-    const [oldest] = this.tenures.keys();
+    const { oldest } = this.tenures;
     if (oldest === undefined) return;
     const time = now();
     const age = time - oldest.grantedAt;

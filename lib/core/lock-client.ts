@@ -21,7 +21,8 @@ import { lockOrder } from './lock-order.js';
 import { Acquisitions } from './acquisitions.js';
 import { ReleaseRequests } from './release-requests.js';
 import { Returns } from './returns.js';
-import { releasedError, Tenure, type TenureUser, type TenureOrigin, type LeaseTerms } from './tenure.js';
+import { releasedError, Tenure, type TenureOrigin, type LeaseTerms } from './tenure.js';
+import { Tenures } from './tenures.js';
 import { type Transferred, Transfers } from './transfers.js';
 import type { Busy, TenureKeeper, WaitRequest } from './waiting.js';
 import { Watchdog } from './watchdog.js';
@@ -36,6 +37,7 @@ export class LockClient {
   readonly labels: Labels;
   readonly deadlocks: DeadlockDetector;
   readonly events = new EventStream();
+  readonly tenures = new Tenures();
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
   /** Undefined where the store does not pass holds on. */
@@ -44,8 +46,6 @@ export class LockClient {
   readonly returns: Returns;
   readonly releaseRequests: ReleaseRequests;
   private readonly releaser: Releaser;
-  /** The tenures of this process, each with the keeper that takes it back. */
-  private readonly tenures = new Map<Tenure, TenureKeeper>();
   private readonly queueMessages: MessageSubscription<QueueMessage>;
   private readonly holdWatch: HoldWatch;
   private readonly acquisitions: Acquisitions;
@@ -53,8 +53,8 @@ export class LockClient {
   private readonly context: LocalQueueContext;
   private sequence = 0;
   private readonly onEnd = (tenure: Tenure): void => {
-    const keeper = this.tenures.get(tenure);
-    this.tenures.delete(tenure);
+    const keeper = this.tenures.keeperOf(tenure);
+    this.tenures.remove(tenure);
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
     this.acquisitions.ended(tenure);
@@ -120,7 +120,7 @@ export class LockClient {
       this.queueMessages,
       (tenures) => this.watchdog.look(tenures),
       () => {
-        for (const tenure of [...this.tenures.keys()]) tenure.catchUp();
+        for (const tenure of this.tenures.all) tenure.catchUp();
         this.watchdog.catchUp();
       },
       setTimer,
@@ -199,37 +199,10 @@ export class LockClient {
     });
   }
 
-  /** The users of the tenures of this process. */
-  *holders(): Generator<TenureUser> {
-    for (const { user } of this.tenures.keys()) if (user !== undefined) yield user;
-  }
-
-  /** The last token of a lock that this process holds. Hand-offs have raised it without telling the store. */
-  lastToken(name: string): number | undefined {
-    let last: number | undefined;
-    for (const tenure of this.tenures.keys()) {
-      if (tenure.name === name) last = Math.max(last ?? 0, tenure.fencingToken);
-    }
-    return last;
-  }
-
-  /** The same of all names at once: a process may have many holds, and each question looks at all of them. */
-  lastTokens(): ReadonlyMap<string, number> {
-    const tokens = new Map<string, number>();
-    for (const { name, fencingToken } of this.tenures.keys()) {
-      tokens.set(name, Math.max(tokens.get(name) ?? 0, fencingToken));
-    }
-    return tokens;
-  }
-
   /** Whether a reader of this process is beside its writer, or is about to be: for one of the two holds. */
   hasOtherMode({ name, owner, queue }: Tenure): boolean {
     if (queue?.kind !== 'read-write') return false;
-    for (const other of this.tenures.keys()) {
-      if (other.name === name && other.queue?.kind === queue.kind && other.queue.mode !== queue.mode)
-        return true;
-    }
-    return this.callers.hasReaderOf(owner);
+    return this.tenures.hasOtherMode(name, queue) || this.callers.hasReaderOf(owner);
   }
 
   isOfThisProcess(owner: string): boolean {
@@ -292,7 +265,7 @@ export class LockClient {
   release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
     if (!tenure.held) return Promise.resolve(tenure.loss);
     const { user, label } = tenure;
-    const released = this.tenures.get(tenure)?.release(tenure, keepFor) ?? Promise.resolve(undefined);
+    const released = this.tenures.keeperOf(tenure)?.release(tenure, keepFor) ?? Promise.resolve(undefined);
     return released.then((reason = 'released') => {
       if (reason === 'released') return undefined;
       const { name, owner, forced } = tenure;
@@ -381,10 +354,9 @@ export class LockClient {
     reason: string | undefined,
   ): Promise<boolean> {
     // Only what is held now: a waiter of this process may get the lock before the answer comes.
-    const held = [...this.tenures.keys()].filter(
-      ({ name: held, queue }) =>
-        held === name && (mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode)),
-    );
+    const held = this.tenures
+      .of(name)
+      .filter(({ queue }) => mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode));
     const forced = { by: this.options.label, reason };
     const released = await this.store.forceRelease(name, mode, forced);
     if (released) this.events.next({ type: 'force-released', name, reason });
@@ -408,7 +380,7 @@ export class LockClient {
   async close(): Promise<void> {
     this.closed = true;
     this.callers.sendAway(this.refuses);
-    const left = [...this.tenures.keys()].map(async (tenure) => {
+    const left = this.tenures.all.map(async (tenure) => {
       const { user, name, owner, label } = tenure;
       // Not by its keeper, which may leave it for a moment to a caller that comes back at once.
       const released = this.returns.giveBack(tenure, user?.keepFor);
@@ -438,7 +410,7 @@ export class LockClient {
 
   private open(keeper: TenureKeeper, name: string, terms: LeaseTerms, origin: TenureOrigin): Tenure {
     const tenure = new Tenure(name, terms, origin, this.onEnd, this.setTimer);
-    this.tenures.set(tenure, keeper);
+    this.tenures.add(tenure, keeper);
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);
     this.releaseRequests.begun(tenure);

@@ -6,6 +6,7 @@ import type { EventStream } from './event-stream.js';
 import type { Labels } from './labels.js';
 import { Seen } from './seen.js';
 import type { Tenure } from './tenure.js';
+import type { Tenures } from './tenures.js';
 
 /** How many requests are kept for holds that may be about to begin. */
 const MOST_EARLY = 1_000;
@@ -17,7 +18,7 @@ interface ReleaseRequestsContext {
   /** The label of this client. */
   readonly label: string;
   /** The tenures of this client. */
-  readonly tenures: { keys(): Iterable<Tenure> };
+  readonly tenures: Pick<Tenures, 'all'>;
 }
 
 /**
@@ -71,7 +72,7 @@ export class ReleaseRequests {
   }
 
   private tell({ id, owner, name, by, reason }: AskRequest): boolean {
-    const tenures = [...this.context.tenures.keys()];
+    const tenures = this.context.tenures.all;
     const held = tenures.filter((tenure) => tenure.owner === owner);
     // Several locks that were taken in one step have one owner. Another service may divide the key otherwise between its
     // keyPrefix and the name: then all of them are meant.

@@ -37,7 +37,7 @@ export async function inspect(
       since: since === undefined ? undefined : new Date(since),
     })),
     remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-    fencingToken: lastTokenOf(client, stored, client.lastToken(name)),
+    fencingToken: lastTokenOf(client, stored, client.tenures.lastToken(name)),
     waiters: {
       local: client.callers.waitingFor(name),
       processes: isPlain ? listeners + places.length : listeners,

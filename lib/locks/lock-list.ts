@@ -60,7 +60,7 @@ export class LockList {
       for (let from = 0; from < names.length; from += AT_ONCE) {
         const part = names.slice(from, from + AT_ONCE);
         let tokens: ReadonlyMap<string, number> | undefined;
-        const ownToken = (name: string) => (tokens ??= this.client.lastTokens()).get(name);
+        const ownToken = (name: string) => (tokens ??= this.client.tenures.lastTokens()).get(name);
         const found = await Promise.all(part.map((listed) => this.look(listed, ownToken)));
         for (const [n, lock] of found.entries()) {
           if (lock === undefined || !isWanted(lock, state)) continue;
