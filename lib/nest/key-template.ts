@@ -37,12 +37,13 @@ const QUOTED = /\["((?:[^"\\]|\\.)*)"\]/y;
  */
 export function compileTemplate(template: string, roots: readonly string[]): KeyTemplate {
   const parts = parse(template, roots);
-  const source = sourceOf(template);
+  const written = onOneLine(template);
+  const source = sourceOf(written);
   return (values) => {
     let keys = [''];
     const given: string[] = [];
     for (const part of parts) {
-      const texts = typeof part === 'string' ? [part] : resolve(part, values, template);
+      const texts = typeof part === 'string' ? [part] : resolve(part, values, written);
       assertNumberOfKeys(keys.length * texts.length, source);
       if (typeof part !== 'string') given.push(...texts);
       keys = keys.flatMap((key) => texts.map((text) => key + text));
@@ -63,7 +64,7 @@ export const usesRoot = (key: unknown, root: string, roots: readonly string[]): 
       parse(template, roots).some((part) => typeof part !== 'string' && part.root === root),
   );
 
-const sourceOf = (template: string): string => `The key template "${onOneLine(template)}"`;
+const sourceOf = (written: string): string => `The key template "${written}"`;
 
 /**
  * The text of a missing value, as a word of its own. `null` does not match where another word is joined to it, as in
@@ -192,26 +193,24 @@ function unquote(template: string, at: number, quoted: string): string {
 const malformed = (template: string, at: number, rule: string) =>
   new LockConfigError('key', `"${onOneLine(template)}" is malformed at position ${String(at)}: ${rule}`);
 
-/** Follows a path to its values as texts. */
-function resolve({ root, steps, text }: Path, roots: TemplateRoots, template: string): string[] {
-  const source = sourceOf(template);
+/**
+ * Follows a path to its values as texts.
+ * @param written the template, for messages
+ */
+function resolve({ root, steps, text }: Path, roots: TemplateRoots, written: string): string[] {
   let values: unknown[] = [roots[root]];
   try {
     for (const step of steps) {
       values = values.flatMap((value) => (step === EVERY ? elements(value) : [propertyOf(value, step)]));
-      assertNumberOfKeys(values.length, source);
+      assertNumberOfKeys(values.length, sourceOf(written));
     }
   } catch (cause) {
     if (isLockKeyError(cause)) throw cause;
     // The caller's own getter has thrown.
-    throw new LockKeyError(
-      `$<${text}> in the key template "${onOneLine(template)}" cannot be read`,
-      undefined,
-      cause,
-    );
+    throw new LockKeyError(`$<${text}> in the key template "${written}" cannot be read`, undefined, cause);
   }
-  if (values.length === 0) throw unusable(text, template, 'an empty list');
-  return values.map((value) => textOf(value) ?? raise(unusable(text, template, describe(value))));
+  if (values.length === 0) throw unusable(text, written, 'an empty list');
+  return values.map((value) => textOf(value) ?? raise(unusable(text, written, describe(value))));
 }
 
 /** An element that a sparse array lacks is undefined. Without the copy it would be passed over. */
@@ -248,9 +247,9 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'bigint' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-const unusable = (path: string, template: string, found: string) =>
+const unusable = (path: string, written: string, found: string) =>
   new LockKeyError(
-    `$<${path}> in the key template "${onOneLine(template)}" must be a non-empty text, a finite number, a bigint or a boolean ` +
+    `$<${path}> in the key template "${written}" must be a non-empty text, a finite number, a bigint or a boolean ` +
       `(found: ${found})`,
   );
 

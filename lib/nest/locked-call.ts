@@ -32,7 +32,7 @@ export interface LockedCall {
   /** The call alone answers its client: nothing can take its place. */
   readonly isSoleAnswer?: boolean;
   /** The response that the call has been given to answer on, and has not finished. */
-  readonly unfinished?: () => object | undefined;
+  readonly unfinished?: (() => object | undefined) | undefined;
 }
 
 /** Gives the call; undefined where its service takes no locks for decorators. */

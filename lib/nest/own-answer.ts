@@ -16,11 +16,36 @@ type Parameters = Record<string, { readonly index: number }>;
 const NEXT: number = RouteParamtypes.NEXT;
 const OWN: readonly number[] = [RouteParamtypes.RESPONSE, NEXT];
 
-/**
- * The parameters that a handler takes in order to answer by itself, as Nest sees it, and where they stand among its
- * arguments. Empty where Nest answers.
- */
-function ownAnswer(type: Type, property: string | symbol): Map<number, number> {
+/** How a handler's answer is sent, as Nest sees it. */
+interface Answering {
+  /**
+   * The kinds of the parameters that a handler takes in order to answer by itself, and where they stand among its arguments.
+   * Empty where Nest answers.
+   */
+  readonly own: ReadonlyMap<number, number>;
+  /** Nest answers with an event stream, a redirection or a page, also where the handler injects the response. */
+  readonly isByNest: boolean;
+}
+
+const ANSWERS_OF_NEST = [SSE_METADATA, REDIRECT_METADATA, RENDER_METADATA];
+
+/** Each call asks, and decorators have said all of it before the first one. */
+const known = new WeakMap<Type, Map<string | symbol, Answering>>();
+
+function answering(type: Type, property: string | symbol): Answering {
+  const ofType = known.get(type) ?? new Map<string | symbol, Answering>();
+  known.set(type, ofType);
+  let found = ofType.get(property);
+  if (found === undefined) {
+    const handler = (type.prototype as Record<string | symbol, unknown>)[property];
+    const isByNest =
+      typeof handler === 'function' && ANSWERS_OF_NEST.some((key) => Reflect.hasMetadata(key, handler));
+    ofType.set(property, (found = { own: ownParameters(type, property), isByNest }));
+  }
+  return found;
+}
+
+function ownParameters(type: Type, property: string | symbol): Map<number, number> {
   // For a method that a mixin has copied, the metadata is on the class where the method was declared.
   const hosts = [type, (type.prototype as object).constructor];
   for (const host of hosts) {
@@ -52,27 +77,22 @@ export function nameOf(type: Type, handler: { readonly name: string }): string |
  */
 export function answersByItself(type: Type, handler: { readonly name: string }): boolean {
   const property = nameOf(type, handler);
-  return property === undefined || ownAnswer(type, property).size > 0;
-}
-
-/** Nest answers with these, also where the handler injects the response. */
-const ANSWERS_OF_NEST = [SSE_METADATA, REDIRECT_METADATA, RENDER_METADATA];
-
-function isAnsweredByNest(type: Type, property: string | symbol): boolean {
-  const handler = (type.prototype as Record<string | symbol, unknown>)[property];
-  return typeof handler === 'function' && ANSWERS_OF_NEST.some((key) => Reflect.hasMetadata(key, handler));
+  return property === undefined || answering(type, property).own.size > 0;
 }
 
 /** Whether Nest sends nothing for a handler, neither its result nor what is given in place of a call. */
 export function isLeftToHandler(type: Type, handler: { readonly name: string }): boolean {
   const property = nameOf(type, handler);
-  return property !== undefined && ownAnswer(type, property).size > 0 && !isAnsweredByNest(type, property);
+  if (property === undefined) return false;
+  const { own, isByNest } = answering(type, property);
+  return own.size > 0 && !isByNest;
 }
 
 /** The same for a call with these arguments: the parameters of a GraphQL resolver are recorded under the same numbers. */
 export function isLeftToCall(type: Type, property: string | symbol, args: readonly unknown[]): boolean {
-  if (isAnsweredByNest(type, property)) return false;
-  return [...ownAnswer(type, property)].some(([kind, index]) => {
+  const { own, isByNest } = answering(type, property);
+  if (isByNest || own.size === 0) return false;
+  return [...own].some(([kind, index]) => {
     const argument = args[index];
     if (kind === NEXT) return typeof argument === 'function';
     return (
@@ -83,15 +103,16 @@ export function isLeftToCall(type: Type, property: string | symbol, args: readon
 
 /**
  * Begins a call of a handler. `next` among its arguments is replaced by a function that notes its call.
- * @returns what gives, when the call has ended, the response that a handler which answers by itself has not finished
+ * @returns what gives, when the call has ended, the response that a handler which answers by itself has not finished;
+ *   undefined where Nest answers
  */
 export function watchAnswer(
   type: Type,
   property: string | symbol,
   args: unknown[],
-): () => object | undefined {
-  const own = ownAnswer(type, property);
-  if (!own.has(RouteParamtypes.RESPONSE) || isAnsweredByNest(type, property)) return () => undefined;
+): (() => object | undefined) | undefined {
+  const { own, isByNest } = answering(type, property);
+  if (isByNest || !own.has(RouteParamtypes.RESPONSE)) return undefined;
   let isHandedOn = false;
   const index = own.get(NEXT) ?? -1;
   const next = args[index] as ((...given: unknown[]) => unknown) | undefined;
