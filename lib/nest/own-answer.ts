@@ -46,17 +46,13 @@ function answering(type: Type, property: string | symbol): Answering {
 }
 
 function ownParameters(type: Type, property: string | symbol): Map<number, number> {
-  // For a method that a mixin has copied, the metadata is on the class where the method was declared.
-  const hosts = [type, (type.prototype as object).constructor];
-  for (const host of hosts) {
-    const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, host, property) ?? {}) as Parameters;
-    const own = Object.entries(parameters)
-      .map(([key, { index }]): [number, number] => [Number(key.split(':')[0]), index])
-      .filter(([kind]) => OWN.includes(kind));
-    if (own.length > 0 && Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, host, property) !== true)
-      return new Map(own);
-  }
-  return new Map();
+  if (Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, type, property) === true) return new Map();
+  const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, type, property) ?? {}) as Parameters;
+  const kinds = Object.entries(parameters).map(([key, { index }]): [number, number] => [
+    Number(key.split(':')[0]),
+    index,
+  ]);
+  return new Map(kinds.filter(([kind]) => OWN.includes(kind)));
 }
 
 /** The name of a handler that Nest calls, among the methods of its class. */

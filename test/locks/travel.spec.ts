@@ -206,6 +206,20 @@ describe('a lease that travels', () => {
     });
   });
 
+  it('is one more reader of a scope that reads already', async () => {
+    const ticket = await (await b.getReadWriteLock('job').read.acquire()).handOver();
+    await a.runInScope(async () => {
+      const { read } = a.getReadWriteLock('job');
+      const reader = await read.acquire();
+      const resumed = await a.resume(ticket);
+      await reader.release();
+      const again = await read.acquire();
+      expect([reader.owner, again.owner]).not.toContain(resumed.owner);
+      for (const lease of [resumed, again]) await lease.release();
+    });
+    expect(await holders('job')).toEqual([]);
+  });
+
   it('keeps what is left of its minHoldTime', async () => {
     const lease = await a.acquire('job', { minHoldTime: 400 });
     const begun = performance.now();

@@ -113,6 +113,19 @@ class Held {
   }
 }
 
+class Declared {
+  @UseInterceptors(LockInterceptor('rows'))
+  @Get('returned')
+  returned(@Res() res: Response) {
+    return rows().pipe(res);
+  }
+}
+
+/** Has the methods and the constructor of another class, where Nest's record of their parameters stays. */
+@Controller('copied')
+class Copied {}
+Object.defineProperties(Copied.prototype, Object.getOwnPropertyDescriptors(Declared.prototype));
+
 @Controller('refused')
 class Refused {
   @DistributedLock('rows')
@@ -302,7 +315,7 @@ beforeEach(async () => {
   logged.mockClear();
   const module = await Test.createTestingModule({
     imports: [LockModule.forRoot({ store: 'memory' })],
-    controllers: [Held, Refused, Answered, Busy, Behind],
+    controllers: [Held, Copied, Refused, Answered, Busy, Behind],
   }).compile();
   app = module.createNestApplication();
   app.useLogger({ log: () => undefined, warn: () => undefined, error: logged });
@@ -317,10 +330,10 @@ afterEach(async () => {
 });
 
 describe('LockInterceptor, on a handler that answers by itself', () => {
-  it.each(['returned', 'begun', 'stream', 'next'])(
+  it.each(['held/returned', 'held/begun', 'held/stream', 'held/next', 'copied/returned'])(
     'holds the lock until all has been sent: %s',
     async (path) => {
-      expect(await (await fetch(`${url}/held/${path}`)).text()).toBe('LLLLL');
+      expect(await (await fetch(`${url}/${path}`)).text()).toBe('LLLLL');
       await until(async () => !(await isLocked()));
     },
   );

@@ -11,6 +11,7 @@ const LOCKS = ['test/locks/(?!scope|time-left|travel)'];
 const LONG_HOLDS = ['test/locks/(scope|time-left|travel)', 'test/scenarios/exit'];
 const MEMORY = ['test/stores/conformance/memory', 'test/testing/(?!planted-bugs)'];
 const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
+const SHUTDOWN = ['test/nest/(shutdown|election)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/stores/conformance/redis',
@@ -28,8 +29,8 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/core/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS, ['test/queue/hygiene']]],
   ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
   ['lib/core/deadlock/', [['test/core/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
-  ['lib/core/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS]],
-  ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS]],
+  ['lib/core/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
+  ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   [
     'lib/nest/',
     [
@@ -41,13 +42,21 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/memory/', [MEMORY, LOCKS, CORE]],
   [
     'lib/stores/redis/scripts/',
-    [REDIS, QUEUE, ['test/stores/redis/(states|inspect|health-trial)'], ['test/queue/(crashes|order)']],
+    [
+      REDIS,
+      QUEUE,
+      ['test/stores/redis/(states|inspect|health-trial|foreign|kind-at|queue-life|fencing)'],
+      ['test/queue/(crashes|order)'],
+    ],
   ],
   ['lib/stores/redis/cluster-', [CLUSTER, ['test/stores/cluster/(replication|moving)']]],
   ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],
   ['lib/stores/redis/replication', [['test/stores/redis/replication']]],
-  ['lib/stores/redis/', [REDIS, ['test/stores/redis/(connections|states|health|replication)'], FAULTS]],
+  [
+    'lib/stores/redis/',
+    [REDIS, ['test/stores/redis/(connections|states|health|replication|foreign|fencing|queue-life)'], FAULTS],
+  ],
   [
     'lib/stores/quorum/',
     [
@@ -56,6 +65,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
         'test/stores/conformance/quorum',
         'test/locks/list',
         'test/stores/quorum/(restart-quarantine|outages|releases|renewals|fencing|commands)',
+        'test/stores/redis/labels',
       ],
     ],
   ],
