@@ -64,4 +64,16 @@ describe('The privileges that the guide lists for Redis Cluster', () => {
     // A subscription lingers before it ends.
     await until(async () => (await refused()).includes(privilege.slice(1)));
   });
+
+  it('are not asked for again and again by a subscription that is refused', async () => {
+    const rest = LEAST_PRIVILEGES.filter((privilege) => privilege !== '+subscribe');
+    await everything('mute', [...rest, ...CLUSTER_PRIVILEGES]).catch(() => undefined);
+    const rejected = cluster.servers.map(async (server) => {
+      const stats = await server.client().info('commandstats');
+      return Number(/^cmdstat_subscribe:.*rejected_calls=(\d+)/m.exec(stats)?.[1] ?? 0);
+    });
+    const times = (await Promise.all(rejected)).reduce((sum, each) => sum + each, 0);
+    expect(times).toBeGreaterThan(0);
+    expect(times).toBeLessThan(15);
+  });
 });
