@@ -180,7 +180,9 @@ describe('the channel of acquisitions', () => {
       locks.acquire(['a', 'c'], { waitTime: 5 }).catch(() => undefined),
       other.tryAcquire('a'),
       locks.acquire('free'),
+      locks.acquire('a', { signal: AbortSignal.timeout(5) }).catch(() => undefined),
     ] as const;
+    await waiting[6];
     await waiting[4];
     await waiting[1];
     await waiting[3];
@@ -192,12 +194,13 @@ describe('the channel of acquisitions', () => {
       expect.arrayContaining([
         ['a', 'handed-off', first.owner],
         ['a', 'busy', first.owner],
+        ['a', 'aborted', first.owner],
         ['b', 'granted', held.owner],
         ['a,c', 'busy', first.owner],
         ['free', 'granted', undefined],
       ]),
     );
-    expect(holders.filter(([name]) => name === 'a')).toHaveLength(4);
+    expect(holders.filter(([name]) => name === 'a')).toHaveLength(5);
   });
 
   it('runs its subscribers in no scope, and its call in the scope of the caller', async () => {
