@@ -173,6 +173,14 @@ describe('a lease that travels', () => {
     expect(resumed.fencingToken).toBeGreaterThan(lease.fencingToken);
   });
 
+  it('is handed off to a caller of the process that resumes it', async () => {
+    const resumed = await b.resume(await (await a.acquire('job')).handOver());
+    const waiting = b.acquire('job');
+    await resumed.release();
+    const { owner, fencingToken } = await waiting;
+    expect([owner, fencingToken]).toEqual([resumed.owner, resumed.fencingToken + 1]);
+  });
+
   it('leaves the scope of `using`, and enters that of `runInScope`', async () => {
     const ticket = await a.using('job', async (lease) => {
       expect(a.getLock('job').isHeld()).toBe(true);

@@ -55,7 +55,14 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/redis/replication', [['test/stores/redis/replication']]],
   [
     'lib/stores/redis/',
-    [REDIS, ['test/stores/redis/(connections|states|health|replication|foreign|fencing|queue-life)'], FAULTS],
+    [
+      REDIS,
+      [
+        'test/stores/redis/(connections|states|health|replication|foreign|fencing|queue-life)',
+        'test/scenarios/travelling-lease',
+      ],
+      FAULTS,
+    ],
   ],
   [
     'lib/stores/quorum/',

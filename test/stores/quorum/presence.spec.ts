@@ -99,6 +99,13 @@ describe('Presence', () => {
     expect(presence.present()).toEqual([]);
   });
 
+  it('knows the usual round trip of a member from its first answer on', async () => {
+    await answer(1, 20);
+    const late = await absentAfter(1);
+    expect(late).toBeGreaterThan(100);
+    expect(late).toBeLessThan(200);
+  });
+
   it('waits on while the member works its way through older requests', async () => {
     const older = deferred();
     void presence.observe(0, older.promise);
