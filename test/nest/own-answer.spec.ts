@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import {
   type ClientHttp2Stream,
   connect,
@@ -28,6 +28,7 @@ import {
   Sse,
   UseInterceptors,
 } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { NextFunction, Response } from 'express';
 import { from, lastValueFrom, Observable, of } from 'rxjs';
@@ -309,6 +310,8 @@ class Behind {
 }
 
 const logged = jest.fn();
+/** By single tests. */
+const opened: INestApplication[] = [];
 
 beforeEach(async () => {
   writeFileSync(file, Buffer.alloc(size, 'x'));
@@ -325,6 +328,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   app.getHttpServer().closeAllConnections();
+  for (const other of opened.splice(0)) await other.close();
   await app.close();
   rmSync(file);
 });
@@ -489,6 +493,46 @@ describe('@DistributedLock, on a handler that answers by itself', () => {
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('data: sent')]);
     expect(logged).not.toHaveBeenCalled();
     await until(async () => !(await isLocked()));
+  });
+});
+
+/** Fastify's, as far as it is needed. */
+interface Reply {
+  readonly raw: ServerResponse;
+  send(body: object): PromiseLike<unknown>;
+}
+
+describe('@DistributedLock, on a handler that answers by itself under Fastify', () => {
+  @Controller()
+  class Replies {
+    @DistributedLock('rows')
+    @Get('sent')
+    async sent(@Res() reply: Reply): Promise<void> {
+      await reply.send({ sent: true });
+    }
+    @DistributedLock('rows')
+    @Get('piped')
+    async piped(@Res() reply: Reply): Promise<void> {
+      await Promise.resolve(rows().pipe(reply.raw));
+    }
+  }
+
+  it('takes an answer that has been given, and refuses what is sent later', async () => {
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+      controllers: [Replies],
+    }).compile();
+    const fastify = module.createNestApplication(new FastifyAdapter({ forceCloseConnections: true }));
+    opened.push(fastify);
+    fastify.useLogger({ log: () => undefined, warn: () => undefined, error: logged });
+    await fastify.listen(0, '127.0.0.1');
+    const at = await fastify.getUrl();
+    expect(await (await fetch(`${at}/sent`, { signal: AbortSignal.timeout(5_000) })).json()).toEqual({
+      sent: true,
+    });
+    expect(logged).not.toHaveBeenCalled();
+    await expect(fetch(`${at}/piped`).then((answer) => answer.text())).rejects.toThrow();
+    expect(String(logged.mock.calls[0])).toMatch(/left its response unfinished/);
   });
 });
 
