@@ -108,6 +108,8 @@ export class Acquisition {
   private doubtful = false;
   /** Until when the store may keep a hold that was granted for the lease time of a caller that has left. */
   private keptUntil = -Infinity;
+  /** The token of that hold. */
+  private keptToken: number | undefined;
   /** From this moment on, the store grants only a claim by a message; see CLAIM. */
   private claimsFrom = Infinity;
   /** The store has been asked since `claimsFrom`, so no message of a whole lease can have been lost. */
@@ -303,7 +305,7 @@ export class Acquisition {
     const { kind, mode, capacity } = queue;
     const entry = takesEntry ? { arrival: this.arrival } : undefined;
     const request = { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
-    return now() < this.keptUntil ? { ...request, shortens: true } : request;
+    return now() < this.keptUntil ? { ...request, shortens: this.keptToken } : request;
   }
 
   /** @returns when to ask again; the same in the methods that follow */
@@ -338,12 +340,15 @@ export class Acquisition {
     if (this.wantedLease !== leaseTime) {
       this.stands = false;
       if (this.hasQueue) this.keptUntil = now() + leaseTime;
+      this.keptToken = fencingToken;
       return false;
     }
     if (!this.become('granted')) return true;
     const stood = this.stands;
     const origin = { owner, grantedAt, leaseTime, fencingToken, queue, rivals, stood, handedOver };
     this.tenure = this.callers.granted(origin, this.doubtful);
+    // Where the store has lost the token of that hold, the hold has not become shorter.
+    if (this.tenure !== undefined) this.tenure.keptUntil = this.keptUntil;
     this.end();
     return true;
   }

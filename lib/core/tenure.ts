@@ -75,7 +75,10 @@ export class Tenure {
   failures = 0;
   /** A request of its owner got no answer, and may arrive after the release. */
   doubtful = false;
-  /** Until when the store may keep it, where an extension got no answer: longer than this process believes. */
+  /**
+   * Until when the store may keep it, longer than this process believes: where an extension got no answer, or where it was granted
+   * for the lease time of a caller that has left.
+   */
   keptUntil = -Infinity;
   /** A renewal is under way. */
   renewing = false;

@@ -230,10 +230,11 @@ export interface AcquireRequest {
   /** The lowest token that may be granted. */
   readonly leastToken?: number | undefined;
   /**
-   * A plain lock that the owner holds already is held for `leaseTime` from now on, also where that ends sooner. Without it,
-   * such a hold ends no sooner than before: the request may arrive after an extension.
+   * The last token that the owner has got. A plain lock that it holds already is held for `leaseTime` from now on, also where
+   * that ends sooner. Without it, or where the lock has a later token, such a hold ends no sooner than before: the request may
+   * arrive after an extension.
    */
-  readonly shortens?: boolean | undefined;
+  readonly shortens?: number | undefined;
 }
 
 /** A request of one owner for several plain locks. */

@@ -102,7 +102,7 @@ export class MemoryLock {
     const mayPass = isPlain || head === undefined || head.owner === owner || writes;
     if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
       this.leaveQueue(owner);
-      const least = shortens === true ? 0 : (mine?.expiresAt ?? 0);
+      const least = mine === undefined || shortens === this.fencingToken ? 0 : mine.expiresAt;
       const expiresAt = Math.max(least, now() + leaseTime);
       const fencingToken = this.hold(owner, mode, expiresAt, leastToken, mine?.since);
       // The owner has polled, so the waiters behind it have got no message. Some of them may enter too.

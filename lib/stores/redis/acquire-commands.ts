@@ -51,7 +51,7 @@ export class AcquireCommands {
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, leaseTime + FENCE_TTL];
     // An argument that is left out at the end costs client and server nothing.
     const arrival = queue?.entry === undefined ? '' : (queue.entry.arrival ?? 0);
-    if (shortens === true) args.push(arrival, 'shorter', this.calls.clusterArgument);
+    if (shortens !== undefined) args.push(arrival, shortens, this.calls.clusterArgument);
     else if (arrival !== '' || this.connection.isCluster) args.push(arrival, this.calls.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = queue === undefined ? undatedReply : this.calls.readingClock(plainReply);

@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { type LockService, LockUnavailableError } from '../../../lib/index.js';
 import { Stage, until } from '../../pitfalls/stage.js';
 import { lockKeys } from '../../support/keys.js';
 import { areTakenBack } from '../../support/taken-back.js';
+import type { TcpProxy } from '../../support/tcp-proxy.js';
 
 const LEASE = 1_000;
 
@@ -14,6 +17,17 @@ const kinds: [string, (locks: LockService) => Promise<unknown>][] = [
   ['several locks', (locks) => locks.tryAcquire(['a', 'b'])],
   ['a place in a queue', (locks) => locks.getFairLock('a').acquire({ waitTime: 300 })],
 ];
+
+/** ms until the first copy of a command arrives. */
+const LATE = 1_000;
+
+/** What has just been sent comes after a second copy, over the connection that is gone. */
+async function overtake(proxy: TcpProxy, client: Redis): Promise<void> {
+  await until(() => proxy.underway('requests') > 0);
+  proxy.requestDelay(0);
+  client.disconnect(true);
+  await once(client, 'ready');
+}
 
 /** Knows the server, and hears its messages. */
 async function start(options: Parameters<Stage['service']>[0]): Promise<LockService> {
@@ -90,5 +104,32 @@ describe("A release with an entry for the next caller that the application's cli
     await sleep(1_100);
     expect(held.held).toBe(true);
     expect(await others.tryAcquire('a')).toBeNull();
+  });
+});
+
+describe("A command of the application's client that arrives after its second copy", () => {
+  it('does not undo an extension, where it makes the hold of a caller that has left shorter', async () => {
+    const proxy = await stage.proxy();
+    const client = stage.client(proxy.url);
+    const locks = stage.service({ connection: client });
+    await (await locks.acquire('before')).release();
+    const leaving = new AbortController();
+    proxy.replyDelay(100);
+    const first = expect(locks.acquire('a', { signal: leaving.signal })).rejects.toMatchObject({
+      code: 'LOCK_ABORTED',
+    });
+    const second = locks.acquire('a', { leaseTime: 2 * LATE });
+    await until(async () => (await stage.ttl('a')) > 0);
+    proxy.replyDelay(0);
+    proxy.requestDelay(LATE);
+    leaving.abort();
+    await first;
+    await overtake(proxy, client);
+    const lease = await second;
+    await lease.extend(60_000);
+    const monitor = await stage.server.monitor();
+    await until(() => monitor.commands.some((command) => command.includes(lease.owner)));
+    await monitor.stop();
+    expect(await stage.ttl('a')).toBeGreaterThan(lease.remainingTime());
   });
 });
