@@ -49,7 +49,10 @@ export class ReleaseCommands {
     return this.calls.run(scripts.queueRelease, queued, args, name, this.readerOf(request));
   }
 
-  /** Gives up a plain lock, and in the same step takes an entry for the next owner. */
+  /**
+   * Gives up a plain lock, and in the same step takes an entry for the next owner. As for any acquisition, an answer over another
+   * connection counts as none: the first copy may arrive after the release of the next owner.
+   */
   async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
     const released = this.releasing(request);
     const reply = await this.leave(request, next, this.calls.readingClock(handOverReply));
@@ -157,7 +160,8 @@ export class ReleaseCommands {
     if (next !== undefined) args.push(next.owner, next.leaseTime, this.calls.clusterArgument);
     else if (this.connection.isCluster) args.push('', 0, this.calls.clusterArgument);
     const touched = queue === undefined ? [keys.lock, keys.fence] : keys.queued;
-    return this.calls.run(scripts.release, touched, args, name, read);
+    const acquisition = next && { unwanted: false };
+    return this.calls.run(scripts.release, touched, args, name, read, acquisition);
   }
 
   /** As `releasing`, for the code that a release script answers with. */

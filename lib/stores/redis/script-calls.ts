@@ -1,5 +1,5 @@
 import { now } from '../../lock.clock.js';
-import type { Argument } from './command.js';
+import type { AcquisitionGuard, Argument } from './command.js';
 import type { Deployment } from './deployment.js';
 import { keysOfLock, type LockKeys } from './keys.js';
 import { ofSingleServer, translate } from './redis-errors.js';
@@ -54,9 +54,10 @@ export class ScriptCalls {
     args: readonly Argument[],
     name: string | undefined,
     read: (reply: unknown) => R,
+    acquisition?: AcquisitionGuard,
   ): Promise<R> {
     try {
-      return read(await this.connection.run(script, keys, args));
+      return read(await this.connection.run(script, keys, args, acquisition));
     } catch (error) {
       throw this.translated(error, name);
     }

@@ -108,6 +108,27 @@ describe("A release with an entry for the next caller that the application's cli
 });
 
 describe("A command of the application's client that arrives after its second copy", () => {
+  it('gives no owner an entry or the lock that has released it, where it is a release with an entry', async () => {
+    const proxy = await stage.proxy();
+    const client = stage.client(proxy.url);
+    const locks = stage.service({ connection: client, localHandoff: 0 });
+    const lease = await locks.acquire('a');
+    const second = locks.acquire('a');
+    await until(() =>
+      stage.redis.pubsub('CHANNELS', 'lock_queue__channel:*').then(({ length }) => length > 0),
+    );
+    await sleep(50);
+    proxy.requestDelay(LATE);
+    void lease.release();
+    await overtake(proxy, client);
+    await (await second).release();
+    const monitor = await stage.server.monitor();
+    await until(() => proxy.underway('requests') === 0);
+    await until(() => monitor.commands.some((command) => command.includes(lease.owner)));
+    await monitor.stop();
+    await until(async () => (await lockKeys(stage.redis)).length === 0);
+  });
+
   it('does not undo an extension, where it makes the hold of a caller that has left shorter', async () => {
     const proxy = await stage.proxy();
     const client = stage.client(proxy.url);
