@@ -109,10 +109,10 @@ export class ServerConnection implements Deployment, Server {
     const stopWatching = owned
       ? undefined
       : onDatabaseSwitch(client, (database) => {
-          const undo = this.database.switchedTo(database);
+          const answered = this.database.switchedTo(database);
           // A lock that is being taken at this moment could not be kept.
-          if (undo !== undefined) this.generation = ++epochs;
-          return undo;
+          if (answered !== undefined) this.generation = ++epochs;
+          return answered;
         });
     this.stopListening = () => {
       stopListening();

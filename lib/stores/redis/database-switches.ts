@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { isReply } from './reply-texts.js';
 
-/** @returns what is to be done if the server refuses to switch */
-type Listener = (database: number) => (() => void) | undefined;
+/** @returns to be called with the answer of the server */
+type Listener = (database: number) => ((isRefused: boolean) => void) | undefined;
 type Send = Redis['sendCommand'];
 type Sent = Parameters<Send>[0];
 
@@ -16,8 +16,8 @@ const watches = new WeakMap<Redis, Watch>();
 /**
  * Watches to which database the application switches its own client, just before the command leaves. ioredis reports only a
  * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks unnoticed. Every command goes through
- * `sendCommand`. So while a service uses the client, each command is looked at there and passed on. Of one that switches, a
- * refusal is noticed too: the connection then stays where it was.
+ * `sendCommand`. So while a service uses the client, each command is looked at there and passed on. Of one that switches, the
+ * answer is noticed too: after a refusal the connection stays where it was.
  * @returns a function that stops it
  */
 export function onDatabaseSwitch(client: Redis, listener: Listener): () => void {
@@ -36,10 +36,15 @@ function watchOver(client: Redis): Watch {
   const watched: Send = (command, ...rest) => {
     const database = databaseAfter(command);
     if (database !== undefined) {
-      const undo = [...listeners].map((listener) => listener(database));
+      const answered = [...listeners].map((listener) => listener(database));
+      const resolve = command.resolve.bind(command);
       const reject = command.reject.bind(command);
+      command.resolve = (reply) => {
+        for (const each of answered) each?.(false);
+        resolve(reply);
+      };
       command.reject = (error) => {
-        if (isReply(error)) for (const each of undo) each?.();
+        if (isReply(error)) for (const each of answered) each?.(true);
         reject(error);
       };
     }

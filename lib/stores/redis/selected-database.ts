@@ -2,6 +2,11 @@ import type { Redis } from 'ioredis';
 import { within } from './bounded.js';
 import { isPermanent, NotConnected, replyCode, WrongDatabase } from './redis-errors.js';
 
+/** A SELECT or a RESET of the application. */
+interface Switch {
+  readonly database: number;
+}
+
 /**
  * Makes certain which database a connection is on. If the server refuses SELECT, ioredis emits an error, still becomes ready
  * and stays on database 0: two applications with databases of their own would meet there under one name. So the server is
@@ -11,8 +16,11 @@ export class SelectedDatabase {
   /** The database that the client was on when it was given: the locks live there. */
   private readonly wanted: number;
   private confirmed: boolean;
-  /** The database that the application has switched this connection to, which ioredis does not always know. */
-  private switched: number | undefined;
+  /**
+   * The databases that the application has switched this connection to, which ioredis does not always know: the one before the
+   * first switch that the server has not answered, and those of the switches from there on. Empty if there was none.
+   */
+  private switches: Switch[] = [];
   private asking: Promise<void> | undefined;
   /** Grows whenever a pending answer says nothing about the present connection. */
   private generation = 0;
@@ -31,7 +39,7 @@ export class SelectedDatabase {
 
   /** The connection is gone: the next one begins on database 0. */
   disconnected(): void {
-    this.switched = undefined;
+    this.switches = [];
     this.forget();
     this.confirmed = this.isDefault;
   }
@@ -39,16 +47,20 @@ export class SelectedDatabase {
   /**
    * The application sends a SELECT or a RESET over its own client. This affects the commands after it, not the commands
    * before it.
-   * @returns what is to be done if the server refuses it; undefined if it leads to no other database
+   * @returns to be called with the server's answer; undefined if it leads to no other database
    */
-  switchedTo(database: number): (() => void) | undefined {
-    const { present } = this;
-    if (database === present) return undefined;
-    this.switched = database;
+  switchedTo(database: number): ((isRefused: boolean) => void) | undefined {
+    const { present, switches } = this;
+    // The server may still refuse the switch that has led there.
+    if (database === present && switches.length <= 1) return undefined;
+    if (switches.length === 0) switches.push({ database: present });
+    const asked = { database };
+    switches.push(asked);
     this.forget();
-    const { generation } = this;
-    return () => {
-      if (generation === this.generation) this.switched = present;
+    return (isRefused) => {
+      const at = switches.indexOf(asked);
+      if (isRefused && at > 0) switches.splice(at, 1);
+      else if (at > 0) switches.splice(0, at);
     };
   }
 
@@ -99,7 +111,7 @@ export class SelectedDatabase {
 
   /** The database that the connection is on as far as is known here. */
   private get present(): number {
-    return this.switched ?? this.client.condition?.select ?? this.client.options.db ?? 0;
+    return this.switches.at(-1)?.database ?? this.client.condition?.select ?? this.client.options.db ?? 0;
   }
 
   private get isDefault(): boolean {

@@ -198,6 +198,7 @@ describe.each([
     ['select', (own) => own.select(99)],
     ["call('SELECT')", (own) => own.call('SELECT', 'two')],
     ['a pipeline', (own) => own.pipeline().call('SELECT', 99).exec()],
+    ['several in a row', (own) => Promise.allSettled([98, 99, 99].map((database) => own.select(database)))],
   ])('that the server refuses another database, asked by %s, keeps its locks', async (_, change) => {
     const own = connect();
     own.on('error', () => undefined);
