@@ -175,7 +175,7 @@ export class RedisLockStore implements LockStore {
     const owners = await ownersOn(mode, this.connection, this.calls, name);
     if (owners.length === 0) return false;
     const keys = this.calls.keys(name);
-    const settings = [FENCE_TTL, forcedText(asker), ` ${owners.join(' ')} `, this.calls.clusterArgument];
+    const settings = [FENCE_TTL, forcedText(asker), owners.join(' '), this.calls.clusterArgument];
     const letter = mode === undefined ? '' : LETTERS[mode];
     const args = [...this.calls.publishing(keys), letter, ...settings];
     await this.calls.run(scripts.forceRelease, keys.queued, args, name, (reply) => codeOf(reply, 0, 1));

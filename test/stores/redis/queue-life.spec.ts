@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from '@jest/globals';
 import { createStore } from '../../../lib/stores/create-store.js';
 import { FAIR, STAND } from '../../../lib/testing/store-suite/queue-terms.js';
-import { roleOf } from '../../support/keys.js';
+import { fenceOf, roleOf } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 const environment = new TestEnvironment();
@@ -41,4 +42,27 @@ it('a hand-over behind another owner takes an entry also while its client has no
   const reply = await store.queues?.handOver?.(lost, { owner: 'c:2', leaseTime: 60_000 });
   expect(reply).toMatchObject({ released: 'taken', next: { granted: false, holder: 'b:1' } });
   expect((await store.inspect('a'))?.queue.map(({ owner }) => owner)).toEqual(['c:2']);
+});
+
+it('a forced release of a semaphore takes the server as long for each holder, however many there are', async () => {
+  const server = await environment.server();
+  const store = createStore({ connection: server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
+  environment.add(() => store.close());
+  const redis = server.client();
+  /** ms */
+  const timeFor = async (permits: number) => {
+    const name = String(permits);
+    const owners = Array.from({ length: permits }, (_, n) => `${randomUUID()}:${String(n)}`);
+    const end = Date.now() + 60_000;
+    await redis.zadd(`lock:${name}`, ...owners.flatMap((owner) => [end, `s${owner}`]));
+    await redis.pexpire(`lock:${name}`, 60_000);
+    await redis.set(fenceOf(`lock:${name}`), `1 ${owners[0] ?? ''} semaphore ${String(permits)}`);
+    const begun = performance.now();
+    expect(await store.forceRelease(name)).toBe(true);
+    expect(await redis.exists(`lock:${name}`)).toBe(0);
+    return performance.now() - begun;
+  };
+  await timeFor(100); // now the server knows the scripts
+  const few = await timeFor(2_000);
+  expect(await timeFor(20_000)).toBeLessThan(25 * few);
 });

@@ -6,8 +6,8 @@
 -- ARGV[3]  x or s: only from the exclusive holder or the shared holders of a read-write lock; '' from all
 -- ARGV[4]  how long the fence outlives the last holder, ms
 -- ARGV[5]  the end of the message to the holders, which names the client that takes the lock
--- ARGV[6]  the owners that lose the lock, with a space before and after each. A client of the application may send the script
---          twice: the owner that the first one has let in keeps the lock
+-- ARGV[6]  the owners that lose the lock, with a space between. A client of the application may send the script twice: the owner
+--          that the first one has let in keeps the lock
 -- ARGV[7]  as in queue.include.lua
 --
 -- Returns 1, or 0 if none of them holds the lock. A key that is no lock is an error, and stays.
@@ -18,7 +18,9 @@
 local publishing, release_channel, stay, asker_text = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local asker, outsiders
 
-local function is_meant(owner) return string.find(ARGV[6], ' ' .. owner .. ' ', 1, true) end
+-- A semaphore may have thousands of holders, so the text is not searched for each.
+local meant = {}
+for owner in string.gmatch(ARGV[6], '%S+') do meant[owner] = true end
 
 -- The message is a hint, which a user may not be allowed to send. What the script has done stays valid.
 local function tell_lost(owner)
@@ -35,7 +37,7 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   if foreign then return foreign end
   local taken = 0
   for _, holder in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if is_meant(string.sub(holder, 2)) and (ARGV[3] == '' or ARGV[3] == string.sub(holder, 1, 1)) then
+    if meant[string.sub(holder, 2)] and (ARGV[3] == '' or ARGV[3] == string.sub(holder, 1, 1)) then
       redis.call('ZREM', KEYS[1], holder)
       taken = taken + 1
       tell_lost(string.sub(holder, 2))
@@ -48,7 +50,7 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
 end
 local owner = holder_of(KEYS[1])
 if owner == false then return no_lock() end
-if ARGV[3] ~= '' or not owner or not is_meant(owner) then return 0 end
+if ARGV[3] ~= '' or not owner or not meant[owner] then return 0 end
 redis.call('DEL', KEYS[1])
 tell_lost(owner)
 local kept, last_token = false, nil

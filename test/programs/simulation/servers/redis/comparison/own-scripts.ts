@@ -126,7 +126,7 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script'>, Make>> =
   recall: () => made(['done']),
   forceRelease: (maker) => {
     const mode = word('', '', 'x', 's')(maker);
-    const owners = ` ${owner(maker)} ${owner(maker)} `;
+    const owners = `${owner(maker)} ${owner(maker)}`;
     const terms = [mode, kept(maker), ' by a test', owners, ''];
     return made(keysOf(lock(maker)), publishing(maker), channel(maker), ...terms);
   },
