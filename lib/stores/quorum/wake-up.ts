@@ -6,7 +6,10 @@ import { quorumOf } from './member.js';
  * messages wake.
  */
 const APART = 10;
-/** The longest time between two wake-ups by a minority, ms. It doubles with each one, as long as no majority sends messages. */
+/**
+ * The longest time between two wake-ups by a minority, ms, more or less by a random half of it. The time doubles with each
+ * one, as long as no majority sends messages.
+ */
 const LONGEST_PAUSE = 500;
 
 /**
@@ -15,7 +18,8 @@ const LONGEST_PAUSE = 500;
  * that got a minority. A client that gets only these waits for a moment of random length, so that not all clients meet
  * again. And it waits longer each time: where a majority holds the lock and a minority does not know it, each client that
  * asks gets that minority, and its retreat would wake the next one for as long as the lock is held. A member that does not
- * vote counts for no majority, for the same reason.
+ * vote counts for no majority, for the same reason. While the client waits, further members may complete a majority: of
+ * nodes in several regions, each sends its message of one release at another time.
  */
 export class WakeUp {
   private readonly told = new Set<number>();
@@ -42,15 +46,7 @@ export class WakeUp {
       this.end();
     }
     this.told.add(member);
-    if (this.told.size === 1) {
-      this.window = setTimer(
-        () => {
-          if (!this.isMajority) this.wakeForMinority();
-          this.end();
-        },
-        APART + random() * APART,
-      );
-    }
+    if (this.told.size === 1) this.openWindow();
     if (this.votes(member)) {
       this.voices++;
       if (this.voices === quorumOf(this.members)) this.wake();
@@ -68,8 +64,20 @@ export class WakeUp {
     return this.voices >= quorumOf(this.members);
   }
 
+  private openWindow(): void {
+    this.window = setTimer(
+      () => {
+        this.window = undefined;
+        if (this.isMajority) this.end();
+        else this.wakeForMinority();
+      },
+      APART + random() * APART,
+    );
+  }
+
   private end(): void {
     clearTimer(this.window);
+    this.window = undefined;
     this.told.clear();
     this.voices = 0;
   }
@@ -79,17 +87,20 @@ export class WakeUp {
     this.waking = undefined;
     this.pause = 0;
     this.restsUntil = 0;
+    // The messages that follow may still be of this release.
+    if (this.window === undefined) this.openWindow();
     this.onWake();
   }
 
+  /** Until then, messages that come later make a majority together with those before. */
   private wakeForMinority(): void {
-    if (this.waking !== undefined) return;
     const now = monotonicTime();
     // The clients have been quiet: this is no circle.
     if (now > this.restsUntil + LONGEST_PAUSE) this.pause = 0;
     this.waking = setTimer(
       () => {
         this.waking = undefined;
+        this.end();
         this.pause = Math.min(Math.max(2 * this.pause, APART), LONGEST_PAUSE);
         this.restsUntil = monotonicTime() + this.pause * (0.5 + random());
         this.onWake();

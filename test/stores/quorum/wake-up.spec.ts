@@ -106,6 +106,25 @@ describe('WakeUp', () => {
     expect(woken).toBe(already + 1);
   });
 
+  it('takes the messages of nodes that are far apart for a majority, however long it would rest for fewer', () => {
+    hearEach(SETTLED, 100, 3);
+    // It has just woken, and the rest that begins is the longest.
+    const before = woken;
+    while (woken === before) hearEach(1, 1, 3);
+    const already = woken;
+    for (const member of [0, 1, 2]) {
+      expect(woken).toBe(already);
+      hear(member);
+      if (member < 2) jest.advanceTimersByTime(2 * SETTLED);
+    }
+    expect(woken).toBe(already + 1);
+    jest.advanceTimersByTime(2 * SETTLED);
+    expect(woken).toBe(already + 1);
+    hear(4);
+    jest.advanceTimersByTime(SETTLED);
+    expect(woken).toBe(already + 2);
+  });
+
   it('says nothing after it was closed', () => {
     hear(0);
     wakeUp.close();
