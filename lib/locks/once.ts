@@ -79,7 +79,9 @@ export async function once<T>(
   // Mostly it is known already, and then no lock is needed.
   const known = await done();
   if (known !== undefined) return known;
-  return await lock.using({ waitTime: msUntil(end), signal, label: ONCE }, async (lease) => {
+  // Also where the question has taken the whole time: with a wait time of 0 the store has its own time to answer.
+  const timeLeft = waitTime === 0 ? 0 : Math.max(1, msUntil(end));
+  return await lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease) => {
     const found = await done();
     if (found !== undefined) return found;
     lease.assertHeld();

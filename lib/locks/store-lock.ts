@@ -9,6 +9,8 @@ import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
 import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
+import { answeredBy } from './answered-by.js';
+import { untilGivenBack } from './giving-back.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { Holder } from './long-wait.js';
@@ -150,15 +152,19 @@ export abstract class StoreLock extends ScopedLock {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const lease = new HeldLease(hold, this.groupOf(options), into?.add(this.identity, hold));
-    const { leaseTime = 0, renew, signal } = options;
+    const { leaseTime = 0, renew, signal, waitTime, answerTime = 0 } = options;
+    const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
     // A lease that is to be renewed needs all that a fixed one has.
     if (isFixed && leaseTime > 0 && renew !== true) lease.needsUntil = now() + leaseTime;
     if (Math.min(leaseTime, timeToHold) > remainingTime) {
+      const until = now() + time;
       try {
-        await hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal);
+        const extended = hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal);
+        // A call that does not wait leaves the store its own time to answer.
+        await (time > 0 ? answeredBy(until, extended, this.name) : extended);
       } catch (error) {
-        await lease.release();
+        await untilGivenBack(lease.release(), until, signal);
         throw error;
       }
     }

@@ -49,6 +49,34 @@ describe('an extension', () => {
     expect(store.calls.renew).toBe(1);
   });
 
+  it.each(['a', ['a', 'b']])(
+    'that a nested call of %p needs is waited for within its wait time',
+    async (name) => {
+      store.onRenew = () => new Promise(() => undefined);
+      await locks.using(name, async (outer) => {
+        const began = performance.now();
+        const nested = locks
+          .acquire(name, { leaseTime: 60_000, waitTime: 100 })
+          .catch((error: unknown) => error);
+        expect(await Promise.race([nested, sleep(3_000, 'no answer')])).toMatchObject({
+          code: 'LOCK_UNAVAILABLE',
+        });
+        expect(performance.now() - began).toBeLessThan(1_000);
+        expect(outer.held).toBe(true);
+        expect(locks.getLock('a').holdCount()).toBe(1);
+      });
+      expect(await locks.inspect('a')).toBeNull();
+    },
+  );
+
+  it('that a nested call needs that does not wait has the time of the store', async () => {
+    store.onRenew = () => sleep(400);
+    await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
+      await locks.tryAcquire('a', { leaseTime: 60_000 });
+      expect(outer.remainingTime()).toBeGreaterThan(50_000);
+    });
+  });
+
   it('is not asked for again once the lease is over', async () => {
     const lease = await locks.acquire('a');
     failRenewals(1);

@@ -296,6 +296,26 @@ describe('once', () => {
     silence.resolve();
   });
 
+  it('leaves the lock no more time where the question has taken the whole wait time', async () => {
+    const locks = service(
+      storeWith((periods) => ({
+        recall: async (name) => {
+          await sleep(150);
+          return await periods.recall(name);
+        },
+      })),
+    );
+    const silence = deferred();
+    const acquire = store.acquire.bind(store);
+    store.acquire = async (request) => {
+      await silence.promise;
+      return await acquire(request);
+    };
+    const refused = failure(locks.once('report', { period: '1h', waitTime: 100 }, () => 0));
+    expect(isLockUnavailableError(await Promise.race([refused, sleep(3_000)]))).toBe(true);
+    silence.resolve();
+  });
+
   it('asks for nothing with a signal that has aborted before', async () => {
     await a.once('report', { period: '1h' }, () => 0);
     const signal = AbortSignal.abort(new Error('gone'));
