@@ -189,6 +189,11 @@ export class Candidate implements Election {
           if ('busy' in tenure || !tenure.held) continue;
           const scope = Scope.within(undefined);
           const lease = lock.begin(tenure, scope, options, askedAt);
+          // A listener to the event of the grant has released it, or has taken longer than the lease lasts.
+          if (!lease.held) {
+            void lease.release();
+            continue;
+          }
           scope.lease = lease;
           return new HeldTerm(tenure, lease, scope, () => {
             this.changes.tell(false);

@@ -4,6 +4,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import {
   currentLease,
   type Election,
+  type Lease,
   type LockEvent,
   LockLostError,
   LockService,
@@ -194,6 +195,33 @@ describe('run', () => {
       expect(terms).toHaveLength(1);
     },
   );
+
+  it.each<[string, (lease: Lease) => void]>([
+    ['is released', (lease) => void lease.release()],
+    ['is handed over', (lease) => void lease.handOver({ within: 50 })],
+    [
+      'runs out',
+      ({ acquiredAt }) => {
+        while (Date.now() < acquiredAt.getTime() + 400);
+      },
+    ],
+  ])('has no term whose lease %s as its event is told', async (_, end) => {
+    let grants = 0;
+    services[0]!.events$.subscribe(({ type }) => {
+      if (type !== 'acquired' || ++grants > 1) return;
+      const [lease] = services[0]!.leases();
+      end(lease!);
+    });
+    const told: boolean[] = [];
+    a.leader$.subscribe((leads) => {
+      told.push(leads);
+      expect(leads).toBe(a.isLeader());
+    });
+    const terms: number[] = [];
+    await Promise.race([a.run(({ number }) => terms.push(number)), sleep(3_000)]);
+    expect([grants, terms.length, a.state]).toEqual([2, 1, 'idle']);
+    expect(told).toEqual([false, true, false]);
+  });
 
   it('is refused while one runs, and wants a callback', async () => {
     const gate = deferred();
