@@ -191,7 +191,7 @@ export class Acquisition {
       this.callers.asked();
       let reply: AcquireReply | Error;
       try {
-        reply = await (sent ?? this.context.store.acquire(this.request(attempt)));
+        reply = asReply(await (sent ?? this.context.store.acquire(this.request(attempt))));
       } catch (error) {
         // Also what a store of the application throws in place of rejecting.
         reply = error instanceof Error ? error : new Error(String(error));
@@ -462,4 +462,10 @@ export class Acquisition {
       this.resume();
     });
   }
+}
+
+/** A store of the application need not be of TypeScript. */
+function asReply(answer: AcquireReply | null | undefined): AcquireReply | Error {
+  if (typeof answer?.granted === 'boolean') return answer;
+  return new TypeError('the store answers an acquisition with something else than whether it is granted');
 }

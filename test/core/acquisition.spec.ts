@@ -148,7 +148,7 @@ it('takes the place of a hold that the store has forgotten, and is the one that 
   expect(await store.inspect('a')).toBeNull();
 });
 
-describe('a store of the application that throws in place of rejecting', () => {
+describe('a store of the application that throws in place of rejecting, or gives no answer of a store', () => {
   const broken = () => {
     throw new TypeError('broken');
   };
@@ -156,6 +156,13 @@ describe('a store of the application that throws in place of rejecting', () => {
   it('fails the caller', async () => {
     store.acquire = broken;
     await expect(open().acquire('a', { waitTime: 1_000 })).rejects.toThrow('broken');
+  });
+
+  it.each([undefined, null, {}, true])('fails the caller that it answers with %p', async (answer) => {
+    store.acquire = () => Promise.resolve(answer as never);
+    const locks = open();
+    await expect(locks.acquire('a', { waitTime: 1_000 })).rejects.toThrow('the store answers');
+    await expect(locks.tryAcquire('b')).rejects.toThrow('the store answers');
   });
 
   it('fails the callers that wait as it hands the lock over', async () => {
