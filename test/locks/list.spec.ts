@@ -288,3 +288,13 @@ it('list tells the token that a hand-off within this process has given', async (
   expect(listed?.holders[0]?.fencingToken).toBe(lease.fencingToken);
   await lease.release();
 });
+
+it('inspect tells the last token of a semaphore, whichever process has got it', async () => {
+  const store = new MemoryLockStore();
+  const [one, two] = [service({ store }), service({ store })];
+  const mine = await one.getSemaphore('pool', 2).acquire();
+  const theirs = await two.getSemaphore('pool', 2).acquire();
+  expect(theirs.fencingToken).toBeGreaterThan(mine.fencingToken);
+  for (const locks of [one, two])
+    expect((await locks.inspect('pool'))?.fencingToken).toBe(theirs.fencingToken);
+});

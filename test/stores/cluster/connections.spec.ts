@@ -111,6 +111,37 @@ describe("The user's own cluster client", () => {
       expect(await cluster.client().exists(`${keyPrefix}key`)).toBe(0);
     });
 
+    it('keeps its subscriptions when it looks up the slots and nothing has moved', async () => {
+      const own = client({});
+      const locks = service(own);
+      const names = ['kept:1', 'kept:2', 'kept:3'];
+      const redis = cluster.client();
+      for (const name of names) {
+        await redis.hset(`lock:${name}`, 'another:1', 1);
+        await redis.pexpire(`lock:${name}`, 30_000);
+      }
+      const waiting = names.map((name) => locks.acquire(name));
+      const subscriptions = async (): Promise<number> => {
+        const stats = await Promise.all(cluster.servers.map((node) => node.client().info('commandstats')));
+        const calls = stats.join().matchAll(/^cmdstat_s?subscribe:calls=(\d+)/gm);
+        return [...calls].reduce((sum, [, count]) => sum + Number(count), 0);
+      };
+      for (const name of names) await until(async () => (await locks.inspect(name))?.waiters.processes === 1);
+      const before = await subscriptions();
+      for (let n = 0; n < 3; n++) {
+        await new Promise((resolve) => {
+          own.refreshSlotsCache(resolve);
+        });
+        await sleep(50);
+      }
+      expect(await subscriptions()).toBe(before);
+      for (const name of names) {
+        await redis.del(`lock:${name}`);
+        await redis.spublish(`redisson_lock__channel:{lock:${name}}`, '0');
+      }
+      for (const lease of waiting) await (await lease).release();
+    });
+
     it('is neither changed nor closed', async () => {
       const own = client({ lazyConnect: true });
       await own.connect();
