@@ -19,6 +19,7 @@ import {
   GRACE,
   isRefusal,
   POLL,
+  refusedWith,
   tooLate,
   type WaitingContext,
 } from './waiting.js';
@@ -353,10 +354,8 @@ export class Acquisition {
     return true;
   }
 
-  private busy(
-    attempt: Attempt,
-    { retryAfter, holder, arrival, listen }: Extract<AcquireReply, { granted: false }>,
-  ): number {
+  private busy(attempt: Attempt, refusal: Extract<AcquireReply, { granted: false }>): number {
+    const { retryAfter, holder, arrival, listen } = refusal;
     this.answered = true;
     if (this.handedOverAt !== undefined && attempt.askedAt >= this.handedOverAt)
       this.handedOverAt = this.rivals = undefined;
@@ -364,7 +363,7 @@ export class Acquisition {
     this.holder = holder;
     this.arrival = arrival ?? this.arrival;
     if (retryAfter < Infinity) this.blockedUntil = now() + retryAfter;
-    this.callers.refused(attempt.askedAt, busyWith(holder, retryAfter));
+    this.callers.refused(attempt.askedAt, refusedWith(refusal));
     if (this.isOver) return 0;
     if (this.callers.wait) this.context.acquisitionWaits();
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);

@@ -7,7 +7,7 @@ import type {
 } from '../port/lock-store.js';
 import { LocalQueue, type LocalQueueContext } from './local-queue.js';
 import { Tenure, type TenureOrigin } from './tenure.js';
-import { type Busy, busyWith, type WaitRequest } from './waiting.js';
+import { type Busy, refusedWith, type WaitRequest } from './waiting.js';
 
 /**
  * One caller's request for several plain locks of one location: all of them, or none. A busy lock is an answer and is not
@@ -95,7 +95,7 @@ export class GroupRequest {
       return { granted: true, fencingToken: Math.max(...reply.fencingTokens) };
     }
     this.nameInTheWay = reply.name;
-    this.queue.refuseAll(busyWith(reply.holder, reply.retryAfter));
+    this.queue.refuseAll(refusedWith(reply));
     return reply;
   }
 

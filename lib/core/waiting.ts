@@ -17,7 +17,7 @@ import {
 import { now, timerAt } from './deadline.js';
 import type { NestedCall } from './deadlock/nested-call.js';
 import type { Scope } from './scope.js';
-import type { ReleaseReply } from '../port/lock-store.js';
+import type { AcquireReply, ReleaseReply } from '../port/lock-store.js';
 import type { Releaser } from '../port/releaser.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 
@@ -61,6 +61,8 @@ export interface Busy {
   readonly remainingTime?: number | undefined;
   /** The name of the busy lock, where several locks were asked for. */
   readonly name?: string | undefined;
+  /** No owner is known to have the lock; see {@link AcquireReply}. */
+  readonly isUndecided?: boolean | undefined;
   /** Too many callers wait already. */
   readonly isFull?: true;
   /** The caller was a member of this deadlock, and ends so that the others go on. */
@@ -73,6 +75,14 @@ export const busyWith = (holder: string | undefined, remainingTime = Infinity): 
   holder,
   remainingTime: remainingTime > 0 && remainingTime < Infinity ? Math.ceil(remainingTime) : undefined,
 });
+
+/** What the store has answered, for the callers. */
+export const refusedWith = ({
+  holder,
+  retryAfter,
+  undecided,
+}: Pick<Extract<AcquireReply, { granted: false }>, 'holder' | 'retryAfter' | 'undecided'>): Busy =>
+  undecided === true ? { ...busyWith(holder, retryAfter), isUndecided: true } : busyWith(holder, retryAfter);
 
 /** What waiters need from their client. */
 export interface WaitingContext {

@@ -15,6 +15,7 @@ import {
 import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
+import { random, sleep } from '../lock.runtime.js';
 import type { AcquireCall } from './acquire-call.js';
 import type { Lease, Lock } from './lock.js';
 import { checkOrder } from './order-check.js';
@@ -41,6 +42,9 @@ const BRAND = Symbol.for('nestjs-distributed-lock.lock');
 export const isScopedLock = (value: unknown): value is ScopedLock =>
   typeof value === 'object' && value !== null && BRAND in value;
 
+/** How often a caller that does not wait asks again where nothing was decided, and the longest pause before, ms. */
+const MOST_UNDECIDED = 4;
+const UNDECIDED_PAUSE = 10;
 /** After a wait of so many ms, an error says what the holder is called, even if the store has to be asked. */
 const LONG_WAIT = 1_000;
 
@@ -256,7 +260,8 @@ export abstract class ScopedLock implements Lock {
       if (refusal instanceof Error) return Promise.reject(refusal);
       if (refusal !== undefined) return Promise.resolve(refusal);
     }
-    return this.acquireLease(inside, into, options);
+    const answer = this.acquireLease(inside, into, options);
+    return options.waitTime > 0 ? answer : decided(answer, () => this.acquireLease(inside, into, options));
   }
 
   /**
@@ -286,6 +291,20 @@ const reasonOf = ({ isFull, cycle }: Pick<Busy, 'isFull' | 'cycle'>): LockTimeou
   if (cycle !== undefined) return 'deadlock';
   return isFull === true ? 'queue-full' : 'timeout';
 };
+
+/**
+ * The answer for a caller that does not wait: busy where an owner has the lock, and not because others ask at the same moment,
+ * when all of them would go without it.
+ */
+const decided = (
+  asked: Promise<OwnLease | Busy>,
+  again: () => Promise<OwnLease | Busy>,
+  times = MOST_UNDECIDED,
+): Promise<OwnLease | Busy> =>
+  asked.then((answer) => {
+    if (!('busy' in answer) || answer.isUndecided !== true || times === 0) return answer;
+    return sleep(random() * UNDECIDED_PAUSE).then(() => decided(again(), again, times - 1));
+  });
 
 function kept(lease: OwnLease, { minHoldTime }: AcquireCall): OwnLease {
   if (minHoldTime !== undefined) lease.minHoldTime = minHoldTime;

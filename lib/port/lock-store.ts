@@ -304,6 +304,11 @@ export type AcquireReply =
        * `holder`: the lock is left to the waiters outside of the queue for `retryAfter` ms.
        */
       readonly listen?: boolean | undefined;
+      /**
+       * No owner is known to have the lock, though it could not be granted: of several nodes, each owner that asks at this moment has
+       * got a part. So a caller that does not wait asks again in a moment, a few times.
+       */
+      readonly undecided?: boolean | undefined;
     };
 
 /** All locks are granted, or none is. */
@@ -319,6 +324,8 @@ export type AcquireAllReply =
       readonly name: string;
       readonly retryAfter: number;
       readonly holder: string | undefined;
+      /** As for one lock. */
+      readonly undecided?: boolean | undefined;
     };
 
 /** A request to make a hold last longer. */

@@ -21,6 +21,8 @@ interface Race {
   checkFrom: number;
   /** A message has come since the last attempt. */
   woken: boolean;
+  /** The owner that a majority has named last. */
+  holder: string | undefined;
   /** Races in a row that other clients have won after a message for all. */
   lost: number;
   /** The clients that have been in the way, and when each of them was in the way the last time. */
@@ -125,11 +127,20 @@ export class Contention {
     });
   }
 
-  /** A majority holds the lock for another owner. */
-  taken(names: readonly string[], holder: string | undefined): void {
+  /**
+   * Another owner has the lock.
+   * @param isCertain a majority has said so, and not only members that may become one with those that have not answered
+   */
+  taken(names: readonly string[], holder: string | undefined, isCertain: boolean): void {
     this.decided(names, (race) => {
+      if (isCertain) race.holder = holder;
       lose(race, holder);
     });
+  }
+
+  /** Whether a majority has named this owner. */
+  isHolder(names: readonly string[], owner: string | undefined): boolean {
+    return owner !== undefined && names.some((name) => this.races.get(name)?.holder === owner);
   }
 
   private decided(names: readonly string[], learn: (race: Race) => void): void {
@@ -152,6 +163,7 @@ export class Contention {
         splits: 0,
         checkFrom: Infinity,
         woken: false,
+        holder: undefined,
         lost: 0,
         rivals: new Map(),
         strays: new Set(),

@@ -117,8 +117,9 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       if (reply === undefined) continue;
       if (reply.granted) return undefined;
       if (contention.isStray(names, reply.holder)) continue;
+      const undecided = !contention.isHolder(names, reply.holder);
       contention.refusedByOne(names, reply.holder);
-      return { ...reply, retryAfter: Math.min(reply.retryAfter, CHECK) };
+      return { ...reply, retryAfter: Math.min(reply.retryAfter, CHECK), undecided };
     }
     return undefined;
   }
@@ -279,7 +280,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     // Each contender that has got a part of the members gives it up. Without a pause all would meet again at the next
     // attempt.
     if (split) await sleep(contention.split(names));
-    else contention.taken(names, holder);
+    else contention.taken(names, holder, agreeing >= needed);
     // So many of these holds have to end before a majority is free.
     const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
     const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
@@ -288,6 +289,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       name: name ?? names[0] ?? '',
       holder,
       retryAfter: split ? Math.min(end, SPLIT_POLL) : end,
+      undecided: agreeing < needed,
     };
   }
 

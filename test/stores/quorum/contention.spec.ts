@@ -21,7 +21,7 @@ describe('Contention', () => {
   it('asks all members at once where no vote was split', () => {
     expect(asksOneFirst('a')).toBe(false);
     contention.granted(['a']);
-    contention.taken(['a'], 'x:1');
+    contention.taken(['a'], 'x:1', true);
     contention.woken('a');
     expect(asksOneFirst('a')).toBe(false);
   });
@@ -69,9 +69,23 @@ describe('Contention', () => {
 
     it('has been checked when a majority has refused', () => {
       pass(100);
-      contention.taken(['a'], 'x:1');
+      contention.taken(['a'], 'x:1', true);
       expect(asksOneFirst('a')).toBe(true);
     });
+  });
+
+  it('knows the holder that a majority has named, in a race', () => {
+    contention.taken(['a'], 'x:1', true);
+    expect(contention.isHolder(['a'], 'x:1')).toBe(false);
+    contention.split(['a']);
+    contention.taken(['a'], 'x:1', false);
+    expect(contention.isHolder(['a'], 'x:1')).toBe(false);
+    contention.taken(['a'], 'x:1', true);
+    expect([contention.isHolder(['b', 'a'], 'x:1'), contention.isHolder(['a'], 'x:2')]).toEqual([
+      true,
+      false,
+    ]);
+    expect(contention.isHolder(['a'], undefined)).toBe(false);
   });
 
   it('remembers the last holds that a minority has', () => {
