@@ -1,6 +1,7 @@
 import { isLockUnavailableError, LockClosedError, type LockError } from '../lock.errors.js';
 import type { LockStore, ReleaseRequest, TransferReply, TransferRequest } from '../port/lock-store.js';
 import type { Releaser } from '../port/releaser.js';
+import { answeredBy } from './answered-by.js';
 import { deadlineOf, now, type timerAt } from './deadline.js';
 import { backoff, isRefusal, tooLate } from './waiting.js';
 
@@ -53,7 +54,7 @@ export class Transfers {
     let isDoubtful = false;
     for (let failures = 0; ; failures++) {
       const askedAt = now();
-      const answer = await this.ask(request, askedAt);
+      const answer = await this.ask(request, askedAt, until);
       if (!(answer instanceof Error)) {
         if (!answer.granted && isDoubtful) this.takeBack(request);
         return { ...answer, askedAt, isDoubtful };
@@ -82,9 +83,13 @@ export class Transfers {
     this.giveUp({ name, owner: next, leaseTime, queue }, now() + leaseTime);
   }
 
-  private async ask(request: TransferRequest, askedAt: number): Promise<TransferReply | LockError> {
+  private async ask(
+    request: TransferRequest,
+    askedAt: number,
+    until: number,
+  ): Promise<TransferReply | LockError> {
     try {
-      const reply = await this.context.transfer(request);
+      const reply = await answeredBy(until, this.context.transfer(request), request.name);
       const isLate = reply.granted && now() >= deadlineOf(askedAt, request.leaseTime);
       return isLate ? tooLate(request.name) : reply;
     } catch (error) {

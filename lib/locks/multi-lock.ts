@@ -9,7 +9,7 @@ import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
 import { random, sleep } from '../lock.runtime.js';
-import { answeredBy } from './answered-by.js';
+import { answeredBy } from '../core/answered-by.js';
 import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';

@@ -12,7 +12,7 @@ import {
   LockConfigError,
   LockLostError,
 } from '../lock.errors.js';
-import { answeredBy } from './answered-by.js';
+import { answeredBy } from '../core/answered-by.js';
 import type { Lease } from './lock.js';
 import { ONCE } from './order-group.js';
 import { PlainLock } from './plain-lock.js';

@@ -9,7 +9,7 @@ import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockAbortedError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
 import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
-import { answeredBy } from './answered-by.js';
+import { answeredBy } from '../core/answered-by.js';
 import { untilGivenBack } from './giving-back.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   isLockClosedError,
@@ -7,17 +8,20 @@ import {
   type Lease,
   type Lock,
   type LockEvent,
+  type LockModuleOptions,
   LockLostError,
   LockService,
-  type LockStore,
   LockUnavailableError,
   MemoryLockStore,
 } from '../../lib/index.js';
 import type { TransferReply, TransferRequest } from '../../lib/store/index.js';
 import { until } from '../scenarios/until.js';
 
-/** What becomes of a transfer: carried out and answered, not carried out, or carried out without an answer. */
-type Fate = 'answered' | 'refused' | 'lost before' | 'lost after' | 'permanent';
+/** What becomes of a transfer: carried out and answered, perhaps late, not carried out, or carried out without an answer. */
+type Fate = 'answered' | 'refused' | 'lost before' | 'lost after' | 'permanent' | 'late';
+
+/** ms */
+const LATE = 1_500;
 
 class FaultyStore extends MemoryLockStore {
   readonly fates: Fate[] = [];
@@ -28,7 +32,8 @@ class FaultyStore extends MemoryLockStore {
     const fate = this.fates.shift() ?? 'answered';
     const effect = fate === 'refused' ? 'refused' : 'unknown';
     const failure = new LockUnavailableError(request.name, { effect, permanent: fate === 'permanent' });
-    if (fate === 'answered') return await super.transfer(request);
+    if (fate === 'late') await sleep(LATE);
+    if (fate === 'answered' || fate === 'late') return await super.transfer(request);
     if (fate === 'lost after') await super.transfer(request);
     throw failure;
   }
@@ -40,7 +45,7 @@ let b: LockService;
 let services: LockService[];
 let events: LockEvent[];
 
-const service = (options: { store?: LockStore; keyPrefix?: string; maxHoldTime?: number } = {}) => {
+const service = (options: Partial<LockModuleOptions> = {}) => {
   const made = new LockService({ store, leaseTime: 1_000, waitTime: 2_000, ...options });
   services.push(made);
   return made;
@@ -437,6 +442,19 @@ describe('a transfer without an answer', () => {
       expect((await b.acquire('job', { waitTime: 250 })).held).toBe(true);
     },
   );
+
+  it('ends within the waitTime of the module, and what comes of it later is taken back', async () => {
+    const impatient = service({ waitTime: 100 });
+    const lease = await impatient.acquire('job', { leaseTime: 10_000, renew: true });
+    store.fates.push('late');
+    const begun = performance.now();
+    expect(isLockUnavailableError(await failure(lease.handOver()))).toBe(true);
+    const ticket = await (await a.acquire('other')).handOver();
+    store.fates.push('late');
+    expect(isLockUnavailableError(await failure(impatient.resume(ticket)))).toBe(true);
+    expect(performance.now() - begun).toBeLessThan(LATE);
+    for (const name of ['job', 'other']) await (await a.acquire(name, { waitTime: 20_000 })).release();
+  });
 
   it('of resume is sent again for the same owners, and the lease is renewed', async () => {
     const ticket = await (await a.acquire('job')).handOver();

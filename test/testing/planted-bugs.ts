@@ -997,6 +997,12 @@ plant(
   busy(() => ({ holder: undefined })),
 );
 plant(
+  'AcquireReply.undecided',
+  'is true of a holder that is known',
+  'reports holder and time left to every other owner',
+  busy(() => ({ undecided: true })),
+);
+plant(
   'AcquireReply.arrival',
   'is not told',
   'hands over in the order of arrival',
@@ -1048,6 +1054,12 @@ plant(
   'is unknown',
   'takes no name when one is busy, and reports that name, the time left and the holder',
   allBusy(() => ({ holder: undefined })),
+);
+plant(
+  'AcquireAllReply.undecided',
+  'is true of a holder that is known',
+  'takes no name when one is busy, and reports that name, the time left and the holder',
+  allBusy(() => ({ undecided: true })),
 );
 plant(
   'HoldState',

@@ -106,6 +106,7 @@ export function describeGroups(stage: Stage): void {
     assert.equal(reply.name, names[1]);
     assert.equal(reply.holder, 'b:1');
     assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+    assert.notEqual(reply.undecided, true);
     assert.deepEqual(await owners(names), [undefined, 'b:1', undefined]);
   });
 

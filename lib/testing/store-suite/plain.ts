@@ -22,6 +22,7 @@ export function describePlain(stage: Stage): void {
       assert.ok(!reply.granted);
       assert.equal(reply.holder, 'a:1');
       assert.ok(reply.retryAfter > LEASE / 2 && reply.retryAfter <= LEASE, String(reply.retryAfter));
+      assert.notEqual(reply.undecided, true);
     });
 
     it('is granted again to its owner, and needs one release', async () => {

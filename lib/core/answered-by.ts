@@ -1,5 +1,5 @@
-import { idleTimerAt, now } from '../core/deadline.js';
-import { GRACE, unanswered } from '../core/waiting.js';
+import { idleTimerAt, now } from './deadline.js';
+import { GRACE, unanswered } from './waiting.js';
 import { clearTimer } from '../lock.runtime.js';
 
 /** @throws LockUnavailableError when there is no answer at that moment, or in the time that a request has in any case */
