@@ -81,8 +81,10 @@ export const refusedWith = ({
   holder,
   retryAfter,
   undecided,
-}: Pick<Extract<AcquireReply, { granted: false }>, 'holder' | 'retryAfter' | 'undecided'>): Busy =>
-  undecided === true ? { ...busyWith(holder, retryAfter), isUndecided: true } : busyWith(holder, retryAfter);
+}: Pick<Extract<AcquireReply, { granted: false }>, 'holder' | 'retryAfter' | 'undecided'>): Busy => ({
+  ...busyWith(holder, retryAfter),
+  isUndecided: undecided,
+});
 
 /** What waiters need from their client. */
 export interface WaitingContext {

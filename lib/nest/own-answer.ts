@@ -33,16 +33,15 @@ const ANSWERS_OF_NEST = [SSE_METADATA, REDIRECT_METADATA, RENDER_METADATA];
 const known = new WeakMap<Type, Map<string | symbol, Answering>>();
 
 function answering(type: Type, property: string | symbol): Answering {
+  const found = known.get(type)?.get(property);
+  if (found !== undefined) return found;
+  const handler = (type.prototype as Record<string | symbol, unknown>)[property];
+  const isByNest =
+    typeof handler === 'function' && ANSWERS_OF_NEST.some((key) => Reflect.hasMetadata(key, handler));
+  const answer = { own: ownParameters(type, property), isByNest };
   const ofType = known.get(type) ?? new Map<string | symbol, Answering>();
-  known.set(type, ofType);
-  let found = ofType.get(property);
-  if (found === undefined) {
-    const handler = (type.prototype as Record<string | symbol, unknown>)[property];
-    const isByNest =
-      typeof handler === 'function' && ANSWERS_OF_NEST.some((key) => Reflect.hasMetadata(key, handler));
-    ofType.set(property, (found = { own: ownParameters(type, property), isByNest }));
-  }
-  return found;
+  known.set(type, ofType.set(property, answer));
+  return answer;
 }
 
 function ownParameters(type: Type, property: string | symbol): Map<number, number> {

@@ -129,7 +129,7 @@ export class Contention {
 
   /**
    * Another owner has the lock.
-   * @param isCertain a majority has said so, and not only members that may become one with those that have not answered
+   * @param isCertain a majority of the members names it; else only members that may become one with those that have not answered
    */
   taken(names: readonly string[], holder: string | undefined, isCertain: boolean): void {
     this.decided(names, (race) => {

@@ -277,10 +277,11 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       (_, index) => holding.isUnsureOf(index) && !presence.isAbsent(index),
     ).length;
     const split = agreeing + pending < needed;
+    const isCertain = agreeing >= needed;
     // Each contender that has got a part of the members gives it up. Without a pause all would meet again at the next
     // attempt.
     if (split) await sleep(contention.split(names));
-    else contention.taken(names, holder, agreeing >= needed);
+    else contention.taken(names, holder, isCertain);
     // So many of these holds have to end before a majority is free.
     const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
     const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
@@ -289,7 +290,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       name: name ?? names[0] ?? '',
       holder,
       retryAfter: split ? Math.min(end, SPLIT_POLL) : end,
-      undecided: agreeing < needed,
+      undecided: !isCertain,
     };
   }
 

@@ -17,8 +17,8 @@ export class SelectedDatabase {
   private readonly wanted: number;
   private confirmed: boolean;
   /**
-   * The databases that the application has switched this connection to, which ioredis does not always know: the one before the
-   * first switch that the server has not answered, and those of the switches from there on. Empty if there was none.
+   * The databases of this connection, in order, which ioredis does not always know: the one that the server has confirmed last,
+   * then those of the switches that the server has not answered. Empty if the application has not switched.
    */
   private switches: Switch[] = [];
   private asking: Promise<void> | undefined;
