@@ -1,6 +1,10 @@
+import { writeFileSync } from 'node:fs';
+
 /** A reporter of Jest's: one test that fails is enough, and the others of its file need not run. */
 export default class StopAtFirst {
-  onTestCaseResult(_test, { status }) {
-    if (status === 'failed') process.exit(1);
+  onTestCaseResult({ path }, { status }) {
+    if (status !== 'failed') return;
+    writeFileSync(process.env.FAILED_SPEC, path);
+    process.exit(1);
   }
 }
