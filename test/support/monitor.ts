@@ -43,5 +43,12 @@ export class Monitor {
   }
 }
 
-const argumentsOf = (quoted: string) =>
-  [...quoted.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replace(/\\(["\\])/g, '$1'));
+const QUOTED = /"((?:[^"\\]|\\.)*)"/g;
+const LINE = /^"(?:[^"\\]|\\.)*"(?: "(?:[^"\\]|\\.)*")*$/;
+
+function argumentsOf(line: string): string[] {
+  if (LINE.test(line))
+    return [...line.matchAll(QUOTED)].map(([, text = '']) => text.replace(/\\(["\\])/g, '$1'));
+  // Valkey 8.1 marks neither quotes nor backslashes inside of an argument.
+  return line.slice(1, -1).split('" "');
+}
