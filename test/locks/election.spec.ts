@@ -12,6 +12,7 @@ import {
   type Term,
 } from '../../lib/index.js';
 import { currentScope } from '../../lib/core/scope.js';
+import { stateOf } from '../../lib/lock.service.state.js';
 import { deferred } from '../doubles/deferred.js';
 import { until } from '../scenarios/until.js';
 
@@ -449,6 +450,22 @@ describe('getElection', () => {
     await locks!.close();
     expect(hasEnded).toBe(true);
     await running;
+  });
+
+  it('counts those as in use that run or are watched', async () => {
+    const [locks] = services;
+    const inUse = () =>
+      stateOf(locks!)!
+        .elections()
+        .map(({ name }) => name);
+    locks!.getElection('other');
+    expect(inUse()).toEqual([]);
+    const watched = locks!.getElection('watched').leader$.subscribe();
+    await a.run(() => {
+      expect(inUse()).toEqual(['indexer', 'watched']);
+    });
+    watched.unsubscribe();
+    expect(inUse()).toEqual([]);
   });
 
   it('refuses a wrong name, option and lease time, and another lease time while it runs', async () => {

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type ArgumentsHost,
   Catch,
@@ -17,6 +17,7 @@ import {
   UseFilters,
 } from '@nestjs/common';
 import { APP_FILTER, ExternalContextCreator, LazyModuleLoader } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import {
   ClientProxyFactory,
   MessagePattern,
@@ -27,6 +28,8 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import type { Response } from 'express';
+import type { FastifyReply } from 'fastify';
 import { once } from 'node:events';
 import { lastValueFrom, throwError } from 'rxjs';
 import { WebSocket } from 'ws';
@@ -177,6 +180,29 @@ describe('HTTP', () => {
       expect(await fetch(await app.getUrl()).then((response) => response.text())).toBe('begun');
     },
   );
+
+  it.each([
+    ['Express', () => undefined],
+    ['Fastify', () => new FastifyAdapter()],
+  ])('ends an answer that has begun where the filter is called by hand, on %s', async (_, makeAdapter) => {
+    // Nest would end the answer of a filter that throws, too.
+    const ended = jest.fn();
+    const filter: ExceptionFilter = new LockExceptionFilter();
+    @Controller()
+    class Streams {
+      @Get()
+      begin(@Res() response: Response & Partial<FastifyReply>): void {
+        response.hijack?.();
+        (response.raw ?? response).write('begun');
+        const host = new ExecutionContextHost([{}, response, () => undefined]);
+        filter.catch(new LockTimeoutError('order:4711', 0), host);
+        ended();
+      }
+    }
+    const app = await serve({ controllers: [Streams] }, undefined, makeAdapter());
+    expect(await fetch(await app.getUrl()).then((response) => response.text())).toBe('begun');
+    expect(ended).toHaveBeenCalledTimes(1);
+  });
 
   it('leaves the answer to the application where the module is loaded late', async () => {
     @Module({ imports: modules() })
