@@ -205,20 +205,32 @@ describe('a hand-off', () => {
   });
 });
 
-it('a grant with an older token than the hold that it takes the place of is given back', async () => {
-  store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
-  const believed = await locks.acquire('a');
-  await other.forceRelease('a');
-  // The store has lost its tokens, and its clock was set back.
-  const { acquireAll } = store;
-  store.acquireAll = async (request) => {
-    store.acquireAll = acquireAll;
-    const reply = await acquireAll.call(store, request);
-    return reply.granted ? { ...reply, fencingTokens: request.names.map(() => 1) } : reply;
-  };
-  const refused = await locks.tryAcquire(['a', 'b']).catch((error: unknown) => error);
-  expect(refused).not.toMatchObject({ held: true });
-  // Its owner does not know of it, so nobody else would release it.
-  expect(await lost(believed)).toBe(true);
-  expect(await other.tryAcquire(['a', 'b'])).toMatchObject({ held: true });
-});
+it.each([
+  ['at once', false],
+  ['again where the store does not answer at first', true],
+])(
+  'a grant with an older token than the hold that it takes the place of is given back, %s',
+  async (_, fails) => {
+    store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
+    const believed = await locks.acquire('a');
+    await other.forceRelease('a');
+    // The store has lost its tokens, and its clock was set back.
+    const { acquireAll, release } = store;
+    store.acquireAll = async (request) => {
+      store.acquireAll = acquireAll;
+      if (fails) {
+        store.release = () => {
+          store.release = release;
+          return Promise.reject(new LockUnavailableError(undefined, {}));
+        };
+      }
+      const reply = await acquireAll.call(store, request);
+      return reply.granted ? { ...reply, fencingTokens: request.names.map(() => 1) } : reply;
+    };
+    const refused = await locks.tryAcquire(['a', 'b']).catch((error: unknown) => error);
+    expect(refused).not.toMatchObject({ held: true });
+    // Its owner does not know of it, so nobody else would release it.
+    expect(await lost(believed)).toBe(true);
+    expect(await other.acquire(['a', 'b'], { waitTime: SOON })).toMatchObject({ held: true });
+  },
+);

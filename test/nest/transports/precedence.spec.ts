@@ -204,6 +204,14 @@ describe('HTTP', () => {
     expect(ended).toHaveBeenCalledTimes(1);
   });
 
+  it('throws the error on for a transport that it does not know', () => {
+    const host = new ExecutionContextHost([{}, {}, () => undefined]);
+    host.setType('telegram');
+    const error = new LockTimeoutError('order:4711', 0);
+    const filter: ExceptionFilter = new LockExceptionFilter();
+    expect(() => filter.catch(error, host) as unknown).toThrow(error);
+  });
+
   it('leaves the answer to the application where the module is loaded late', async () => {
     @Module({ imports: modules() })
     class LateModule {}
