@@ -83,7 +83,7 @@ it('takes back an entry that went with a release, and arrives after the release 
   const locks = open();
   const lease = await locks.acquire('a');
   const controller = new AbortController();
-  const waiting = locks.acquire('a', { leaseTime: 5_000, signal: controller.signal });
+  const waiting = locks.acquire('a', { leaseTime: 29_000, signal: controller.signal });
   const arrives = deferred();
   store.onRelease = () => arrives.promise;
   // Only a process that receives messages sends an entry along.
@@ -97,6 +97,29 @@ it('takes back an entry that went with a release, and arrives after the release 
   arrives.resolve();
   await released;
   await until(isFree);
+});
+
+it('keeps the lock that a message grants before the answer to its entry comes', async () => {
+  const [locks, other] = [open(), open()];
+  const lease = await locks.acquire('a', { leaseTime: 5_000 });
+  const theirs = other.acquire('a', { leaseTime: 5_000 });
+  await until(async () => (await queueLength()) === 1);
+  // Shorter than a claim, so that the message grants the whole lease.
+  const waiting = locks.acquire('a', { leaseTime: 1_000 });
+  await sleep(10);
+  const answered = deferred();
+  store.handOver = async (request, next) => {
+    const reply = await ScriptedStore.prototype.handOver.call(store, request, next);
+    await answered.promise;
+    return reply;
+  };
+  const released = lease.release();
+  await (await theirs).release();
+  const second = await waiting;
+  answered.resolve();
+  await released;
+  await sleep(20);
+  expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: second.owner }]);
 });
 
 it('is the only one of its process, also where the lock came by another way', async () => {
