@@ -17,6 +17,17 @@ beforeEach(() => {
 
 afterEach(() => locks.onApplicationShutdown());
 
+class Patient {
+  readonly #seconds = 60;
+  get waitTime() {
+    return this.#seconds * 1_000;
+  }
+}
+
+class Short {
+  readonly leaseTime = 5_000;
+}
+
 const KINDS: [string, () => Lock][] = [
   ['a plain lock', () => locks.getLock('a')],
   ['a fair lock', () => locks.getFairLock('a')],
@@ -51,6 +62,7 @@ const BAD: [string, unknown, { option: string; message?: RegExp }][] = [
     { option: 'leasTime', message: /is not an option of \w+, did you mean leaseTime\? There are waitTime, / },
   ],
   ['one of a method', { onBusy: 'skip' }, { option: 'onBusy', message: /there are waitTime, leaseTime/ }],
+  ['a getter of their class', new Patient(), { option: 'waitTime', message: /and not of their class/ }],
 ];
 
 describe.each(KINDS)('%s', (_, lockOf) => {
@@ -78,6 +90,12 @@ describe.each(KINDS)('%s', (_, lockOf) => {
     await (await lockOf().acquire(options)).release();
     await (await lockOf().tryAcquire({}))?.release();
     await lockOf().using({ ...options, minHoldTime: undefined }, () => undefined);
+  });
+
+  it('takes an object of a class that has the options as properties', async () => {
+    const lease = await lockOf().acquire(new Short());
+    expect(lease.remainingTime()).toBeLessThanOrEqual(5_000);
+    await lease.release();
   });
 
   it('refuses kind, which the lock has already', async () => {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { DeadlockDetector } from '../../../lib/core/deadlock/deadlock-detector.js';
 import type { NestedWait } from '../../../lib/core/deadlock/nested-wait.js';
 import { encodeNote } from '../../../lib/core/deadlock/wait-notes.js';
-import type { StoredLock } from '../../../lib/port/lock-store.js';
+import type { StoredLock, StoreWaits } from '../../../lib/port/lock-store.js';
+import { until } from '../../scenarios/until.js';
 
 const heldBy = (owner: string): StoredLock => ({
   kind: 'lock',
@@ -11,6 +12,32 @@ const heldBy = (owner: string): StoredLock => ({
   queue: [],
   fencingToken: 1,
   listeners: 0,
+});
+
+const waitFor = (name: string): NestedWait => ({
+  ...{ id: 'own/1', clientId: 'own', since: 2, name, label: 'lock', process: 'p', breaks: true },
+  ...{ holds: ['own:1'], heldNames: ['a'], mode: 'exclusive', permits: undefined, mayBeLocal: false },
+  begunAt: performance.now(),
+  inspect: () => Promise.resolve(heldBy('other:1')),
+  found: () => undefined,
+});
+
+it('a note is removed when the last wait of which it tells is over', async () => {
+  const waits = {
+    keep: jest.fn(() => Promise.resolve()),
+    forget: jest.fn<StoreWaits['forget']>(() => Promise.resolve()),
+    find: () => Promise.resolve(undefined),
+  };
+  const inspect = () => Promise.resolve(heldBy('other:1'));
+  const detector = new DeadlockDetector({ inspect, waits }, { clientId: 'own', label: 'p' });
+  const wait = waitFor('b');
+  detector.watch(wait);
+  await until(() => waits.keep.mock.calls.length > 0);
+  expect(waits.forget).not.toHaveBeenCalled();
+  detector.over(wait);
+  await until(() => waits.forget.mock.calls.length > 0);
+  detector.close();
+  expect(waits.forget).toHaveBeenCalledWith('own');
 });
 
 it('a look that gets no answer refutes nothing: the deadlock is found by the looks around it', async () => {
@@ -37,9 +64,7 @@ it('a look that gets no answer refutes nothing: the deadlock is found by the loo
   const detector = new DeadlockDetector({ inspect, waits }, { clientId: 'own', label: 'p' });
   const found: boolean[] = [];
   const wait: NestedWait = {
-    ...{ id: 'own/1', clientId: 'own', since: 2, name: 'b', label: 'lock', process: 'p', breaks: true },
-    ...{ holds: ['own:1'], heldNames: ['a'], mode: 'exclusive', permits: undefined, mayBeLocal: false },
-    begunAt: performance.now(),
+    ...waitFor('b'),
     inspect: () => inspect('b'),
     found: (_, isBroken) => void found.push(isBroken),
   };

@@ -80,11 +80,14 @@ describe('Presence', () => {
     expect(presence.isAbsent(1)).toBe(false);
   });
 
-  it('says nothing about a member whose connection was lost with the request', async () => {
-    await reject(1, failed('Error'));
+  it.each([
+    ['the connection was lost with the request', failed('Error')],
+    ['the outage has no cause', new LockUnavailableError('a')],
+  ])('says nothing about a member where %s', async (_, error) => {
+    await reject(1, error);
     expect(presence.isAbsent(1)).toBe(false);
     await reject(1, failed('CommandTimeout'));
-    await reject(1, failed('Error'));
+    await reject(1, error);
     expect(presence.isAbsent(1)).toBe(true);
   });
 
