@@ -8,7 +8,7 @@ import { copyMetadata } from './copy-metadata.js';
 import { decoratedMethod } from './election/leader-method.js';
 import type { SkippedRefusal } from './election/skippable-method.js';
 import { compileKey } from './lock-key.js';
-import { locksPassThrough } from './pass-through.js';
+import { locksPassThrough, runUnlocked } from './pass-through.js';
 import { assertObject, injectService, serviceOf } from './service-property.js';
 
 /** How often a method is to run over all processes. */
@@ -52,7 +52,7 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
         `${this.constructor.name}.${String(property)}`,
         '@OncePer',
       );
-      if (stateOf(service)?.settings.enabled === false) return await run();
+      if (stateOf(service)?.settings.enabled === false) return await runUnlocked(run);
       const roots = { args, this: this, class: this.constructor.name, method: String(property) };
       const [name = '', second] = await makeKeys({ roots, args: args as never[] });
       if (second !== undefined)

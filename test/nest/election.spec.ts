@@ -7,6 +7,7 @@ import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitte
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import {
+  assertLocked,
   LockModule,
   type LockModuleOptions,
   LockService,
@@ -216,6 +217,7 @@ describe('@OnLeader', () => {
     class Feed {
       @OnLeader('feed')
       follow(term: Term) {
+        assertLocked('feed');
         told = term;
       }
       @OnlyLeader('feed')

@@ -3,7 +3,7 @@ import { Injectable, SetMetadata } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockModule, LockService, MemoryLockStore, OncePer } from '../../lib/index.js';
+import { assertLocked, LockModule, LockService, MemoryLockStore, OncePer } from '../../lib/index.js';
 import { passThroughLocks } from '../../lib/testing/index.js';
 
 let store: MemoryLockStore;
@@ -17,6 +17,7 @@ class Reports {
   @OncePer('daily', { period: '1h' })
   @SetMetadata('kept', true)
   async daily(): Promise<string | undefined> {
+    assertLocked();
     runs.push('daily');
     await sleep(10);
     return 'sent';

@@ -9,6 +9,7 @@ import { stateOf } from '../../lock.service.state.js';
 import { inQuotes } from '../../lock.text.js';
 import type { Candidate } from '../../locks/candidate.js';
 import type { Election, ElectionOptions, Term } from '../../locks/election.js';
+import { runUnlocked } from '../pass-through.js';
 
 /** The pause after work that has failed, ms; doubled each time, up to the longest. Another process leads meanwhile. */
 const FIRST_PAUSE = 1_000;
@@ -63,7 +64,9 @@ class Campaign {
 
   /** Where decorators take no locks: this process is the only one. */
   async lead(term: Term): Promise<void> {
-    await Promise.all(this.works.map((work) => this.report(work, term, 'is not started again')));
+    await Promise.all(
+      this.works.map((work) => runUnlocked(() => this.report(work, term, 'is not started again'))),
+    );
   }
 
   private async attach(call: Promise<unknown>): Promise<void> {
