@@ -191,11 +191,12 @@ function onClose(source: EventEmitter, callback: () => void): () => void {
 /** Node's response of an HTTP request. */
 function responseOf(context: ExecutionContext): ServerResponse | undefined {
   if (context.getType() !== 'http') return undefined;
+  // ExternalContextCreator calls handlers of a transport that it does not know HTTP, so this may be any value.
+  const reply: unknown = context.switchToHttp().getResponse();
   // Fastify's reply has Node's response inside.
-  const reply = context.switchToHttp().getResponse<ServerResponse & { raw?: ServerResponse }>();
-  const response = reply.raw ?? reply;
+  const response = (reply as { raw?: ServerResponse } | null | undefined)?.raw ?? (reply as ServerResponse);
   // A test of the application may have a plain object in its place.
-  return 'on' in response ? response : undefined;
+  return isEmitter(response) && 'destroy' in response ? response : undefined;
 }
 
 /** Of a request, a key also reads what a getter of its class computes. Undefined outside HTTP. */

@@ -7,20 +7,22 @@ import {
   Get,
   HttpException,
   type INestApplication,
+  Injectable,
   Logger,
   type NestInterceptor,
   Param,
   Post,
+  type Provider,
   type Type,
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_INTERCEPTOR, ExternalContextCreator } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { finalize, interval, lastValueFrom, NEVER, Observable, of, timeout } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
@@ -39,14 +41,19 @@ afterEach(async () => {
   app = undefined;
 });
 
+const testing = async (controllers: Type<unknown>[], providers: Provider[] = []) => {
+  const imports = [LockModule.forRoot({ store: 'memory' })];
+  const module = await Test.createTestingModule({ imports, controllers, providers }).compile();
+  const made = module.createNestApplication();
+  made.useLogger(false);
+  return made;
+};
+
 const serve = async (controller: Type<unknown>, global?: Type<NestInterceptor>) => {
-  const module = await Test.createTestingModule({
-    imports: [LockModule.forRoot({ store: 'memory' })],
-    controllers: [controller],
-    providers: global === undefined ? [] : [{ provide: APP_INTERCEPTOR, useClass: global }],
-  }).compile();
-  app = module.createNestApplication();
-  app.useLogger(false);
+  app = await testing(
+    [controller],
+    global === undefined ? [] : [{ provide: APP_INTERCEPTOR, useClass: global }],
+  );
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
   return async (path: string, init: RequestInit = {}) => {
@@ -199,6 +206,30 @@ describe('LockInterceptor', () => {
     await finished;
     expect([response.statusCode, sent.read()]).toEqual([200, expect.stringMatching(/order$/)]);
   });
+
+  it.each([[['7']], [['7', 'text']], [['7', null]], [['7', { raw: 'text' }]], [['7', new EventEmitter()]]])(
+    'locks a handler of a transport that Nest takes for HTTP, called with %p',
+    async (args) => {
+      @Injectable()
+      class Bot {
+        @UseInterceptors(LockInterceptor('order:$<args[0]>'))
+        pay() {
+          return Readable.from([currentLease()?.name]);
+        }
+        @UseInterceptors(LockInterceptor('order:$<args[0]>'))
+        async ask() {
+          return entries.visit(currentLease()?.name);
+        }
+      }
+      app = await testing([], [Bot]);
+      await app.init();
+      const bot = app.get(Bot);
+      const call = (method: 'ask' | 'pay'): unknown =>
+        app!.get(ExternalContextCreator).create(bot, bot[method], method)(...args);
+      await expect(call('ask')).resolves.toBe('order:7');
+      await expect(call('pay')).rejects.toThrow('Bot.pay: has given a stream');
+    },
+  );
 
   it('takes a function of the ExecutionContext', async () => {
     @Controller()
