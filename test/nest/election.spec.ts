@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable, type INestApplicationContext, type Provider, Scope } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
+import { Injectable, type INestApplicationContext, Module, type Provider, Scope } from '@nestjs/common';
+import { LazyModuleLoader, ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
@@ -162,6 +162,26 @@ describe('@OnLeader', () => {
     await expect(boot([PerRequest])).rejects.toThrow('@OnLeader on PerRequest.follow: needs a class');
     await expect(boot([Differing])).rejects.toThrow('must agree');
   });
+
+  it.each([true, false])(
+    'refuses an object that Nest makes after the boot (enabled: %p)',
+    async (enabled) => {
+      @Injectable()
+      class Late {
+        @OnLeader('late')
+        follow(): void {
+          // never
+        }
+      }
+      @Module({ providers: [Late] })
+      class LateModule {}
+      const app = await boot([], { enabled });
+      const rule = '@OnLeader on Late.follow: needs an object that Nest makes before the application starts';
+      await expect(app.get(LazyModuleLoader).load(() => LateModule)).rejects.toThrow(rule);
+      await expect(app.get(ModuleRef).create(Late)).rejects.toThrow(rule);
+      expect(app.get(LockService).getElection('late').state).toBe('idle');
+    },
+  );
 
   it('fails the boot for an object that Nest has not made, and runs what a factory passes on', async () => {
     let calls = 0;

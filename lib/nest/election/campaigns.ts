@@ -132,8 +132,18 @@ class Campaign {
 export class Campaigns {
   private readonly byName = new Map<string, { campaign: Campaign; options: ElectionOptions }>();
   private isStarted = false;
+  private isBooted = false;
 
   constructor(private readonly service: LockService) {}
+
+  /** @throws LockConfigError when the methods with `@OnLeader` have been called already: that of a later object never is */
+  assertBooting(declared: string): void {
+    if (!this.isBooted) return;
+    const rule =
+      'needs an object that Nest makes before the application starts: this one is made later, as by LazyModuleLoader or ' +
+      'ModuleRef.create';
+    throw new LockConfigError(declared, rule);
+  }
 
   /** @throws LockConfigError where two decorators of one election differ in their lease time */
   of(name: string, { leaseTime }: ElectionOptions = {}): Campaign {
@@ -157,11 +167,13 @@ export class Campaigns {
 
   start(): void {
     this.isStarted = true;
+    this.isBooted = true;
     for (const { campaign } of this.byName.values()) campaign.start();
   }
 
   /** Where decorators take no locks. */
   lead(term: Term): void {
+    this.isBooted = true;
     for (const { campaign } of this.byName.values()) void campaign.lead(term).catch(() => undefined);
   }
 }
