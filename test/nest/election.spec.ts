@@ -1,7 +1,18 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable, type INestApplicationContext, Module, type Provider, Scope } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  Get,
+  Injectable,
+  type INestApplicationContext,
+  Module,
+  type Provider,
+  Scope,
+  type Type,
+  UseGuards,
+} from '@nestjs/common';
 import { LazyModuleLoader, ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
@@ -34,7 +45,7 @@ afterEach(async () => {
   await Promise.all(apps.map((app) => app.close()));
 });
 
-async function boot(providers: Provider[], options: LockModuleOptions = {}) {
+async function boot(providers: Provider[], options: LockModuleOptions = {}, controllers: Type[] = []) {
   const module = await Test.createTestingModule({
     imports: [
       LockModule.forRoot({ store, ...options }),
@@ -42,6 +53,7 @@ async function boot(providers: Provider[], options: LockModuleOptions = {}) {
       EventEmitterModule.forRoot(),
     ],
     providers,
+    controllers,
   }).compile();
   const app = module.createNestApplication();
   const log = (...words: unknown[]) => logged.push(words);
@@ -118,6 +130,30 @@ describe('@OnLeader', () => {
     await b.close();
     await until(() => runs.length === 3);
     expect(runs[2]).toBe(a.get(Feed));
+  });
+
+  it('runs on a guard, which is no provider', async () => {
+    let calls = 0;
+    @Injectable()
+    class Limits implements CanActivate {
+      canActivate() {
+        return true;
+      }
+      @OnLeader('limits')
+      follow(): void {
+        calls++;
+      }
+    }
+    @Controller()
+    @UseGuards(Limits)
+    class Orders {
+      @Get()
+      list() {
+        return [];
+      }
+    }
+    await boot([], {}, [Orders]);
+    await until(() => calls === 1);
   });
 
   it('is inherited, and runs what a subclass has put in its place', async () => {

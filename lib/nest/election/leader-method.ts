@@ -81,14 +81,14 @@ function leaderMethodsOf(prototype: unknown): readonly LeaderMethod[] {
 }
 
 /**
- * Finds the methods with `@OnLeader` of all providers and controllers that have got this service.
+ * Finds the methods with `@OnLeader` of all objects of the application that have got this service, guards and the like included.
  * @throws LockConfigError for a class of which Nest makes instances on demand: its method would have no instance to run on; and
  *   for an object that Nest has not made, as by a factory: it has no service
  */
 export function addLeaderMethods(modules: ModulesContainer, service: LockService): void {
   const seen = new Set<object>();
-  for (const { providers, controllers } of modules.values()) {
-    for (const wrapper of [...providers.values(), ...controllers.values()]) {
+  for (const { providers, controllers, injectables } of modules.values()) {
+    for (const wrapper of [...providers.values(), ...controllers.values(), ...injectables.values()]) {
       const leader = leaderOf(wrapper);
       if (leader === undefined || seen.has(leader.instance)) continue;
       seen.add(leader.instance);
