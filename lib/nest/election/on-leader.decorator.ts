@@ -24,8 +24,8 @@ export type OnLeaderDecorator = <Method extends (term: Term) => unknown>(
  * A method that returns early leaves this process the leader. A method that throws makes it resign: the error is logged,
  * another process is elected, and this one campaigns again after a pause that grows from 1 s to 30 s.
  *
- * The class has to be a provider, a controller, or a guard and the like, of the default scope, whose object Nest makes, else the boot fails. A
- * lazily loaded module with such a class fails to load.
+ * The class has to be a provider, a controller, or a guard and the like, of the default scope, whose object Nest makes, else
+ * the boot fails. A lazily loaded module with such a class fails to load.
  * @param election the name of the election, see {@link LockService.getElection}
  * @throws LockConfigError where it is applied, when the name or an option is wrong
  */
