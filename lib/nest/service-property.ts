@@ -80,7 +80,8 @@ export function serviceOf(
   if (service !== undefined) return service as LockService;
   throw new LockConfigError(
     title,
-    `has ${decorator}, but Nest has injected no LockService into this object. Nest does that for classes that it ` +
-      'makes itself: list the class in providers or controllers (useFactory and new leave it out), and import LockModule',
+    `has ${decorator}, but Nest has injected no LockService into this object. Nest does that after the constructor, for ` +
+      'classes that it makes itself: list the class in providers or controllers (useFactory and new leave it out), and ' +
+      'import LockModule',
   );
 }

@@ -101,6 +101,20 @@ describe('wherever Nest makes the object', () => {
     expect(nest.entries.total).toBe(0);
   });
 
+  it('refuses to run in the constructor, and says so', async () => {
+    @Injectable()
+    class Eager {
+      readonly begun = this.run().catch((error: unknown) => error);
+      @DistributedLock('eager')
+      async run(): Promise<unknown> {
+        return nest.entries.visit(undefined);
+      }
+    }
+    const { begun } = await nest.make(Eager);
+    expect(await begun).toMatchObject({ message: expect.stringContaining('after the constructor') });
+    expect(nest.entries.total).toBe(0);
+  });
+
   it('refuses to run without an object, and says so', async () => {
     const { run } = await nest.make(Plain);
     const error = await (run as () => Promise<unknown>)().catch((reason: unknown) => reason);
