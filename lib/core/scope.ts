@@ -42,8 +42,8 @@ export class Scope {
   /** The lease that this scope was opened for. */
   lease: { readonly name: string; readonly fencingTokens: ReadonlyMap<string, number> } | undefined;
   /**
-   * For a scope that is apart: the holds around it, of which it shares none. The scopes of these holds are not kept: work
-   * that starts its successor apart, again and again, would make an endless chain of them.
+   * For a scope that is apart from others or accompanies one: the holds around it, of which it shares none. The scopes of
+   * these holds are not kept: work that starts its successor apart, again and again, would make an endless chain of them.
    */
   private around: readonly ScopedHold[] = [];
 
@@ -71,6 +71,13 @@ export class Scope {
   static apart(around: Scope | undefined): Scope {
     const scope = new Scope(undefined, true);
     if (around !== undefined) scope.around = [...around.above()].filter((hold) => hold.held);
+    return scope;
+  }
+
+  /** For a call that a lock waits for, without being of its scope: the call shares no lock of that scope. */
+  static accompanying(parent: Scope | undefined, around: Scope): Scope {
+    const scope = new Scope(parent, parent?.ownsHandMade === true);
+    scope.around = [...around.above()].filter((hold) => hold.held);
     return scope;
   }
 

@@ -37,6 +37,11 @@ type Callback = (term: Term) => unknown;
 /** The term of which a call is a part that runs outside of the callback. */
 const termOfCall = new AsyncLocalStorage<HeldTerm>();
 
+interface CallOfTerm<T> {
+  readonly result: T;
+  readonly end: () => void;
+}
+
 export interface CandidateContext {
   readonly inspect: () => Promise<LockState | null>;
   /** It runs, or its leadership is watched. */
@@ -119,9 +124,23 @@ export class Candidate implements Election {
     });
   }
 
-  /** Runs a call for which the callback of the present term waits. */
-  partOfTerm<T>(run: () => T): T {
-    return this.term === undefined ? run() : termOfCall.run(this.term, run);
+  /**
+   * Runs a call for which the callback of the present term waits.
+   * @returns its result, and what is to be called when it has ended
+   */
+  partOfTerm<T>(run: () => T): CallOfTerm<T> {
+    const { term } = this;
+    if (term === undefined) return { result: run(), end: () => undefined };
+    const scope = Scope.accompanying(currentScope(), term.scope);
+    const end = (): void => {
+      scope.end();
+    };
+    try {
+      return { result: termOfCall.run(term, () => runInScope(scope, run)), end };
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   async resign(): Promise<void> {

@@ -63,7 +63,11 @@ const bootOf =
       // Before the application closes what the work of a term needs.
       beforeApplicationShutdown: async () => {
         ending.abort(new LockClosedError());
-        await stateOf(service)?.endTerms();
+        const state = stateOf(service);
+        if (state === undefined) return;
+        // Nest 12 calls the hook of the service only when this one has ended, and a term may last for a lease.
+        service.beforeApplicationShutdown();
+        await state.endTerms();
       },
     };
   };

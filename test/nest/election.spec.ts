@@ -19,6 +19,7 @@ import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import {
   assertLocked,
+  DistributedLock,
   LockModule,
   type LockModuleOptions,
   LockService,
@@ -348,6 +349,34 @@ describe('@OnlyLeader', () => {
     expect(await call).toBe('ran');
     await resigned;
     await until(() => theirs!.isLeader());
+  });
+
+  it('gives a call of the term its further locks at the shutdown, and other work none', async () => {
+    const [begun, gate] = [deferred(), deferred()];
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      async run(): Promise<string | undefined> {
+        begun.resolve();
+        await gate.promise;
+        return await this.pay();
+      }
+      @DistributedLock('order')
+      async pay() {
+        return Promise.resolve('paid');
+      }
+    }
+    const app = await boot([Jobs]);
+    const [jobs, locks] = [app.get(Jobs), app.get(LockService)];
+    await until(() => locks.getElection('jobs').isLeader());
+    const call = jobs.run();
+    await begun.promise;
+    const closing = app.close();
+    await until(() => !locks.getElection('jobs').isLeader());
+    await expect(jobs.pay()).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    gate.resolve();
+    expect(await call).toBe('paid');
+    await closing;
   });
 
   it('begins the work of a query once, which begins when it is asked for its result', async () => {

@@ -48,11 +48,15 @@ class Campaign {
     // A double of the service has other elections.
     const election: Election & Partial<Pick<Candidate, 'partOfTerm'>> = this.election;
     if (!election.isLeader()) return undefined;
-    const result = election.partOfTerm === undefined ? run() : election.partOfTerm(run);
-    if (!isThenable(result)) return result;
+    if (election.partOfTerm === undefined) return run();
+    const { result, end } = election.partOfTerm(run);
+    if (!isThenable(result)) {
+      end();
+      return result;
+    }
     // One Promise for both: a query may begin its work each time that it is asked for its result.
     const outcome = Promise.resolve(result);
-    void this.attach(outcome);
+    void this.attach(outcome).then(end);
     return outcome;
   }
 
