@@ -18,10 +18,10 @@ export interface LockDeclaration {
   readonly options: MethodOptions<never[]>;
 }
 
-/** Marks the wrappers of locked methods: a decorated class leaves them alone. */
+/** Marks the wrappers of locked methods, and by their metadata what wraps these: a decorated class leaves them alone. */
 const LOCKED = Symbol.for('nestjs-distributed-lock.locked-method');
 
-export const isLockedMethod = (method: object): boolean => LOCKED in method;
+export const isLockedMethod = (method: object): boolean => Reflect.hasOwnMetadata(LOCKED, method);
 
 /**
  * Puts a wrapper in the method's place.
@@ -95,7 +95,7 @@ export function lockMethod(
     return isAsync ? Promise.resolve(result) : result;
   };
   copyMetadata(method, wrapper);
-  Object.defineProperty(wrapper, LOCKED, { value: true });
+  Reflect.defineMetadata(LOCKED, true, wrapper);
   descriptor.value = wrapper;
   watchForTransaction(descriptor, () => {
     insideTransaction = true;

@@ -13,6 +13,8 @@ import {
   InjectLockService,
   LockInterceptor,
   LockModule,
+  LockService,
+  OncePer,
   OnLeader,
   OnlyLeader,
 } from '../../lib/index.js';
@@ -71,6 +73,17 @@ class Jobs extends Base {
     return Promise.resolve(held());
   }
 
+  @OncePer('once', { period: '1h' })
+  @DistributedLock('own')
+  async wrapped(): Promise<string[] | undefined> {
+    return Promise.resolve(
+      app
+        ?.get(LockService)
+        .leases()
+        .map(({ name }) => name),
+    );
+  }
+
   get name(): string {
     return this.#format('name');
   }
@@ -88,6 +101,7 @@ describe('a locked class', () => {
     expect(jobs.entries.most).toBe(1);
     expect(await lastValueFrom(jobs.stream())).toBe('jobs:Jobs.stream');
     expect(await jobs.own()).toBe('own');
+    expect(await jobs.wrapped()).toEqual(['once', 'own']);
     expect(await jobs.inherited()).toBeUndefined();
     expect(jobs.name).toBe('name');
   });
