@@ -135,9 +135,11 @@ async function untilNoted(
   const { name, owner } = lease;
   for (let failures = 0; ; failures++) {
     if (!lease.held) {
-      const cause: unknown = lease.signal.reason;
-      const reason = isLockLostError(cause) ? cause.reason : 'released';
-      throw new LockLostError(name, { reason, owner, result });
+      const loss: unknown = lease.signal.reason;
+      const { reason, forced } = isLockLostError(loss)
+        ? loss
+        : { reason: 'released' as const, forced: undefined };
+      throw new LockLostError(name, { reason, owner, result, forced });
     }
     try {
       const state = await note();

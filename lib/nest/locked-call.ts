@@ -232,7 +232,8 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
   const loss: unknown = signal.aborted ? signal.reason : undefined;
   if (!isLockLostError(loss)) return;
   const cause = new Error(`${title} went on without its lock`, { cause: loss });
-  throw new LockLostError(name, { reason: loss.reason, owner, cause, result });
+  const { reason, forced } = loss;
+  throw new LockLostError(name, { reason, owner, cause, result, forced });
 }
 
 interface Forwarding {

@@ -137,6 +137,11 @@ describe('once', () => {
     expect((await b.once('report', { period: '1h' }, () => 'again')).ran).toBe(true);
   });
 
+  it('says which service has taken the lease away', async () => {
+    const lost = a.once('report', { period: '1h' }, () => a.forceRelease('report', { reason: 'stuck' }));
+    expect(await failure(lost)).toMatchObject({ result: true, forced: { reason: 'stuck' } });
+  });
+
   it('notes no success of a lease that the store has given to another, before the holder knows of it', async () => {
     let other: string | undefined;
     const lost = a.once('report', { period: '1h' }, async (lease) => {

@@ -51,7 +51,7 @@ describe('onBusy', () => {
 });
 
 describe('onLost', () => {
-  const losing = () => nest.locks.forceRelease('job').then(() => 'result');
+  const losing = () => nest.locks.forceRelease('job', { reason: 'stuck' }).then(() => 'result');
 
   it('leaves the result as it is', async () => {
     const jobs = await nest.servedWith({}, losing);
@@ -64,6 +64,8 @@ describe('onLost', () => {
       code: 'LOCK_LOST',
       reason: 'deleted',
       result: 'result',
+      forced: { reason: 'stuck' },
+      message: expect.stringMatching(/, taken away by ".+": "stuck"$/),
     });
   });
 
