@@ -312,7 +312,7 @@ function assertConnection(option: string, connection: unknown): void {
   if (
     !isObject(connection) ||
     Array.isArray(connection) ||
-    connection instanceof URL ||
+    isInstanceWithoutOptions(connection) ||
     isOtherClient(connection)
   ) {
     const rule = 'must be a URL, ioredis options, { cluster } or an ioredis client';
@@ -347,6 +347,10 @@ const isOtherClient = (connection: object): boolean => {
     typeof member.isCluster !== 'boolean'
   );
 };
+
+/** A Promise, a Map, a URL, or an object of a class with getters, which ioredis does not read. */
+const isInstanceWithoutOptions = (connection: object): boolean =>
+  Object.getPrototypeOf(connection) !== Object.prototype && Object.keys(connection).length === 0;
 
 /** A client of a single server also has a member of that name: the command. */
 const isCluster = (connection: { isCluster?: unknown; cluster?: unknown }): boolean =>

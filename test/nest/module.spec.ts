@@ -238,6 +238,12 @@ describe('LockModule', () => {
   });
 });
 
+class Config {
+  get port() {
+    return Number('6379');
+  }
+}
+
 describe('wrong options fail at boot, with the option, the rule and the value', () => {
   it.each<[string, unknown, RegExp]>([
     ['none of the three', {}, /connection \/ nodes \/ store.*none/],
@@ -257,6 +263,13 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
       { connection: { url: 'redis://u:secret@a' } },
       /^(?!.*secret)connection\.url: .*the URL itself/,
     ],
+    ...['socket', 'hostname', 'addresses', 'uri'].map((name): [string, unknown, RegExp] => [
+      `${name} of another library`,
+      { connection: { [name]: 'u:secret@a' } },
+      new RegExp(`^(?!.*secret)connection\\.${name}: is no option of ioredis; give `),
+    ]),
+    ['a Promise', { connection: Promise.resolve('redis://a') }, /connection: must be a URL.*\(Promise\)/],
+    ['options by getters of a class', { connection: new Config() }, /connection: must be .*\(Config\)/],
     [
       'a client of another library',
       { nodes: ['redis://a', { duplicate: () => undefined, options: {} }, 'redis://c'] },

@@ -54,6 +54,10 @@ const CHECKS = new Map<string, Check>([
   ['sentinels', sentinels],
   ['redisOptions', assertClientOptions],
   ['url', noUrl],
+  ['uri', noUrl],
+  ['socket', noAddress],
+  ['hostname', noAddress],
+  ['addresses', noAddress],
 ]);
 
 /** By shape, because the application's ioredis may be another copy than ours. */
@@ -99,6 +103,11 @@ function noMonitor(option: string, value: unknown): void {
 
 function noUrl(option: string): void {
   throw new LockConfigError(option, 'is no option of ioredis; give the URL itself, as a text');
+}
+
+/** What other clients call the address. ioredis would connect to localhost. */
+function noAddress(option: string): void {
+  throw new LockConfigError(option, 'is no option of ioredis; give host and port');
 }
 
 function sentinels(option: string, value: unknown): void {
