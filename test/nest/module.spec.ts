@@ -251,6 +251,7 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
     ['no object', undefined, /options/],
     ['a URL of another kind', { connection: 'http://user:secret@x' }, /redis:\/\/ or rediss:\/\/.*http:/],
     ['text that is no URL', { connection: 'localhost' }, /redis:\/\//],
+    ['a URL without a host', { connection: 'redis://' }, /connection: is not a valid URL/],
     ['a number for a connection', { connection: 6379 }, /connection.*6379/],
     ['a list for a connection', { connection: ['redis://a'] }, /connection: must be a URL.*an array of 1/],
     [

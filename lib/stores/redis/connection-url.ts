@@ -49,11 +49,11 @@ const PLAIN_NAME = /^[a-z][a-z_]{0,30}$/i;
  */
 export function urlOptions(option: string, url: string): RedisOptions {
   const refuse: Refuse = (rule) => new LockConfigError(option, rule);
-  if (!/^rediss?:\/\/./.test(url)) {
+  if (!/^rediss?:\/\//.test(url)) {
     const scheme = /^[a-z][a-z\d+.-]*:(?=\/\/)/i.exec(url)?.[0] ?? 'text without a scheme';
     throw refuse(`a URL must start with redis:// or rediss:// (found: ${scheme})`);
   }
-  if (!URL.canParse(url)) throw refuse('is not a valid URL');
+  if (!/:\/\/./.test(url) || !URL.canParse(url)) throw refuse('is not a valid URL');
   const parsed = new URL(url);
   if (parsed.hash !== '') throw refuse('the URL has something behind a #; a # in a password is written %23');
   const options: Record<string, unknown> = {
