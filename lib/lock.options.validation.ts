@@ -198,6 +198,16 @@ const CLIENT_OPTIONS = [
   'cluster',
 ];
 
+/**
+ * Nest makes a class that stands in `providers` by itself, without options.
+ * @throws LockConfigError
+ */
+export function assertGiven(options: unknown): void {
+  if (options !== undefined) return;
+  const rule = 'must be an object; LockModule gives LockService its options, so leave it out of providers';
+  throw new LockConfigError('options', rule, { value: options });
+}
+
 function assertNoClientOption(options: unknown): void {
   if (!isObject(options)) return;
   const option = CLIENT_OPTIONS.find((option) => option in options);

@@ -17,7 +17,7 @@ import type {
   ReasonOptions,
   UsingOptions,
 } from './lock.options.js';
-import { resolveOptions } from './lock.options.validation.js';
+import { assertGiven, resolveOptions } from './lock.options.validation.js';
 import { settingsWarnings } from './lock.options.warnings.js';
 import type { LockState } from './lock.state.js';
 import { Candidates } from './locks/candidates.js';
@@ -57,6 +57,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
+    assertGiven(options);
     const settings = resolveOptions(options);
     const store = createStore(options, settings);
     this.state = rememberState(this, {

@@ -244,6 +244,11 @@ class Config {
   }
 }
 
+it('LockService among the providers of a module fails the boot, and says how it is provided', async () => {
+  const module = Test.createTestingModule({ providers: [LockService] });
+  await expect(module.compile()).rejects.toThrow(/^options: must be .*leave it out of providers/);
+});
+
 describe('wrong options fail at boot, with the option, the rule and the value', () => {
   it.each<[string, unknown, RegExp]>([
     ['none of the three', {}, /connection \/ nodes \/ store.*none/],
