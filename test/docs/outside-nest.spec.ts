@@ -21,7 +21,7 @@ describe('The programs of the page about programs outside of Nest', () => {
   afterAll(() => environment.end());
 
   /** Runs a block in a process of its own, which is killed when it does not end by itself. */
-  async function run(block: string): Promise<string[]> {
+  async function run(block: string, before = ''): Promise<string[]> {
     const code = block
       .replace('redis://localhost:6379', server.url)
       .replace(/import \{(.*)\} from 'nestjs-distributed-lock';/, (_, names: string) => {
@@ -29,7 +29,7 @@ describe('The programs of the page about programs outside of Nest', () => {
         return `import {${others.join()}} from '${process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock'}';`;
       });
     const { outputText } = ts.transpileModule(
-      `const step = async (name: string) => console.log(name);\n${code}`,
+      `const step = async (name: string) => console.log(name);\n${before}\n${code}`,
       {
         compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
       },
@@ -43,6 +43,15 @@ describe('The programs of the page about programs outside of Nest', () => {
 
   it('the worker does its work and ends', async () => {
     expect(await run(worker)).toEqual(['job 7', 'job 8']);
+  });
+
+  it('the worker that waits is ended by SIGTERM', async () => {
+    const locks = environment.service({ connection: server.url });
+    await locks.using('job:7', async () => {
+      expect(await run(worker, "setTimeout(() => process.kill(process.pid, 'SIGTERM'), 1_000);")).toEqual([
+        '',
+      ]);
+    });
   });
 
   it('the command does its work and ends, or says what is in the way', async () => {
