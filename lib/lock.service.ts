@@ -5,7 +5,14 @@ import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
 import { Seen } from './core/seen.js';
-import { ACQUIRE_OPTIONS, assertName, assertOwnOptions, KINDS, reasonOf } from './core/validation.js';
+import {
+  assertKnownOptions,
+  assertName,
+  assertOwnOptions,
+  KINDS,
+  NAMED_OPTIONS,
+  reasonOf,
+} from './core/validation.js';
 import { LockConfigError } from './lock.errors.js';
 import type { LockEvent } from './lock.events.js';
 import type { LockHealth } from './lock.health.js';
@@ -113,7 +120,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     callback?: (lease: Lease) => T | Promise<T>,
   ): Promise<T> {
     if (typeof optionsOrCallback === 'function') return await this.lockOf(name).using(optionsOrCallback);
-    const [lock, options = {}] = this.lockAndOptions(name, optionsOrCallback);
+    const [lock, options = {}] = this.lockAndOptions(name, optionsOrCallback, 'using');
     return await lock.using(options, callback as (lease: Lease) => T | Promise<T>);
   }
 
@@ -125,7 +132,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockKeyError when a name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
    */
   async acquire(name: LockName, options?: AcquireOptions): Promise<Lease> {
-    const [lock, others] = this.lockAndOptions(name, options);
+    const [lock, others] = this.lockAndOptions(name, options, 'acquire');
     return await lock.acquire(others);
   }
 
@@ -134,7 +141,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws what {@link acquire} throws, except LockTimeoutError
    */
   async tryAcquire(name: LockName, options?: AcquireOptions): Promise<Lease | null> {
-    const [lock, others] = this.lockAndOptions(name, options);
+    const [lock, others] = this.lockAndOptions(name, options, 'tryAcquire');
     return await lock.tryAcquire(others);
   }
 
@@ -360,11 +367,13 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   private lockAndOptions<O extends AcquireOptions>(
     name: LockName,
     options: O | undefined,
+    method: string,
   ): readonly [Lock, Omit<O, 'kind'> | undefined] {
-    // An option object that is none is refused by the lock.
-    if ((options as unknown) === null || typeof options !== 'object' || !('kind' in options))
-      return [this.lockOf(name), options];
-    assertOwnOptions(options, ['kind', ...ACQUIRE_OPTIONS]);
+    if (options === undefined) return [this.lockOf(name), options];
+    assertKnownOptions(options, NAMED_OPTIONS, method);
+    // What else may be wrong with the others is refused by the lock.
+    if (!('kind' in options)) return [this.lockOf(name), options];
+    assertOwnOptions(options, NAMED_OPTIONS);
     const { kind = 'lock', ...others } = options;
     if (!KINDS.includes(kind)) {
       throw new LockConfigError('kind', `must be ${KINDS.join(' or ')}`, { value: kind });

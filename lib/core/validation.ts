@@ -104,6 +104,9 @@ export const ACQUIRE_OPTIONS = [
   'label',
 ] as const;
 
+/** Those of an acquisition by name, which gives the kind as well. */
+export const NAMED_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, 'kind'];
+
 /** A longer label is more likely a name or a body than a group of locks. */
 export const MAX_LABEL = 1_024;
 

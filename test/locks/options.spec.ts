@@ -222,6 +222,16 @@ describe('the options of LockService, in memory', () => {
     }
   });
 
+  it.each(['using', 'acquire', 'tryAcquire'] as const)(
+    'is among the options that %s tells of',
+    async (method) => {
+      for (const options of [{ knid: 'fair' }, { kind: 'fair', knid: 'fair' }]) {
+        const refused = service[method]('a', options as object, () => undefined);
+        await expect(refused).rejects.toThrow(`knid: is not an option of ${method}, did you mean kind?`);
+      }
+    },
+  );
+
   it('getFairLock takes several names as one multi-lock', async () => {
     const lease = await service.getFairLock(['b', 'a']).acquire();
     expect(lease.name).toBe('a,b');
