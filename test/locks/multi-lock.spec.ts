@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AcquireOptions,
@@ -68,6 +69,20 @@ describe('a multi-lock', () => {
     expect(isLockLostError(signal.reason)).toBe(true);
     await lease.release();
     expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('leaves no listener on the lease of an enclosing scope, read before its release or after', async () => {
+    await locks.using('a', async (outer) => {
+      for (const readAt of ['before', 'after']) {
+        const inner = await locks.acquire(['a', 'b']);
+        const read = () => [inner.signal, inner.releaseRequested];
+        if (readAt === 'before') read();
+        await inner.release();
+        read();
+        for (const signal of [outer.signal, outer.releaseRequested])
+          expect(getEventListeners(signal, 'abort')).toEqual([]);
+      }
+    });
   });
 
   it('re-enters per member', async () => {
