@@ -1,10 +1,19 @@
 import type { Redis } from 'ioredis';
 import { isReply } from './reply-texts.js';
 
+type Answered = (isRefused: boolean) => void;
 /** @returns to be called with the answer of the server */
-type Listener = (database: number) => ((isRefused: boolean) => void) | undefined;
+type Listener = (database: number) => Answered | undefined;
 type Send = Redis['sendCommand'];
 type Sent = Parameters<Send>[0];
+
+/** A transaction of the application. Its commands are carried out together with EXEC, or not at all. */
+interface Transaction {
+  /** How many commands have been put into it. */
+  size: number;
+  /** By their position in it. */
+  readonly switches: Map<number, Answered>;
+}
 
 interface Watch {
   readonly listeners: Set<Listener>;
@@ -17,7 +26,7 @@ const watches = new WeakMap<Redis, Watch>();
  * Watches to which database the application switches its own client, just before the command leaves. ioredis reports only a
  * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks unnoticed. Every command goes through
  * `sendCommand`. So while a service uses the client, each command is looked at there and passed on. Of one that switches, the
- * answer is noticed too: after a refusal the connection stays where it was.
+ * answer is noticed too: after a refusal, or with a transaction that is not carried out, the connection stays where it was.
  * @returns a function that stops it
  */
 export function onDatabaseSwitch(client: Redis, listener: Listener): () => void {
@@ -33,20 +42,23 @@ function watchOver(client: Redis): Watch {
   const listeners = new Set<Listener>();
   const own = Object.getOwnPropertyDescriptor(client, 'sendCommand');
   const send = client.sendCommand.bind(client);
+  let transaction: Transaction | undefined;
   const watched: Send = (command, ...rest) => {
-    const database = databaseAfter(command);
-    if (database !== undefined) {
-      const answered = [...listeners].map((listener) => listener(database));
-      const resolve = command.resolve.bind(command);
-      const reject = command.reject.bind(command);
-      command.resolve = (reply) => {
-        for (const each of answered) each?.(false);
-        resolve(reply);
-      };
-      command.reject = (error) => {
-        if (isReply(error)) for (const each of answered) each?.(true);
-        reject(error);
-      };
+    const name = nameOf(command);
+    if (name === 'multi') {
+      transaction = { size: 0, switches: new Map() };
+    } else if (name === 'exec' || name === 'discard') {
+      if (transaction !== undefined) awaitEnd(command, transaction);
+      transaction = undefined;
+    } else {
+      const place = transaction && { of: transaction, position: transaction.size++ };
+      const database = databaseAfter(name, command);
+      if (database !== undefined) {
+        const answered = [...listeners].map((listener) => listener(database));
+        awaitAnswer(command, place, (isRefused) => {
+          for (const each of answered) each?.(isRefused);
+        });
+      }
     }
     return send(command, ...rest);
   };
@@ -63,10 +75,53 @@ function watchOver(client: Redis): Watch {
   return watch;
 }
 
-/** NaN if only the server can say; undefined if the command switches nothing. */
-function databaseAfter({ name, args }: Sent): number | undefined {
+/** A switch that the server has put into a transaction has its answer at the end of that. */
+function awaitAnswer(
+  command: Sent,
+  place: { readonly of: Transaction; readonly position: number } | undefined,
+  answered: Answered,
+): void {
+  onReply(command, (reply) => {
+    if (place !== undefined && String(reply) === 'QUEUED') place.of.switches.set(place.position, answered);
+    else answered(reply instanceof Error);
+  });
+}
+
+/** A transaction that was discarded, by the server too, has refused all of its switches. */
+function awaitEnd(command: Sent, { switches }: Transaction): void {
+  onReply(command, (replies) => {
+    for (const [position, answered] of switches) {
+      answered(!Array.isArray(replies) || replies[position] instanceof Error);
+    }
+  });
+}
+
+/** Calls back with the answer of the server, before any other code learns of it. */
+function onReply(command: Sent, callback: (reply: unknown) => void): void {
+  const resolve = command.resolve.bind(command);
+  const reject = command.reject.bind(command);
+  command.resolve = (reply) => {
+    callback(reply);
+    resolve(reply);
+  };
+  command.reject = (error) => {
+    if (isReply(error)) callback(error);
+    reject(error);
+  };
+}
+
+/** In lower case; '' for a command that neither switches nor begins or ends a transaction. */
+function nameOf({ name }: Sent): string {
   // The length is looked at first, because every command of the application comes this way.
-  if (name.length === 6 && name.toLowerCase() === 'select') return Number(args[0]);
-  if (name.length === 5 && name.toLowerCase() === 'reset') return 0;
-  return undefined;
+  if (name.length < 4 || name.length > 7) return '';
+  const lower = name.toLowerCase();
+  return LOOKED_AT.has(lower) ? lower : '';
+}
+
+const LOOKED_AT = new Set(['select', 'reset', 'multi', 'exec', 'discard']);
+
+/** NaN if only the server can say; undefined if the command switches nothing. */
+function databaseAfter(name: string, { args }: Sent): number | undefined {
+  if (name === 'select') return Number(args[0]);
+  return name === 'reset' ? 0 : undefined;
 }

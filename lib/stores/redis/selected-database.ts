@@ -88,6 +88,8 @@ export class SelectedDatabase {
         `the application has switched its client to database ${String(present)}`,
       );
     }
+    // A transaction that is not carried out leaves the application on another database, where its commands belong.
+    if (this.switches.length > 1) throw unconfirmed(wanted);
     let reply: unknown;
     try {
       reply = await within(this.timeout, () => client.select(wanted));
@@ -95,12 +97,10 @@ export class SelectedDatabase {
       // ERR: out of range, or a cluster, which has only database 0. After a refusal that passes, such as BUSY, the server is
       // asked again.
       if (isPermanent(error) || replyCode(error) === 'ERR') throw new WrongDatabase(wanted, error);
-      throw new NotConnected(`database ${String(wanted)} is not confirmed`, error);
+      throw unconfirmed(wanted, error);
     }
     // QUEUED is no answer: the application has opened a transaction.
-    if (reply !== 'OK' || generation !== this.generation) {
-      throw new NotConnected(`database ${String(wanted)} is not confirmed`, undefined);
-    }
+    if (reply !== 'OK' || generation !== this.generation) throw unconfirmed(wanted);
     this.confirmed = true;
   }
 
@@ -118,3 +118,6 @@ export class SelectedDatabase {
     return this.wanted === 0 && (this.client.options.db ?? 0) === 0;
   }
 }
+
+const unconfirmed = (database: number, cause?: unknown): NotConnected =>
+  new NotConnected(`database ${String(database)} is not confirmed`, cause);

@@ -199,6 +199,16 @@ describe.each([
     ["call('SELECT')", (own) => own.call('SELECT', 'two')],
     ['a pipeline', (own) => own.pipeline().call('SELECT', 99).exec()],
     ['several in a row', (own) => Promise.allSettled([98, 99, 99].map((database) => own.select(database)))],
+    ['a transaction', (own) => own.multi().set('key', 'value').select(99).set('key', 'value').exec()],
+    ['a transaction that another command ends', (own) => own.multi().select(99).call('none').exec()],
+    [
+      'a transaction that is discarded',
+      async (own) => {
+        await own.call('MULTI');
+        await own.call('SELECT', 99);
+        await own.call('DISCARD');
+      },
+    ],
   ])('that the server refuses another database, asked by %s, keeps its locks', async (_, change) => {
     const own = connect();
     own.on('error', () => undefined);
@@ -270,6 +280,25 @@ describe.each([
       expect(await databases()).toEqual(['db0']);
     },
   );
+
+  it('whose transaction is not carried out stays on its database, where the locks are not', async () => {
+    const own = connect();
+    const locks = service(own);
+    await (await locks.acquire('first')).release();
+    await own.select(2);
+    await own.watch('watched');
+    await own.set('watched', 'changed');
+    const transaction = own.multi().select(3).select(0).exec();
+    expect(isLockUnavailableError(await locks.tryAcquire('order:7').catch((error: unknown) => error))).toBe(
+      true,
+    );
+    expect(await transaction).toBeNull();
+    expect(await refusal(locks)).toContain('switched its client to database 2');
+    await own.set('key', 'value');
+    expect(await databases()).toEqual(['db0', 'db2']);
+    await own.multi().select(3).select(0).exec();
+    await (await locks.acquire('order:7')).release();
+  });
 
   it('that is switched right after acquisitions takes nothing in the other database', async () => {
     const own = connect();
