@@ -22,6 +22,9 @@ interface Watch {
 
 const watches = new WeakMap<Redis, Watch>();
 
+/** The command that is being sent. If it is rejected meanwhile, it has not left: there is no connection, for example. */
+let leaving: Sent | undefined;
+
 /**
  * Watches to which database the application switches its own client, just before the command leaves. ioredis reports only a
  * `select` in lower case: `call('SELECT', 1)` and `RESET` would move the locks unnoticed. Every command goes through
@@ -60,7 +63,13 @@ function watchOver(client: Redis): Watch {
         });
       }
     }
-    return send(command, ...rest);
+    const before = leaving;
+    leaving = command;
+    try {
+      return send(command, ...rest);
+    } finally {
+      leaving = before;
+    }
   };
   client.sendCommand = watched;
   const stop = () => {
@@ -96,7 +105,7 @@ function awaitEnd(command: Sent, { switches }: Transaction): void {
   });
 }
 
-/** Calls back with the answer of the server, before any other code learns of it. */
+/** Calls back with the answer of the server, or that there will be none, before any other code learns of it. */
 function onReply(command: Sent, callback: (reply: unknown) => void): void {
   const resolve = command.resolve.bind(command);
   const reject = command.reject.bind(command);
@@ -105,7 +114,7 @@ function onReply(command: Sent, callback: (reply: unknown) => void): void {
     resolve(reply);
   };
   command.reject = (error) => {
-    if (isReply(error)) callback(error);
+    if (isReply(error) || leaving === command) callback(error);
     reject(error);
   };
 }

@@ -135,15 +135,15 @@ describe.each(WAYS)('A database other than 0, through %s', (_, connect) => {
 });
 
 describe.each([
-  ['ioredis 6', () => clientOf(new Redis(server.url))],
-  ['ioredis 5', () => clientOf(new Redis5(server.url))],
+  ['ioredis 6', (options?: object) => clientOf(new Redis(server.url, { ...options }))],
+  ['ioredis 5', (options?: object) => clientOf(new Redis5(server.url, { ...options }))],
   [
     'ioredis 6 that pipelines by itself',
-    () => clientOf(new Redis(server.url, { enableAutoPipelining: true })),
+    (options?: object) => clientOf(new Redis(server.url, { ...options, enableAutoPipelining: true })),
   ],
   [
     'ioredis 5 that pipelines by itself',
-    () => clientOf(new Redis5(server.url, { enableAutoPipelining: true })),
+    (options?: object) => clientOf(new Redis5(server.url, { ...options, enableAutoPipelining: true })),
   ],
 ])('A client of the application, %s,', (_, connect) => {
   it('that is switched to another database has no locks there, and has them again when it is back', async () => {
@@ -224,6 +224,14 @@ describe.each([
     await lease.release();
     await own.select(2);
     expect(await refusal(locks)).toContain('switched its client to database 2');
+    expect(await databases()).toEqual(['db0']);
+  });
+
+  it('that is told to switch before it is connected, and keeps nothing for later, has its locks', async () => {
+    const own = connect({ enableOfflineQueue: false });
+    const locks = service(own);
+    await expect(own.select(2)).rejects.toThrow("Stream isn't writeable");
+    await (await locks.acquire('order:7')).release();
     expect(await databases()).toEqual(['db0']);
   });
 
