@@ -72,7 +72,7 @@ export class SelectedDatabase {
   /**
    * Asks once for all callers.
    * @throws WrongDatabase when the server refuses the database, or the application has switched to another one
-   * @throws NotConnected when there is no answer
+   * @throws NotConnected when there is no answer, or a switch of the application has none yet
    */
   confirm(): Promise<void> {
     if (this.confirmed) return Promise.resolve();
@@ -88,7 +88,8 @@ export class SelectedDatabase {
         `the application has switched its client to database ${String(present)}`,
       );
     }
-    // A transaction that is not carried out leaves the application on another database, where its commands belong.
+    // The switch may be part of a transaction that is not carried out. Then a SELECT sent now would take the application away
+    // from the database where it is.
     if (this.switches.length > 1) throw unconfirmed(wanted);
     let reply: unknown;
     try {
