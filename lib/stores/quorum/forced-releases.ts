@@ -3,7 +3,7 @@ import { now } from '../../lock.clock.js';
 import type { LockStore, StoredLock } from '../../port/lock-store.js';
 import type { Releaser } from '../../port/releaser.js';
 import { askMembers, type Cast, outcomesOf } from './ask-members.js';
-import { tally } from './ballot.js';
+import { type NodeAnswer, tally } from './ballot.js';
 import { marginOf, noMajority } from './majority-acquisition.js';
 import { greatestToken, majorityState } from './majority-state.js';
 import { type Member, quorumOf } from './member.js';
@@ -27,6 +27,10 @@ interface ForcedReleasesContext {
   readonly presence: Presence;
 }
 
+/** Whether a member knows the token, or another owner has the lock there. */
+type Told = 'told' | 'taken';
+const TOLD = { value: 'told' } as const;
+
 /** Takes locks away from their holders, on all members. The tokens go on growing. */
 export class ForcedReleases {
   constructor(private readonly context: ForcedReleasesContext) {}
@@ -41,21 +45,18 @@ export class ForcedReleases {
     // A silent member carries the command out when it runs again, and another owner may hold the lock by then. A member that
     // holds the lock and does not know the token would give lesser ones. So these are told to release the hold of the present
     // owner instead, with the token, for as long as that hold lasts.
-    const isTold = (index: number) => told[index] === true;
+    const isTold = (index: number) => tally([told[index]], (answer) => answer === 'told') === 1;
     const { members } = this.context;
     const needed = quorumOf(members.length);
-    // The owner may have released the lock before a member was told the token, which then holds the lock for no process. The
-    // release of the owner takes it back where the forced one does not arrive.
+    if (tally(told, (answer) => answer === 'told') < needed)
+      throw noMajority(name, outcomesOf(members, told), { effect: 'unknown' });
+    // Where the forced release does not arrive, the release of the owner takes the lock back.
     const takeBack = (index: number) => {
       const [holder] = stateOf(states[index])?.holders ?? [];
-      if (holder === undefined || holder.remainingTime === Infinity || !isTold(index)) return;
+      if (holder === undefined || holder.remainingTime === Infinity) return;
       const until = now() + Math.max(holder.remainingTime, this.context.leaseTime);
       void releasers[index]?.release({ name, owner: holder.owner, fencingToken }, until);
     };
-    if (told.filter(Boolean).length < needed) {
-      for (const index of members.keys()) takeBack(index);
-      throw noMajority(name, outcomesOf(members, states), { effect: 'unknown' });
-    }
     for (const { owner, remainingTime } of known?.holders ?? []) {
       const until = now() + Math.max(remainingTime, this.context.leaseTime);
       releasers.forEach((releaser, index) => {
@@ -64,7 +65,7 @@ export class ForcedReleases {
     }
     // A member that held nothing has not learned the token. It may have let an owner in since, and that hold stays.
     const letsGo = states.map((answer, index) => isTold(index) && stateOf(answer) !== null);
-    const others = told.filter((known, index) => known && letsGo[index] !== true).length;
+    const others = members.filter((_, index) => isTold(index) && letsGo[index] !== true).length;
     if (!letsGo.includes(true)) return false;
     const take = async (store: LockStore) => {
       try {
@@ -99,31 +100,29 @@ export class ForcedReleases {
   }
 
   /**
-   * Before a lock is taken away, every member that holds it learns that token, so that the next token is greater.
-   * @returns for each member whether it knows the token, or needs not: it has answered and holds nothing
+   * Before a lock is taken away, every member that holds it learns that token, so that the next token is greater. The owner
+   * may have released the lock before the request arrives, however late that is. So it asks for the shortest lease: a hold
+   * ends no sooner for it, and one that it makes is over at once.
+   * @returns the answers; a member that holds nothing need not know the token
    */
   private async tellToken(
     name: string,
     states: Cast<StoredLock | null>,
     leastToken: number | undefined,
-  ): Promise<readonly boolean[]> {
+  ): Promise<Cast<Told>> {
     const { members, presence } = this.context;
-    const telling = states.map(async (answer, index) => {
-      const state = stateOf(answer);
-      if (state === undefined) return false;
-      const [holder] = state?.holders ?? [];
+    const telling = states.map(async (answer, index): Promise<NodeAnswer<Told> | undefined> => {
+      if (answer === undefined || 'error' in answer) return answer;
+      const [holder] = answer.value?.holders ?? [];
       const member = members[index];
-      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return true;
-      if (leastToken === undefined) return true;
-      const leaseTime = Math.max(1, holder.remainingTime);
-      const asked = member.store.acquire({ name, owner: holder.owner, leaseTime, leastToken });
+      if (member === undefined || holder === undefined || holder.remainingTime === Infinity) return TOLD;
+      if (leastToken === undefined) return TOLD;
+      const asked = member.store.acquire({ name, owner: holder.owner, leaseTime: 1, leastToken });
       const reply = await presence.unlessAbsent(index, presence.observe(index, asked));
       // Undefined where it is silent now. Refused where another owner has come in.
-      return reply?.granted === true;
+      return reply && { value: reply.granted ? 'told' : 'taken' };
     });
-    return (await Promise.allSettled(telling)).map(
-      (outcome) => outcome.status === 'fulfilled' && outcome.value,
-    );
+    return await Promise.all(telling.map((answer) => answer.catch((error: unknown) => ({ error }))));
   }
 }
 

@@ -564,6 +564,24 @@ describe('QuorumLockStore', () => {
       },
     );
 
+    it('gives the lock to no owner that has released it, where the token arrives only after that', async () => {
+      await store.acquire(request);
+      const late: (() => Promise<unknown>)[] = [];
+      for (const { store: scripted } of members) {
+        const acquire = scripted.acquire.bind(scripted);
+        scripted.acquire = (telling) => {
+          late.push(() => acquire(telling));
+          return Promise.reject(unanswered());
+        };
+      }
+      const outcomes = members.map(({ node }) => ({ node, outcome: 'error' }));
+      await expect(store.forceRelease('a')).rejects.toMatchObject({ effect: 'unknown', outcomes });
+      expect(await store.release(request)).toBe('released');
+      for (const arrive of late) await arrive();
+      await sleep(20);
+      expect(await holders()).toEqual(members.map(() => undefined));
+    });
+
     it('fails where too few learn the token', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 3))
