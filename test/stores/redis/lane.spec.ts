@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { commandClient } from '../../../lib/stores/redis/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection.js';
@@ -60,6 +60,20 @@ describe('Scripts that are asked for in one turn', () => {
   it('travel as several where they would keep the server from others for long', async () => {
     await Promise.all(names(200).map((name) => take(name)));
     expect(await commands()).toBe(1 + Math.ceil(199 / 32));
+  });
+
+  it('of several slots travel as several, in one write', async () => {
+    const { stream } = connection.client;
+    const writes = [jest.spyOn(stream, '_write'), jest.spyOn(stream, '_writev' as '_write')];
+    const until = performance.now() + 2_000;
+    const taken = names(20).map((name, n) => {
+      const sending = { group: n % 4, until, asking: false, isAlone: false };
+      return connection.run(acquire, keysOf(name), [OWNER, LEASE, 0, STAY], undefined, sending);
+    });
+    expect(await Promise.all(taken)).toEqual(tokens(20));
+    expect(await commands()).toBe(1 + 4);
+    // The first does not wait for the others.
+    expect(writes.reduce((count, { mock }) => count + mock.calls.length, 0)).toBe(2);
   });
 
   it('of many keys each travel as several as well', async () => {
