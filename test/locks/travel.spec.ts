@@ -456,6 +456,15 @@ describe('a transfer without an answer', () => {
     for (const name of ['job', 'other']) await (await a.acquire(name, { waitTime: 20_000 })).release();
   });
 
+  it('is not sent again where that would come after the waitTime', async () => {
+    // The first pause is longer.
+    const impatient = service({ waitTime: 20 });
+    const lease = await impatient.acquire('job');
+    store.fates.push('lost before', 'lost before');
+    expect(isLockUnavailableError(await failure(lease.handOver()))).toBe(true);
+    expect(store.requests).toHaveLength(1);
+  });
+
   it('of resume is sent again for the same owners, and the lease is renewed', async () => {
     const ticket = await (await a.acquire('job')).handOver();
     store.fates.push('lost after', 'lost before');

@@ -46,7 +46,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       REDIS,
       QUEUE,
       ['test/stores/redis/(states|inspect|health-trial|foreign|kind-at|queue-life|fencing)'],
-      ['test/queue/(crashes|order)'],
+      ['test/queue/(crashes|order)', 'test/stores/conformance/rights'],
     ],
   ],
   ['lib/stores/redis/cluster-', [CLUSTER, ['test/stores/cluster/(replication|moving)']]],
