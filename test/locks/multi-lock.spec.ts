@@ -71,6 +71,14 @@ describe('a multi-lock', () => {
     expect(await locks.inspect('a')).toBeNull();
   });
 
+  it('is refused when what it has got of the others is free again', async () => {
+    await others.getFairLock('b').acquire();
+    const both = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')]);
+    store.onRelease = () => sleep(50);
+    expect(await both.tryAcquire()).toBeNull();
+    expect(await store.inspect('a')).toBeNull();
+  });
+
   it('leaves no listener on the lease of an enclosing scope, read before its release or after', async () => {
     await locks.using('a', async (outer) => {
       for (const readAt of ['before', 'after']) {
