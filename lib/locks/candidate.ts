@@ -208,9 +208,11 @@ export class Candidate implements Election {
           if ('busy' in tenure || !tenure.held) continue;
           const scope = Scope.within(undefined);
           const lease = lock.begin(tenure, scope, options, askedAt);
-          // A listener to the event of the grant has released it, or has taken longer than the lease lasts.
+          // A listener to the event of the grant has released it, or has taken longer than the lease lasts. It may do the same
+          // each time: on a store in memory that would leave the process no time for anything else.
           if (!lease.held) {
             void lease.release();
+            await pause(POLL, signal);
             continue;
           }
           scope.lease = lease;

@@ -224,6 +224,20 @@ describe('run', () => {
     expect(told).toEqual([false, true, false]);
   });
 
+  it('campaigns with pauses where each of its leases is released as its event is told', async () => {
+    let grants = 0;
+    services[0]!.events$.subscribe(({ type }) => {
+      // Without pauses no timer would fire before that.
+      if (type === 'acquired' && ++grants <= 1_000) void services[0]!.leases()[0]!.release();
+    });
+    const stop = new AbortController();
+    const running = a.run(untilOver, { signal: stop.signal });
+    await sleep(100);
+    stop.abort();
+    await running;
+    expect(grants).toBe(1);
+  });
+
   it('is refused while one runs, and wants a callback', async () => {
     const gate = deferred();
     const run = a.run(() => gate.promise);
