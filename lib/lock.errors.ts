@@ -110,7 +110,10 @@ export class LockTimeoutError extends ExpectedLockError {
   readonly code = 'LOCK_TIMEOUT';
   /** How long the caller waited, in ms. */
   readonly waited: number;
-  /** The owner that held the lock at the last try, if the store told. */
+  /**
+   * The owner that held the lock at the last try, if the store told; `kept:` and the owner where the lock is kept for the
+   * `minHoldTime` of an owner that has released it.
+   */
   readonly holder: string | undefined;
   /**
    * `timeout`: the wait time was over. `queue-full`: `maxWaiting` callers of this process waited already. `deadlock`: the
@@ -136,9 +139,11 @@ export class LockTimeoutError extends ExpectedLockError {
     cycle?: readonly DeadlockStep[],
   ) {
     const instance = holderLabel === undefined ? '' : ` of ${inQuotes(holderLabel)}`;
-    const owner = holder === undefined ? 'another owner' : `${inQuotes(holder)}${instance}`;
+    const isKept = holder?.startsWith('kept:') === true;
+    const owner =
+      holder === undefined ? 'another owner' : `${inQuotes(holder.replace(/^kept:/, ''))}${instance}`;
     const causes = {
-      timeout: `held by ${owner}`,
+      timeout: isKept ? `kept for the minHoldTime of ${owner}` : `held by ${owner}`,
       'queue-full': 'maxWaiting callers wait for it already',
       deadlock: 'deadlock',
     };

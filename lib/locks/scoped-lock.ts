@@ -242,7 +242,8 @@ export abstract class ScopedLock implements Lock {
       };
       const labels = this.labelsFor(name);
       if (holder === undefined || labels === undefined) return refuse(undefined);
-      if (labels.isSibling(holder)) return refuse(labels.knownOf(holder), SIBLING);
+      if (labels.isSibling(holder) && !holder.startsWith('kept:'))
+        return refuse(labels.knownOf(holder), SIBLING);
       // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
       return waited < LONG_WAIT
         ? refuse(labels.knownOf(holder))

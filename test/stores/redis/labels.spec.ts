@@ -121,6 +121,16 @@ it('A caller that waits for another service of its process is told so', async ()
   });
 });
 
+it('A lock that is kept after its release is told as kept, by the services of its process, too', async () => {
+  const lease = await locks.acquire('kept-here', { minHoldTime: 60_000 });
+  await lease.release();
+  for (const service of [locks, environment.service({ connection: server.url, label: 'other' })]) {
+    const error = await errorOf(service.acquire('kept-here', { waitTime: 20 }));
+    expect(error?.message).toMatch(new RegExp(`: kept for the minHoldTime of ${lease.owner} of here$`));
+    expect(error).toMatchObject({ holder: `kept:${lease.owner}`, holderLabel: 'here' });
+  }
+});
+
 it('The label is logged once at boot', async () => {
   const lines: unknown[] = [];
   const { log } = Logger.prototype;
