@@ -3,6 +3,7 @@ import { HttpException } from '@nestjs/common';
 import { type Asker, describeAsker } from './lock.asker.js';
 import { type DeadlockStep, describeCycle } from './lock.deadlock.js';
 import { inQuotes } from './lock.text.js';
+import { isKept, keeperOf } from './lock.state.js';
 
 /**
  * Every failure has a class of its own. `message` is for logs and job boards. `publicMessage` is what a client of the
@@ -139,11 +140,10 @@ export class LockTimeoutError extends ExpectedLockError {
     cycle?: readonly DeadlockStep[],
   ) {
     const instance = holderLabel === undefined ? '' : ` of ${inQuotes(holderLabel)}`;
-    const isKept = holder?.startsWith('kept:') === true;
-    const owner =
-      holder === undefined ? 'another owner' : `${inQuotes(holder.replace(/^kept:/, ''))}${instance}`;
+    const owner = holder === undefined ? 'another owner' : `${inQuotes(keeperOf(holder))}${instance}`;
+    const isOver = holder !== undefined && isKept(holder);
     const causes = {
-      timeout: isKept ? `kept for the minHoldTime of ${owner}` : `held by ${owner}`,
+      timeout: isOver ? `kept for the minHoldTime of ${owner}` : `held by ${owner}`,
       'queue-full': 'maxWaiting callers wait for it already',
       deadlock: 'deadlock',
     };

@@ -319,7 +319,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * Nest calls this first: no new work gets a lock. Work in flight keeps the locks that it has. Code that runs under a
-   * lock, in the callback of `using`, in a locked method or in a call of `@OnlyLeader`, still gets further ones. Elections resign, and campaigns end.
+   * lock, in the callback of `using`, in a locked method or in a call of `@OnlyLeader`, still gets further ones. Elections
+   * resign, and campaigns end.
    */
   beforeApplicationShutdown(): void {
     this.state.draining = true;

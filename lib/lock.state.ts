@@ -58,3 +58,13 @@ export interface LockHolder {
   /** ms */
   readonly remainingTime: number;
 }
+
+/** Stands before the owner of a lock that is kept for the `minHoldTime` of that owner, which has released it. */
+const KEPT = 'kept:';
+
+export const keptFor = (owner: string): string => KEPT + owner;
+
+export const isKept = (owner: string): boolean => owner.startsWith(KEPT);
+
+/** The owner itself; of a kept lock, the one that has released it. */
+export const keeperOf = (owner: string): string => (isKept(owner) ? owner.slice(KEPT.length) : owner);

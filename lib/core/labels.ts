@@ -1,4 +1,5 @@
 import { clearTimer, setTimer } from '../lock.runtime.js';
+import { keeperOf } from '../lock.state.js';
 import type { LockStore, StoreLabels } from '../port/lock-store.js';
 import { oldestBeyond } from '../port/oldest-beyond.js';
 import { now } from './deadline.js';
@@ -18,7 +19,7 @@ const shared = globalThis as { [CLIENTS]?: Map<string, string> | undefined };
 const ofThisProcess = (shared[CLIENTS] ??= new Map<string, string>());
 
 /** The client of an owner. A lock that is kept after its release has the owner that released it. */
-const clientOf = (owner: string): string => owner.replace(/^kept:/, '').replace(/:\d+$/, '');
+const clientOf = (owner: string): string => keeperOf(owner).replace(/:\d+$/, '');
 
 /**
  * What clients are called. A store can tell other processes. It is given the label of a client when a hold has lasted for a

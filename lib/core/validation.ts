@@ -104,7 +104,7 @@ export const ACQUIRE_OPTIONS = [
   'label',
 ] as const;
 
-/** Those of an acquisition by name, which gives the kind as well. */
+/** The options of an acquisition by name, where the kind of the lock is one more. */
 export const NAMED_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, 'kind'];
 
 /** A longer label is more likely a name or a body than a group of locks. */

@@ -16,7 +16,7 @@ import {
   LockConfigError,
 } from '../lock.errors.js';
 import type { AnswerOptions } from '../lock.options.js';
-import type { LockState } from '../lock.state.js';
+import { isKept, type LockState } from '../lock.state.js';
 import { inQuotes } from '../lock.text.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { Election, Term } from './election.js';
@@ -97,7 +97,7 @@ export class Candidate implements Election {
   async leader(): Promise<{ label: string; term: number } | null> {
     const { holders, fencingToken = 0 } = (await this.around.inspect()) ?? { holders: [] };
     // A lock that is kept for the minHoldTime of its former owner has no leader.
-    const holder = holders.find(({ owner }) => !owner.startsWith('kept:'));
+    const holder = holders.find(({ owner }) => !isKept(owner));
     if (holder === undefined) return null;
     const client = holder.owner.replace(/:\d+$/, '');
     return { label: holder.label ?? client, term: fencingToken };

@@ -16,6 +16,7 @@ import type { Busy } from '../core/waiting.js';
 import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
 import { random, sleep } from '../lock.runtime.js';
+import { isKept } from '../lock.state.js';
 import type { AcquireCall } from './acquire-call.js';
 import type { Lease, Lock } from './lock.js';
 import { checkOrder } from './order-check.js';
@@ -242,8 +243,7 @@ export abstract class ScopedLock implements Lock {
       };
       const labels = this.labelsFor(name);
       if (holder === undefined || labels === undefined) return refuse(undefined);
-      if (labels.isSibling(holder) && !holder.startsWith('kept:'))
-        return refuse(labels.knownOf(holder), SIBLING);
+      if (labels.isSibling(holder) && !isKept(holder)) return refuse(labels.knownOf(holder), SIBLING);
       // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
       return waited < LONG_WAIT
         ? refuse(labels.knownOf(holder))

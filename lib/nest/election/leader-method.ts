@@ -81,7 +81,8 @@ function leaderMethodsOf(prototype: unknown): readonly LeaderMethod[] {
 }
 
 /**
- * Finds the methods with `@OnLeader` of all objects of the application that have got this service, guards and the like included.
+ * Finds the methods with `@OnLeader` of all objects of the application that have got this service, guards and the like
+ * included.
  * @throws LockConfigError for a class of which Nest makes instances on demand: its method would have no instance to run on; and
  *   for an object that Nest has not made, as by a factory: it has no service
  */

@@ -1,4 +1,5 @@
 import type { Asker } from '../../lock.asker.js';
+import { isKept, keptFor } from '../../lock.state.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -131,7 +132,7 @@ export class MemoryLock {
     this.holders.delete(owner);
     if (hold !== undefined && keepFor !== undefined && keepFor > 0) {
       // Kept under another owner, which does not match a renewal that comes late.
-      this.holders.set(`kept:${owner}`, { ...hold, expiresAt: now() + keepFor });
+      this.holders.set(keptFor(owner), { ...hold, expiresAt: now() + keepFor });
     }
     // A token from a hand-off inside of the owner's process is greater than any token that is known here.
     if (hold !== undefined) this.fencingToken = Math.max(this.fencingToken ?? 0, fencingToken ?? 0);
@@ -197,8 +198,7 @@ export class MemoryLock {
     const chances = TURNS_IN_A_ROW * (outsiders + this.waiting.length);
     const isLeft = this.holders.size === 0 && random() * chances < outsiders;
     if (!isLeft) this.advance(asker);
-    const isKept = [...this.holders.keys()].some((owner) => owner.startsWith('kept:'));
-    if (this.holders.size === 0 || isKept) this.around.tellOutsiders();
+    if (this.holders.size === 0 || [...this.holders.keys()].some(isKept)) this.around.tellOutsiders();
     return isLeft ? this.tellLeft(asker) : undefined;
   }
 

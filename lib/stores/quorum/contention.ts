@@ -129,7 +129,8 @@ export class Contention {
 
   /**
    * Another owner has the lock.
-   * @param isCertain a majority of the members names it; else only members that may become one with those that have not answered
+   * @param isCertain whether a majority of the members names it. If not, these members are a majority only together with
+   *   members that have not answered
    */
   taken(names: readonly string[], holder: string | undefined, isCertain: boolean): void {
     this.decided(names, (race) => {

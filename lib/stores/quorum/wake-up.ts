@@ -25,7 +25,7 @@ export class WakeUp {
   private readonly told = new Set<number>();
   /** How many of them vote. */
   private voices = 0;
-  /** The timer until whose end messages count as those of one release. */
+  /** While this timer runs, messages count as those of one release. */
   private window: NodeJS.Timeout | undefined;
   /** A wake-up by a minority that is still to come. */
   private waking: NodeJS.Timeout | undefined;

@@ -48,6 +48,10 @@ function watchOver(client: Redis): Watch {
   let transaction: Transaction | undefined;
   const watched: Send = (command, ...rest) => {
     const name = nameOf(command);
+    if (name === undefined) {
+      if (transaction !== undefined) transaction.size++;
+      return send(command, ...rest);
+    }
     if (name === 'multi') {
       transaction = { size: 0, switches: new Map() };
     } else if (name === 'exec' || name === 'discard') {
@@ -56,12 +60,10 @@ function watchOver(client: Redis): Watch {
     } else {
       const place = transaction && { of: transaction, position: transaction.size++ };
       const database = databaseAfter(name, command);
-      if (database !== undefined) {
-        const answered = [...listeners].map((listener) => listener(database));
-        awaitAnswer(command, place, (isRefused) => {
-          for (const each of answered) each?.(isRefused);
-        });
-      }
+      const answered = [...listeners].map((listener) => listener(database));
+      awaitAnswer(command, place, (isRefused) => {
+        for (const each of answered) each?.(isRefused);
+      });
     }
     const before = leaving;
     leaving = command;
@@ -119,18 +121,16 @@ function onReply(command: Sent, callback: (reply: unknown) => void): void {
   };
 }
 
-/** In lower case; '' for a command that neither switches nor begins or ends a transaction. */
-function nameOf({ name }: Sent): string {
+const LOOKED_AT = ['select', 'reset', 'multi', 'exec', 'discard'] as const;
+
+/** In lower case; undefined for a command that neither switches nor begins or ends a transaction. */
+function nameOf({ name }: Sent): (typeof LOOKED_AT)[number] | undefined {
   // The length is looked at first, because every command of the application comes this way.
-  if (name.length < 4 || name.length > 7) return '';
+  if (name.length < 4 || name.length > 7) return undefined;
   const lower = name.toLowerCase();
-  return LOOKED_AT.has(lower) ? lower : '';
+  return LOOKED_AT.find((known) => known === lower);
 }
 
-const LOOKED_AT = new Set(['select', 'reset', 'multi', 'exec', 'discard']);
-
-/** NaN if only the server can say; undefined if the command switches nothing. */
-function databaseAfter(name: string, { args }: Sent): number | undefined {
-  if (name === 'select') return Number(args[0]);
-  return name === 'reset' ? 0 : undefined;
-}
+/** NaN if only the server can say. */
+const databaseAfter = (name: 'select' | 'reset', { args }: Sent): number =>
+  name === 'select' ? Number(args[0]) : 0;

@@ -1,4 +1,5 @@
 import { type Asker, MAX_REASON } from '../../lock.asker.js';
+import { keeperOf } from '../../lock.state.js';
 import type { QueueTerms, StoredLock } from '../../port/lock-store.js';
 import type { AskRequest, QueueMessage, Rivals } from '../../port/queue-messages.js';
 import type { ServerClocks } from './server-clock.js';
@@ -102,7 +103,7 @@ export function storedLock(found: Inspected): StoredLock {
         owner,
         mode: withHolders ? modeOf(member.charAt(0)) : 'exclusive',
         remainingTime: left < 0 ? Infinity : left,
-        since: owner.replace(/^kept:/, '') === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
+        since: keeperOf(owner) === fencedOwner ? Math.floor(Number(token) / 1000) : undefined,
       };
     }),
     queue: queue.map(([entry, arrival]) => {

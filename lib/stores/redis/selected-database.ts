@@ -18,7 +18,7 @@ export class SelectedDatabase {
   private confirmed: boolean;
   /**
    * The databases of this connection, in order, which ioredis does not always know: the one that the server has confirmed last,
-   * then those of the switches that the server has not answered. Empty if the application has not switched.
+   * then the target of each switch that the server has not answered. Empty if the application has not switched.
    */
   private switches: Switch[] = [];
   private asking: Promise<void> | undefined;
