@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TcpProxy } from '../../../support/tcp-proxy.js';
 import type { Fault, Strike } from './fault.js';
 
@@ -23,6 +24,24 @@ export function networkFaults(ways: readonly (readonly TcpProxy[])[]): Fault[] {
       };
     },
   });
+  // It is over when the last piece has arrived: a command may come after its connection, and its process, has gone.
+  const delayed = (name: string, lasts: Fault['lasts'], way: 'requestDelay' | 'replyDelay'): Fault => ({
+    name,
+    group: 'network',
+    severity: 'outage',
+    lasts,
+    strike: async ({ random }) => {
+      const delays = random.some(ways).flatMap((proxies) => {
+        const ms = random.pick([20, 100, 400, 1_800]);
+        for (const proxy of proxies) proxy[way](ms);
+        return proxies.map((proxy) => ({ proxy, ms }));
+      });
+      return async () => {
+        for (const { proxy } of delays) proxy[way](0);
+        await sleep(Math.max(0, ...delays.map(({ ms }) => ms)));
+      };
+    },
+  });
   return [
     {
       name: 'network slow',
@@ -36,28 +55,8 @@ export function networkFaults(ways: readonly (readonly TcpProxy[])[]): Fault[] {
         };
       },
     },
-    fault(
-      'network',
-      'replies delayed',
-      [300, 2_500],
-      (proxy, { random }) => {
-        proxy.replyDelay(random.pick([20, 100, 400, 1_800]));
-      },
-      (proxy) => {
-        proxy.replyDelay(0);
-      },
-    ),
-    fault(
-      'network',
-      'requests delayed',
-      [300, 2_000],
-      (proxy, { random }) => {
-        proxy.requestDelay(random.pick([20, 100, 400, 1_800]));
-      },
-      (proxy) => {
-        proxy.requestDelay(0);
-      },
-    ),
+    delayed('replies delayed', [300, 2_500], 'replyDelay'),
+    delayed('requests delayed', [300, 2_000], 'requestDelay'),
     fault('network', 'connections cut', [0, 100], (proxy) => {
       proxy.cut();
     }),
