@@ -49,6 +49,22 @@ describe('linearizability', () => {
     expect(linearizability(history([hold(0), standing, refused(20, 30)], { queues: false }))).toHaveLength(1);
   });
 
+  it('accepts over several nodes that a majority was taken back because of a fault', () => {
+    // Its token says that it came after the hold at 40.
+    const waiting = hold(60, { invoked: 15, token: 2_000 });
+    const attempts = [hold(0), waiting, refused(20, 30), hold(40)];
+    const struck = (from: number, severity: 'outage' | 'harmless') =>
+      linearizability(
+        history(attempts, {
+          queues: false,
+          faults: [{ fault: 'node stopped', severity, from, to: from + 10 }],
+        }),
+      );
+    expect(struck(30, 'outage')).toEqual([]);
+    expect(struck(30, 'harmless')).toHaveLength(1);
+    expect(struck(70, 'outage')).toHaveLength(1);
+  });
+
   it('wants tokens in the order of the grants', () => {
     expect(holds(hold(0, { token: 2 }), hold(20, { token: 1 }))).toBe(false);
     // Both asked at the same time, so either may have been first.

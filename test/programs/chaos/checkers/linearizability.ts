@@ -17,7 +17,8 @@ const SLACK = 1_000;
 /**
  * (d) What acquire, tryAcquire, release and extend returned could have been returned by a lock that carries out one
  * operation at a time. An attempt whose outcome nobody knows may have taken the lock, and so explains that another
- * found it taken; so may a hold that the store has forgotten, and who stands in a queue: its turn may have come unheard.
+ * found it taken; so may a hold that the store has forgotten, who stands in a queue: its turn may have come unheard, and,
+ * over several nodes, who waits while faults strike.
  */
 export function linearizability(history: History): Violation[] {
   const losses = new Losses(history);
@@ -39,11 +40,13 @@ function operationsOf(attempts: readonly Attempt[], history: History, losses: Lo
   const mayBeTaken = (attempt: Attempt, from: number, to: number) =>
     open.some((span) => span.from < to && span.to > from) ||
     losses.unclear(attempt.lock, to, attempt.leaseTime) ||
-    (history.queues &&
-      attempts.some(
-        (other) =>
-          other !== attempt && stands(other) && other.invoked < to && (other.answered ?? Infinity) > from,
-      ));
+    attempts.some(
+      (other) =>
+        other !== attempt &&
+        other.invoked < to &&
+        (other.answered ?? Infinity) > from &&
+        (history.queues ? stands(other) : isStruck(other, history.faults)),
+    );
   const ids = new Map(attempts.map((attempt, index) => [`${attempt.process} ${String(attempt.op)}`, index]));
   for (const attempt of attempts) {
     const { process, op, outer, granted, answered, refusal, releaseFrom } = attempt;
@@ -98,6 +101,16 @@ function releaseOf(
 
 /** A caller that does not wait for a plain lock has no place. */
 const stands = ({ kind, call }: Attempt) => kind !== 'lock' || call === 'acquire';
+
+/**
+ * Over several nodes, a majority may have granted it, of which one stopped before it told that it may vote: then all of
+ * them take it back, and its caller goes on to wait.
+ */
+const isStruck = ({ invoked, answered }: Attempt, faults: readonly FaultInterval[]) =>
+  faults.some(
+    ({ severity, from, to }) =>
+      severity !== 'harmless' && from < (answered ?? Infinity) && to + SLACK > invoked,
+  );
 
 /** Nobody knows whether the store has granted it: it was never answered, or with an error. */
 const isOpen = ({ granted, refusal }: Attempt) => granted === undefined && refusal !== 'busy';

@@ -30,6 +30,9 @@ describe('severals', () => {
       Array.from({ length: until / 100 }, (_, index) => held('a', index * 100 + 1, index * 100 + 99));
     expect(severals(history([...steady(5_900), ...call(0, 5_900)]), bounds)).toEqual([]);
     expect(severals(history([...steady(6_100), ...call(0, 6_100)]), bounds)).toHaveLength(1);
+    const without = { queues: false, drained: 20_000, processes: new Map() };
+    expect(severals(history([...steady(11_900), ...call(0, 11_900)], without), bounds)).toEqual([]);
+    expect(severals(history([...steady(12_100), ...call(0, 12_100)], without), bounds)).toHaveLength(1);
   });
 
   it('allows a lease after the last fault, and the time for which a process did not run', () => {

@@ -10,8 +10,11 @@ interface Several {
   readonly to: number;
 }
 
-/** ms after which a call beside steady queues has had its turn, where nothing goes wrong. */
-const TURN = 6_000;
+/**
+ * ms after which a call beside steady queues has had its turn, where nothing goes wrong. Without queues chance decides, and
+ * such a call may have to hold one lock for longer and longer.
+ */
+const TURN = { queues: 6_000, none: 12_000 };
 
 /**
  * No call for several locks waits while all of them are free, longer than a forgotten hold lasts in the store. Of the
@@ -22,6 +25,7 @@ export function severals(history: History, bounds: LivenessBounds): Violation[] 
   const calls = callsOf(history, delays.calm ? -Infinity : history.healed);
   if (calls.length === 0) return [];
   const holds = holdsOf(history.attempts);
+  const turn = history.queues ? TURN.queues : TURN.none;
   const dead = [...history.processes.values()].filter(({ ended }) => !ended).length * bounds.perDead;
   return calls.flatMap(({ process, locks, from, to }) => {
     const all = locks.join(' and ');
@@ -35,7 +39,7 @@ export function severals(history: History, bounds: LivenessBounds): Violation[] 
     const stood = delays
       .lagsOf(from, to)
       .reduce((sum, lag) => sum + lag, lagWithin(history.server, from, to));
-    if (delays.calm && to - from > TURN + stood && busy.length > 0)
+    if (delays.calm && to - from > turn + stood && busy.length > 0)
       return say(from, `did not get ${all} for ${(to - from).toFixed(0)} ms`);
     let free = from;
     for (const span of [...busy.filter((one) => one.to > from && one.from < to), { from: to, to }]) {
