@@ -32,6 +32,15 @@ describe('linearizability', () => {
     expect(holds(hold(0, { releaseFrom: undefined }), hold(90))).toBe(false);
   });
 
+  it('knows that a hold is over when its holder is told so, and not before', () => {
+    const lost = hold(0, { releaseFrom: 90, lost: 50 });
+    const extension = (to: number) => [{ from: 40, to, outcome: 'lost' as const, leaseTime: 100 }];
+    expect(holds(lost, hold(52))).toBe(true);
+    expect(holds(lost, hold(48))).toBe(false);
+    expect(holds({ ...lost, extensions: extension(50) })).toBe(true);
+    expect(holds({ ...lost, extensions: extension(48) })).toBe(false);
+  });
+
   it('wants a reason for "taken"', () => {
     expect(holds(hold(0), refused(2, 4))).toBe(true);
     expect(holds(hold(0), refused(20, 30))).toBe(false);

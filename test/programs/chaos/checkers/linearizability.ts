@@ -49,7 +49,7 @@ function operationsOf(attempts: readonly Attempt[], history: History, losses: Lo
     );
   const ids = new Map(attempts.map((attempt, index) => [`${attempt.process} ${String(attempt.op)}`, index]));
   for (const attempt of attempts) {
-    const { process, op, outer, granted, answered, refusal, releaseFrom } = attempt;
+    const { process, op, outer, granted, answered, refusal, releaseFrom, lost } = attempt;
     // The store knows less of it than its holder.
     if (losses.of(attempt) !== undefined || (outer !== undefined && attempt.kind === 'read-write')) continue;
     const outerId = outer === undefined ? undefined : ids.get(`${process} ${String(outer)}`);
@@ -61,8 +61,9 @@ function operationsOf(attempts: readonly Attempt[], history: History, losses: Lo
       const end = releaseOf(attempt, history.faults);
       // Where the lease was over when its process came to look, nobody knows since when.
       const deadline = deadlineOf(attempt) > granted ? deadlineOf(attempt) : attempt.invoked;
-      // A release of unknown outcome may have been carried out at any time since, or never.
-      const until = Math.min(deadline, releaseFrom ?? Infinity);
+      // A release of unknown outcome may have been carried out at any time since, or never. And a restart of one node of
+      // several, which forgets no hold of the others, may end a hold that only just had a majority.
+      const until = Math.min(deadline, releaseFrom ?? Infinity, lost ?? Infinity);
       operations.push(
         outerId === undefined
           ? grant(id, hold!, end === undefined ? until : deadline)
