@@ -18,7 +18,7 @@ const SLACK = 1_000;
  * (d) What acquire, tryAcquire, release and extend returned could have been returned by a lock that carries out one
  * operation at a time. An attempt whose outcome nobody knows may have taken the lock, and so explains that another
  * found it taken; so may a hold that the store has forgotten, who stands in a queue: its turn may have come unheard, and,
- * over several nodes, who waits while faults strike.
+ * over several nodes, who waits while faults strike, or soon after.
  */
 export function linearizability(history: History): Violation[] {
   const losses = new Losses(history);
@@ -104,13 +104,13 @@ function releaseOf(
 const stands = ({ kind, call }: Attempt) => kind !== 'lock' || call === 'acquire';
 
 /**
- * Over several nodes, a majority may have granted it, of which one stopped before it told that it may vote: then all of
- * them take it back, and its caller goes on to wait.
+ * Over several nodes, a majority may have granted it, of which one stopped before it told that it may vote, or may not vote
+ * for a lease after its restart: then all of them take it back, and its caller goes on to wait.
  */
-const isStruck = ({ invoked, answered }: Attempt, faults: readonly FaultInterval[]) =>
+const isStruck = ({ invoked, answered, leaseTime }: Attempt, faults: readonly FaultInterval[]) =>
   faults.some(
     ({ severity, from, to }) =>
-      severity !== 'harmless' && from < (answered ?? Infinity) && to + SLACK > invoked,
+      severity !== 'harmless' && from < (answered ?? Infinity) && to + leaseTime + SLACK > invoked,
   );
 
 /** Nobody knows whether the store has granted it: it was never answered, or with an error. */
