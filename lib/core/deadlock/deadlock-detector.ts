@@ -23,8 +23,10 @@ const NOTE_LIFE = 2_000;
 const MOST_TOLD = 256;
 /** So many of them are looked at in one round, the others in the next ones: each look asks the store. */
 const MOST_LOOKS = 32;
-/** The looks at the waits of this process may take one part in so many of its time. */
+/** The looks at the waits of this process may take one part in so many of its time, */
 const SHARE = 10;
+/** and are no further apart than this, ms: the process may have stood still during a look, for any time. */
+const LONGEST_PAUSE = 500;
 
 /** A wait that is told to other processes. */
 interface ToldWait {
@@ -101,7 +103,8 @@ export class DeadlockDetector {
       if (wait.begunAt <= moment - LONG) this.tell(wait);
     }
     const spent = now() - moment;
-    if (this.young.size > 0) this.ticking = idleTimerAt(now() + Math.max(TICK, SHARE * spent), this.tick);
+    const pause = Math.min(Math.max(TICK, SHARE * spent), LONGEST_PAUSE);
+    if (this.young.size > 0) this.ticking = idleTimerAt(now() + pause, this.tick);
   };
 
   private tell(wait: NestedWait): void {

@@ -74,3 +74,35 @@ it('a look that gets no answer refutes nothing: the deadlock is found by the loo
   detector.close();
   expect(found).toEqual([true]);
 });
+
+it('goes on looking soon after its process has stood still in the middle of a look', async () => {
+  const STOOD_STILL = 600;
+  const waits = {
+    keep: jest.fn(() => Promise.resolve()),
+    forget: () => Promise.resolve(),
+    find: () => Promise.resolve(undefined),
+  };
+  const inspect = () => Promise.resolve(heldBy('other:1'));
+  const detector = new DeadlockDetector({ inspect, waits }, { clientId: 'own', label: 'p' });
+  let stood = false;
+  const wait: NestedWait = {
+    ...waitFor('b'),
+    mayBeLocal: true,
+    get heldNames() {
+      if (!stood) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STOOD_STILL);
+      stood = true;
+      return ['a'];
+    },
+  };
+  detector.watch(wait);
+  await until(() => stood);
+  // It is not of those that have become long meanwhile.
+  const next = waitFor('c');
+  detector.over(wait);
+  detector.watch(next);
+  const begun = performance.now();
+  while (waits.keep.mock.calls.length === 0 && performance.now() - begun < 10 * STOOD_STILL) await sleep(20);
+  detector.over(next);
+  detector.close();
+  expect(performance.now() - begun).toBeLessThan(5 * STOOD_STILL);
+});
