@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { type LockEvent, type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
+import { ReleaseRequests } from '../../lib/core/release-requests.js';
 import type { AskRequest } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -167,4 +168,26 @@ it.each([
   await expect(locks.getMultiLock([locks.getLock('a')]).forceRelease(given)).rejects.toMatchObject(refused);
   expect([lease.held, requests()]).toEqual([true, []]);
   expect(await locks.requestRelease('a', { reason: 'x'.repeat(1_000) })).toBe(1);
+});
+
+it('the requests for holds that never begin are forgotten, the oldest first', async () => {
+  const told: string[] = [];
+  type Context = ConstructorParameters<typeof ReleaseRequests>[0];
+  const own = new ReleaseRequests({ tenures: { all: [] } } as unknown as Context);
+  const begun = (owner: string) => {
+    const { early } = own as unknown as { early: Map<string, unknown> };
+    if (early.has(owner)) told.push(owner);
+  };
+  for (let n = 0; n <= 1_000; n++) {
+    own.onMessage({
+      type: 'asked',
+      id: 'one',
+      owner: `a:${String(n)}`,
+      name: 'a',
+      by: 'console',
+      reason: undefined,
+    });
+  }
+  for (const n of [0, 1, 1_000]) begun(`a:${String(n)}`);
+  expect(told).toEqual(['a:1', 'a:1000']);
 });

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { now } from '../../lib/core/deadline.js';
 import { Tenure } from '../../lib/core/tenure.js';
+import { until } from '../scenarios/until.js';
 
 it('a tenure that was granted for less is overdue by the lease that was confirmed since', () => {
   const origin = { owner: 'me', fencingToken: 1, grantedAt: now(), leaseTime: 1_000 };
@@ -15,4 +16,13 @@ it('a tenure that was granted for less is overdue by the lease that was confirme
   tenure.failures = 1;
   expect(tenure.overdue).toBe(false);
   tenure.end();
+});
+
+it('is lost when a shortened lease is over, though nobody looks at it', async () => {
+  const origin = { owner: 'me', fencingToken: 1, grantedAt: now(), leaseTime: 60_000 };
+  let ended = false;
+  const tenure = new Tenure('a', { leaseTime: 60_000, renewed: true }, origin, () => (ended = true));
+  expect(tenure.shorten(now() + 30)).toBe(true);
+  await until(() => ended);
+  expect(tenure.loss?.reason).toBe('expired');
 });

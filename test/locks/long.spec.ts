@@ -207,3 +207,17 @@ it.each(['', 'x'.repeat(1_025), 7, null])('the label %p is refused', async (labe
   const options = { label } as { label: string };
   await expect(locks.acquire('a', options)).rejects.toThrow('label: must be a text');
 });
+
+it('a multi-lock over two services looks for the label of a holder where its member is', async () => {
+  await store.labels.keep('elsewhere', 'far away', 60_000);
+  await store.acquire({ name: 'z', owner: 'elsewhere:1', leaseTime: 60_000 });
+  const another = new LockService({ store: 'memory' });
+  try {
+    const multi = locks.getMultiLock([another.getLock('a'), locks.getLock('z')]);
+    const holder = { holder: 'elsewhere:1', holderLabel: 'far away' };
+    await expect(multi.acquire({ waitTime: 90 })).rejects.toMatchObject(holder);
+    expect(of('timed-out')).toMatchObject([{ name: 'z', ...holder }]);
+  } finally {
+    await another.close();
+  }
+});

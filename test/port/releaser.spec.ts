@@ -163,3 +163,12 @@ it('the end waits for a release that is being repeated', async () => {
   answer?.('released');
   await closing;
 });
+
+it('what has been released after all is not repeated', async () => {
+  await releaser.release(REQUEST, performance.now() + MINUTE);
+  reachable = true;
+  expect(await releaser.release(REQUEST, performance.now() + MINUTE)).toBe('deleted');
+  releaser.hurry();
+  await jest.advanceTimersByTimeAsync(MINUTE);
+  expect(sent).toBe(2);
+});

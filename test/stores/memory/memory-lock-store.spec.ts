@@ -138,3 +138,13 @@ describe('the fencing token', () => {
     await Promise.all([locks.onApplicationShutdown(), administrator.onApplicationShutdown()]);
   });
 });
+
+it('transfers no hold that is over', async () => {
+  const store = new MemoryLockStore();
+  await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 10 });
+  // No timer can have taken it away meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 15);
+  const transfer = { name: 'a', owner: 'me:1', next: 'you:1', leaseTime: 60_000, leastToken: 0 };
+  expect(await store.transfer(transfer)).not.toMatchObject({ granted: true });
+  expect(await store.inspect('a')).toBeNull();
+});

@@ -139,4 +139,19 @@ describe('Inspecting a lock', () => {
     expect((await locks.inspect('handed-on'))?.fencingToken).toBe(second.fencingToken);
     await second.release();
   });
+
+  it('tells the kind of a lock that has waiters only', async () => {
+    const fair = locks.getFairLock('queue only');
+    const lease = await fair.acquire({ leaseTime: 20_000 });
+    const waiting = fair.tryAcquire({ waitTime: 5_000 });
+    await until(async () => (await locks.inspect('queue only'))?.waiters.local === 1);
+    await server.client().del('lock:queue only');
+    expect(await locks.inspect('queue only')).toMatchObject({
+      kind: 'fair',
+      holders: [],
+      waiters: { local: 1 },
+    });
+    await lease.release();
+    await (await waiting)?.release();
+  });
 });

@@ -60,6 +60,13 @@ const READERS: [name: string, read: (reply: unknown) => unknown, ...genuine: unk
   ['a note', replies.noteReply, null, 'abcdef0123'],
 ];
 
+it.each(['', 'x', '1.5x'])('an owner is followed by a number, and not by %j', (number) => {
+  const reply = (holders: unknown[], queue: unknown[]) => [null, 0, holders, queue, 0, []];
+  expect(replies.inspectReply(reply(['a:1', '250'], ['p b:2', '1.7e+15']))).not.toBeNull();
+  expect(() => replies.inspectReply(reply(['a:1', number], []))).toThrow(UnexpectedReply);
+  expect(() => replies.inspectReply(reply([], ['p b:2', number]))).toThrow(UnexpectedReply);
+});
+
 const WRONG: unknown[] = [
   'QUEUED',
   'OK',
