@@ -82,6 +82,12 @@ const KINDS: Record<string, (locks: LockService) => Lock> = {
   semaphore: (locks) => locks.getSemaphore('job', 2),
 };
 
+it('a plain lock travels with its queue, so that its release wakes the next waiter', async () => {
+  const ticket = await (await a.acquire('job')).handOver();
+  await (await b.resume(ticket)).release();
+  expect(store.requests.at(-1)?.queue).toEqual({ kind: 'lock', mode: 'exclusive', capacity: 1 });
+});
+
 describe('a lease that travels', () => {
   it.each(Object.keys(KINDS))(
     'goes on in another process, under a greater token, renewed there (%s)',

@@ -153,6 +153,9 @@ describe('a key template', () => {
     const ids = Array.from({ length: 600 }, (_, id) => id);
     expect(keysOf(['a:$<args[0][*]>', 'b'], [ids])).toHaveLength(601);
     expect(() => keysOf(['a:$<args[0][*]>', 'b:$<args[0][*]>'], [ids])).toThrow(/more than 1000 keys/);
+    const some = ids.slice(0, 40);
+    expect(keysOf('$<args[0][*]>:$<args[1][*]>', [some, some.slice(0, 20)])).toHaveLength(800);
+    expect(() => keysOf('$<args[0][*]>:$<args[1][*]>', [some, some])).toThrow(/more than 1000 keys/);
   });
 
   it('several give several keys, sorted, each once', () => {

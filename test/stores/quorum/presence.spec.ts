@@ -50,6 +50,15 @@ describe('Presence', () => {
     return absent ?? Infinity;
   };
 
+  it('takes for the usual time an average in which one answer weighs an eighth', async () => {
+    await answer(0, 8);
+    await answer(0, 16);
+    // 8 + 8 / 8, times 8 round trips.
+    const absent = await absentAfter(0);
+    expect(absent).toBeGreaterThanOrEqual(72);
+    expect(absent).toBeLessThanOrEqual(74);
+  });
+
   it('takes all members for present at first, in the order of the configuration', () => {
     expect(presence.present()).toEqual([0, 1, 2]);
   });

@@ -1,0 +1,30 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { within } from '../../../lib/stores/redis/bounded.js';
+import { CommandTimeout } from '../../../lib/stores/redis/redis-errors.js';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('a command that is answered leaves no timer', async () => {
+  expect(await within(60_000, () => Promise.resolve(1))).toBe(1);
+  await expect(within(60_000, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+it('a command that is not answered fails when its time is over, and learns of it', async () => {
+  let isOver: (() => boolean) | undefined;
+  const sent = within(60, (over) => {
+    isOver = over;
+    return new Promise(() => undefined);
+  });
+  const failed = expect(sent).rejects.toThrow(CommandTimeout);
+  expect(isOver?.()).toBe(false);
+  await jest.advanceTimersByTimeAsync(70);
+  await failed;
+  expect(isOver?.()).toBe(true);
+});
