@@ -122,7 +122,13 @@ export function serverFaults(
           disconnectTimeout: 0,
         });
         loop.on('error', () => undefined);
-        await loop.ping();
+        try {
+          await loop.ping();
+        } catch (error) {
+          // Another fault is in the way, and nothing is going to be healed.
+          loop.disconnect();
+          throw error;
+        }
         let running = true;
         const over = () => (running = false);
         loop.eval('while true do end', 0).then(over, over);
