@@ -82,5 +82,10 @@ describe('What a server says of itself', () => {
       { node: '10.0.0.2:6379', online: true, lag: 1_000, behind: 80 },
       { node: '10.0.0.3:6379', online: false, lag: 0, behind: 500 },
     ]);
+    // Neither is known of a replica that has just come, nor of a master that does not tell.
+    expect(parseInfo(text.replace(',offset=420', '')).replicas?.[0]).toMatchObject({ behind: undefined });
+    expect(parseInfo(text.replace('master_repl_offset:500', '')).replicas?.[0]).toMatchObject({
+      behind: undefined,
+    });
   });
 });
