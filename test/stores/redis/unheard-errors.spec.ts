@@ -12,7 +12,9 @@ afterEach(async () => {
 it("ioredis still prints an error of the application's client to which the application does not listen", async () => {
   const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   const client = new Redis((await environment.server()).url);
-  environment.add(() => { client.disconnect(); });
+  environment.add(() => {
+    client.disconnect();
+  });
   const locks = environment.service({ connection: client });
   await (await locks.acquire('a')).release();
 
