@@ -18,7 +18,7 @@ it('a tenure that was granted for less is overdue by the lease that was confirme
   tenure.end();
 });
 
-it('is lost when a shortened lease is over, though nobody looks at it', async () => {
+it('is lost when a shortened lease is over, though it is never looked at', async () => {
   const origin = { owner: 'me', fencingToken: 1, grantedAt: now(), leaseTime: 60_000 };
   let ended = false;
   const tenure = new Tenure('a', { leaseTime: 60_000, renewed: true }, origin, () => (ended = true));
