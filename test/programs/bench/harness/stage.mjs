@@ -96,9 +96,17 @@ class Cast {
     return await this.fleet.play(this.crew, work, params);
   }
 
-  /** Scripts loaded, code compiled, subscriptions standing; and it shows which commands are sent. */
+  /** Scripts loaded, subscriptions standing; and it shows which commands are sent. */
   async warmUp(work, params) {
     await this.wire.learn(this.servers[0], () => this.play(work, params));
+  }
+
+  /**
+   * For so long that Node has compiled what is hot. What a process does before that is a scenario of its own. The quick run
+   * times nothing.
+   */
+  async runWarm(work, params, { quick }) {
+    if (!quick) await this.play(work, { ...params, time: 500 });
   }
 
   /** Plays once or several times, with the server's counts of all of it. */

@@ -11,6 +11,7 @@ const sequence = (loops, pairs) =>
   async function measure(cast, { quick }) {
     const times = Math.ceil(pairs / loops / (quick ? 2 : 1));
     await cast.warmUp('sequence', { name: 'warm', loops, times: Math.ceil(times / 5) });
+    await cast.runWarm('sequence', { name: 'warm', loops }, { quick });
     const performance = await cast.measure(async () => [
       await cast.play('sequence', { name: 'sequence', loops, times }),
     ]);

@@ -10,8 +10,9 @@ const redlock = (nodes) => ({
   stage: { nodes },
   figures: FIGURES,
   quick: [],
-  async measure(cast) {
+  async measure(cast, { quick }) {
     await cast.warmUp('sequence', { name: 'warm', times: 100 });
+    await cast.runWarm('sequence', { name: 'warm' }, { quick });
     const performance = await cast.measure(async () => [
       await cast.play('sequence', { name: 'redlock', times: 800 }),
     ]);
@@ -27,8 +28,9 @@ const redlockLoops = (nodes) => ({
   stage: { nodes },
   figures: [...FIGURES, 'clientCpu'],
   quick: [],
-  async measure(cast) {
+  async measure(cast, { quick }) {
     await cast.warmUp('sequence', { name: 'warm', loops: 64, times: 10 });
+    await cast.runWarm('sequence', { name: 'warm', loops: 64 }, { quick });
     const performance = await cast.measure(async () => [
       await cast.play('sequence', { name: 'redlock', loops: 64, times: 60 }),
     ]);
@@ -43,10 +45,11 @@ const multi = (names) => ({
   contenders: ['ours', 'redlock', 'redlock-universal'],
   figures: FIGURES,
   quick: ['ours'],
-  async measure(cast) {
+  async measure(cast, { quick }) {
     await cast.warmUp('multi', { name: 'warm', names, times: 20 });
+    await cast.runWarm('multi', { name: 'warm', names }, { quick });
     const performance = await cast.measure(async () => [
-      await cast.play('multi', { name: 'multi', names, times: Math.ceil(2_000 / (names + 4)) }),
+      await cast.play('multi', { name: 'multi', names, times: Math.ceil(10_000 / (names + 4)) }),
     ]);
     return sampleOf(performance, { counted: false });
   },
