@@ -38,7 +38,7 @@ export interface LockBoardOptions {
   actor?: (request: unknown) => LockBoardActor | Promise<LockBoardActor>;
   /**
    * How often the store is read while the page is open somewhere, ms, from 200 on. A store that takes long to answer is read less
-   * often: its answers take a fifth of the time at most.
+   * often: its answers take a fifth of the time, but no more than 20 s pass between two of them.
    * @default 1_000
    */
   interval?: Duration;

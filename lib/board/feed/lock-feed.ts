@@ -18,11 +18,10 @@ import { electionsOf } from './elections.js';
 import { failureOf } from './failure.js';
 import { boardHealthOf } from '../view/health.js';
 import { changeOf } from '../view/own-events.js';
+import { pauseAfter } from './pause.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
 import { type Viewer, Viewers } from './viewers.js';
 
-/** A look at the store takes one part in so many of the time at most. */
-const SHARE = 5;
 /** How often the health is asked for, ms. */
 const HEALTH = 5_000;
 /** After so many ms of one look the page says so. */
@@ -175,17 +174,12 @@ export class LockFeed {
     this.reading ??= this.look().finally(() => {
       this.reading = undefined;
       this.readAt = now();
-      this.pause = this.isOvertaken ? 0 : this.pauseAfter(this.readAt - begunAt);
+      const { interval } = this.options;
+      this.pause = this.isOvertaken ? 0 : pauseAfter(this.readAt - begunAt, interval, this.problem !== null);
       this.isOvertaken = false;
       if (this.viewers.size > 0 && this.timer === undefined) this.schedule(this.pause);
     });
     return this.reading;
-  }
-
-  /** @param spent ms that the look took */
-  private pauseAfter(spent: number): number {
-    const { interval } = this.options;
-    return Math.max(interval - spent, this.problem === null ? (SHARE - 1) * spent : interval);
   }
 
   private async look(): Promise<void> {
