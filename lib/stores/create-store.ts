@@ -122,8 +122,9 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
     connection,
     subscriptions: () => {
       const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true);
-      // Messages arrive at a replica too, but the master takes a process without a subscription there for dead.
-      connection.onReplicaLeft(() => {
+      // The connection for messages may lead to a server that is a replica now. Messages arrive there too, but the master takes
+      // a process without a subscription for dead.
+      connection.onReconnected(() => {
         messages.renew();
       });
       return new Subscriber(messages);

@@ -40,6 +40,8 @@ const bounded = (silence: number) =>
     maxLoadingRetryTime: 500,
     // A master that Sentinel has replaced may go on answering, if it was only cut off from the sentinels.
     failoverDetector: true,
+    // Otherwise a minute, for which no failover is noticed.
+    sentinelReconnectStrategy: (attempt: number) => Math.min(attempt * 100, 1_000),
     sentinelCommandTimeout: 1_000,
     // Otherwise a cluster's slots come as text, which ioredis compares as text: part of them would have no node.
     stringNumbers: false,

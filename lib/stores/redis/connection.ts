@@ -26,8 +26,13 @@ const ANYHOW: Sending = { group: 0, until: Infinity, asking: false, isAlone: fal
 
 let epochs = 0;
 
-/** How often a connection may be given up because it leads to a replica, ms: often there is no better one. */
-const REPLICA_PAUSE = 5_000;
+/**
+ * The time between two connections that are given up because they lead to a replica, ms: short at first, because a name may
+ * lead to the new master only a moment after the old one has been demoted, and doubled each time, because often there is no
+ * better one.
+ */
+const SHORTEST_REPLICA_PAUSE = 100;
+const LONGEST_REPLICA_PAUSE = 5_000;
 
 /** In these states a client has nothing to wait for. */
 const SETTLED = new Set(['ready', 'end']);
@@ -44,9 +49,10 @@ export class ServerConnection implements Deployment, Server {
   readonly isCluster = false;
   readonly sharded = false;
   private leftReplicaAt = -Infinity;
-  /** The present connection has led to a replica. */
-  private atReplica = false;
-  private onReplaced: (() => void) | undefined;
+  private replicaPause = SHORTEST_REPLICA_PAUSE;
+  /** There has been a connection before the present one. */
+  private wasReady: boolean;
+  private reconnected: (() => void) | undefined;
   /** Grows with every lost connection, and when the application changes the database. A command that is under way meanwhile may have been sent twice by the client. */
   private generation = ++epochs;
   private revival: NodeJS.Timeout | undefined;
@@ -63,6 +69,8 @@ export class ServerConnection implements Deployment, Server {
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
   ) {
+    // A client of the application may have been connected long before.
+    this.wasReady = client.status === 'ready';
     this.database = new SelectedDatabase(client, commandTimeout);
     this.evaluator = new Evaluator(client, {
       commandTimeout,
@@ -81,8 +89,8 @@ export class ServerConnection implements Deployment, Server {
         this.sentinels.succeeded();
         state.settle();
         this.select().catch(() => undefined); // the next command asks again
-        if (this.atReplica) this.onReplaced?.();
-        this.atReplica = false;
+        if (this.wasReady) this.reconnected?.();
+        this.wasReady = true;
       },
       close: () => {
         this.generation = ++epochs;
@@ -133,11 +141,12 @@ export class ServerConnection implements Deployment, Server {
   }
 
   /**
-   * Calls back when another connection has followed on one that led to a replica. Other connections may still lead there: a
-   * master that is demoted by hand ends none.
+   * Calls back when another connection has followed. It may lead to another server, and other connections to this one's name may
+   * have stayed where they were: a failover by hand ends none, and a server that ends idle connections ends none that is
+   * subscribed.
    */
-  onReplicaLeft(listener: () => void): void {
-    this.onReplaced = listener;
+  onReconnected(listener: () => void): void {
+    this.reconnected = listener;
   }
 
   /** Gives up the present connection for another one. */
@@ -298,8 +307,13 @@ export class ServerConnection implements Deployment, Server {
 
   /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   private leaveReplica(error: unknown): void {
-    this.atReplica = true;
-    if (!this.owned || monotonicTime() - this.leftReplicaAt < REPLICA_PAUSE) return;
+    const sinceLast = monotonicTime() - this.leftReplicaAt;
+    if (!this.owned || sinceLast < this.replicaPause) return;
+    // No connection has led to a replica for a while: this is another failover.
+    const isAnother = sinceLast > 2 * LONGEST_REPLICA_PAUSE;
+    this.replicaPause = isAnother
+      ? SHORTEST_REPLICA_PAUSE
+      : Math.min(2 * this.replicaPause, LONGEST_REPLICA_PAUSE);
     this.leftReplicaAt = monotonicTime();
     this.state.failed(error);
     this.renew();

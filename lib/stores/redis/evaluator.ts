@@ -4,7 +4,14 @@ import { withCommand } from './command-refused.js';
 import type { Argument } from './command.js';
 import { directCommand } from './direct-command.js';
 import { type Call, Lane } from './lane.js';
-import { isWithheld, lacksEvalsha, replyCode, TakenBack, UnexpectedReply } from './redis-errors.js';
+import {
+  isOfReplica,
+  isWithheld,
+  lacksEvalsha,
+  replyCode,
+  TakenBack,
+  UnexpectedReply,
+} from './redis-errors.js';
 import { isReply } from './reply-texts.js';
 import * as scripts from './script.js';
 import { monotonicTime } from '../../lock.runtime.js';
@@ -126,7 +133,7 @@ export class Evaluator {
 
   /** @param isOver the time of the command is over: a release may have followed, and nothing may come after a release */
   private async again(command: Command, error: unknown, isOver: boolean): Promise<unknown> {
-    if (replyCode(error) === 'READONLY') this.context.refusedAsReplica(error);
+    if (isOfReplica(error)) this.context.refusedAsReplica(error);
     const lacking = lacksEvalsha(error);
     if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) throw error;
     // A command that was sent twice, over two connections, may have been carried out the first time.
@@ -174,7 +181,7 @@ export class Evaluator {
         // The refused command is known only for a script that is sent by itself.
         void this.send([{ ...call, until }]);
       } else {
-        if (replyCode(own) === 'READONLY') this.context.refusedAsReplica(own);
+        if (isOfReplica(own)) this.context.refusedAsReplica(own);
         this.fail(call, own, generation);
       }
     });

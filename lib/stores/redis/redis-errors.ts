@@ -120,6 +120,12 @@ export function replyCode(error: unknown): string | undefined {
   return /^-?([A-Z]+) /.exec(text)?.[1] ?? /^-?([A-Z]+)/.exec(reply.message)?.[1];
 }
 
+/** The server is a replica. It refuses what writes, or everything if it has lost its master. */
+export function isOfReplica(error: unknown): boolean {
+  const code = replyCode(error);
+  return code === 'READONLY' || code === 'MASTERDOWN';
+}
+
 /** The ACL forbids the command, or the provider has removed it. */
 export const isWithheld = (error: unknown): boolean => replyCode(error) === 'NOPERM' || isUnknown(error);
 

@@ -1,33 +1,60 @@
 import { SentinelConnector, type Redis, type RedisOptions } from 'ioredis';
+import { type Address, majorityAgainst } from './sentinel-votes.js';
 
 type Connector = NonNullable<RedisOptions['Connector']>;
 type Emit = Parameters<SentinelConnector['connect']>[0];
-type Open = (endpoint: { host?: string; port?: number }, options?: RedisOptions) => Redis;
+type Sentinel = Partial<Address>;
+type Open = (sentinel: Sentinel, options?: RedisOptions) => Redis;
+type Resolve = (sentinel: Sentinel) => Promise<Address | null>;
+interface Iterator {
+  next(): { done: boolean; value?: Sentinel };
+  reset(moveCurrentToFirst: boolean): void;
+}
 
 /** What ioredis says of a refused connection instead of the reason. */
 const CLOSED = /Connection is closed\.$/;
 
 /**
- * The connector of ioredis, with listeners for the errors of its own connections to sentinels. ioredis has no such listener
- * on the connections that watch for a failover, so each dead sentinel writes a stack to stderr with every connection. Of a
- * sentinel that cannot be reached, ioredis tells only that the connection is closed.
+ * The connector of ioredis, with two additions.
+ *
+ * It listens to the errors of its own connections to sentinels. ioredis has no such listener on the connections that watch
+ * for a failover, so each dead sentinel writes a stack to stderr with every connection. Of a sentinel that cannot be reached,
+ * ioredis tells only that the connection is closed.
+ *
+ * It asks where the master is each time that such a connection begins to watch. ioredis only waits for the message of the
+ * next failover. One that came while no connection watched would never be noticed: a former master that lives on, cut off
+ * from the sentinels only, would go on granting locks that the new one grants, too.
  */
 function listeningConnector(Base: typeof SentinelConnector): Connector {
   class Listening extends Base {
     private reason: Error | undefined;
+    /** Where the present connection leads. */
+    private address: Address | undefined;
+    /** Connections that have begun to watch since the last time that all was compared. */
+    private begun = 0;
+    private readonly ask: Resolve | undefined;
 
     constructor(options: RedisOptions) {
       super(options);
       const open: unknown = Reflect.get(this, 'connectToSentinel');
-      // An internal method of ioredis. If a version has it under another name, the connector works as without this class.
-      if (typeof open !== 'function') return;
-      const { disconnectTimeout } = options;
-      Reflect.set(this, 'connectToSentinel', (...[endpoint, others]: Parameters<Open>) => {
+      const resolve: unknown = Reflect.get(this, 'resolve');
+      // Internal methods of ioredis. If a version has them under other names, the connector works as without this class.
+      if (typeof open !== 'function' || typeof resolve !== 'function') return;
+      this.ask = (sentinel) => (resolve as Resolve).call(this, sentinel);
+      const { disconnectTimeout, role } = options;
+      Reflect.set(this, 'connectToSentinel', (...[sentinel, others]: Parameters<Open>) => {
         // Otherwise 2 s, for which a connection that was never made would keep a process alive that has shut down.
         const settings = disconnectTimeout === undefined ? others : { ...others, disconnectTimeout };
-        const client = (open as Open).call(this, endpoint, settings);
+        const client = (open as Open).call(this, sentinel, settings);
         client.on('error', (error) => (this.reason = error));
+        // Only the connections that watch are made before they are used.
+        if (others?.lazyConnect === true && role !== 'slave') client.on('ready', () => void this.compare());
         return client;
+      });
+      Reflect.set(this, 'resolve', async (sentinel: Sentinel) => {
+        const address = await (resolve as Resolve).call(this, sentinel);
+        this.address = address ?? undefined;
+        return address;
       });
     }
 
@@ -35,6 +62,48 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       return super.connect((type, error) => {
         emit(type, this.explained(error));
       });
+    }
+
+    /** Compares after each connection that begins to watch, and once for several of them. */
+    private async compare(): Promise<void> {
+      if (this.begun++ > 0) return;
+      for (let compared = 0; compared < this.begun;) {
+        compared = this.begun;
+        await this.leaveFormerMaster();
+      }
+      this.begun = 0;
+    }
+
+    /** Gives up a connection that leads elsewhere than where a majority of the sentinels says that the master is. */
+    private async leaveFormerMaster(): Promise<void> {
+      const { stream, address, ask } = this;
+      if (ask === undefined || address === undefined) return;
+      const ahead = await majorityAgainst(address, this.sentinels, ask);
+      // The present connection may be another one by now.
+      if (ahead === undefined || stream !== this.stream) return;
+      this.startAt(ahead);
+      this.disconnect();
+    }
+
+    private get iterator(): Iterator {
+      return Reflect.get(this, 'sentinelIterator');
+    }
+
+    /** All that are known, also those that another sentinel has told of. */
+    private get sentinels(): Sentinel[] {
+      return [...(Reflect.get(this.iterator, 'sentinels') as Sentinel[])];
+    }
+
+    /** The next connection asks this one first, and not a sentinel that still knows the former master only. */
+    private startAt(sentinel: Sentinel): void {
+      const { iterator } = this;
+      iterator.reset(false);
+      for (let next = iterator.next(); !next.done; next = iterator.next()) {
+        if (next.value !== sentinel) continue;
+        iterator.reset(true);
+        return;
+      }
+      iterator.reset(false);
     }
 
     private explained(error: Error): Error {
