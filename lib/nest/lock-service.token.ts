@@ -5,16 +5,16 @@ import { assertNotStandard } from './standard-decorator.js';
 
 /**
  * The LockService classes of this process: two where one part of it has loaded this package as ESM and another as CommonJS.
- * The first one is the token of all, so that a decorator of one copy gets the service of the other's module.
+ * The decorators of all ask for the first one, so that a decorator of one copy gets the service of the other's module.
  */
 const COPIES = Symbol.for('nestjs-distributed-lock.services');
 const shared = globalThis as { [COPIES]?: Set<typeof LockService> | undefined };
 const copies = (shared[COPIES] ??= new Set<typeof LockService>()).add(LockService);
-const [defaultToken = LockService] = copies;
+const [first = LockService] = copies;
 
-/** The classes of the other copies, by which their constructors ask for the default instance. */
+/** The classes of the other copies, by which their constructors, and all decorators, ask for the default instance. */
 export const otherServiceClasses = (): (typeof LockService)[] =>
-  [...copies].filter((copy) => copy !== defaultToken);
+  [...copies].filter((copy) => copy !== LockService);
 
 /**
  * Under `Symbol.for`, so that two copies of this package mean the same instance. Nest prints it when no module provides it.
@@ -29,12 +29,19 @@ const tokenOf = (name: string): symbol =>
  */
 export function getLockServiceToken(name?: string): InjectionToken<LockService> {
   assertInstanceName(name);
-  return name === undefined ? defaultToken : tokenOf(name);
+  // The class by which a test overrides the service is the one that it has imported.
+  return name === undefined ? LockService : tokenOf(name);
+}
+
+/** The same for decorators, which may be of another copy than the module. */
+export function decoratorToken(name: string | undefined): InjectionToken<LockService> {
+  assertInstanceName(name);
+  return name === undefined ? first : tokenOf(name);
 }
 
 /** Injects the LockService of that name into a constructor parameter or a property. */
 export const InjectLockService = (name?: string): PropertyDecorator & ParameterDecorator => {
-  const inject = Inject(getLockServiceToken(name)) as InjectDecorator;
+  const inject = Inject(decoratorToken(name)) as InjectDecorator;
   return (...decorated: Parameters<InjectDecorator>): void => {
     assertNotStandard(decorated[1], '@InjectLockService');
     inject(...decorated);

@@ -23,7 +23,7 @@ import { stateOf } from '../lock.service.state.js';
 import { logUnhandledEvent } from './event-handlers.js';
 import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { decoratorToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
 import { declaredReturn } from './locked-method.js';
 import { answersByItself, isLeftToHandler, nameOf } from './own-answer.js';
@@ -50,7 +50,7 @@ export function LockInterceptor(
 
   @Injectable()
   class MixinLockInterceptor implements NestInterceptor {
-    constructor(@Inject(getLockServiceToken(declared.instance)) private readonly service: LockService) {
+    constructor(@Inject(decoratorToken(declared.instance)) private readonly service: LockService) {
       assertSupported(service, declared.kindWith(service), title);
     }
 

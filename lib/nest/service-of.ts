@@ -1,11 +1,11 @@
 import type { ModuleRef } from '@nestjs/core';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { decoratorToken } from './lock-service.token.js';
 
 /** @throws LockConfigError when there is no such instance */
 export function serviceOf(modules: ModuleRef, instance: string | undefined): LockService {
-  const token = getLockServiceToken(instance);
+  const token = decoratorToken(instance);
   try {
     return modules.get(token, { strict: false });
   } catch {

@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockService } from '../lock.service.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { decoratorToken } from './lock-service.token.js';
 
 /**
  * The property into which Nest puts the LockService. Nest prints its description at boot where no LockModule provides the
@@ -24,7 +24,7 @@ export function injectService(
   check: (service: LockService, className: string) => void,
 ): symbol {
   const property = serviceProperty(instance);
-  Inject(getLockServiceToken(instance))(prototype, property);
+  Inject(decoratorToken(instance))(prototype, property);
   // Each locked method adds its check to the checks of the others, inherited ones included.
   const others = inherited(prototype, property);
   Object.defineProperty(prototype, property, {

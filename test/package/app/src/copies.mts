@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { Inject, Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import * as esm from 'nestjs-distributed-lock';
 import * as esmOtel from 'nestjs-distributed-lock/otel';
 import * as esmTesting from 'nestjs-distributed-lock/testing';
@@ -21,8 +22,7 @@ assert.notEqual(esm.LockService, cjs.LockService);
 assert.notEqual(esmOtel.LockTelemetryModule, cjsOtel.LockTelemetryModule);
 assert.notEqual(esmTesting.passThroughLocks, cjsTesting.passThroughLocks);
 
-// One token, named or not.
-assert.equal(esm.getLockServiceToken(), cjs.getLockServiceToken());
+// One token of a name.
 assert.equal(esm.getLockServiceToken('reports'), cjs.getLockServiceToken('reports'));
 
 // Guards agree on errors, and so does instanceof for all of them.
@@ -76,7 +76,13 @@ for (const [here, there] of [
   const locks = app.get<esm.LockService>(here.getLockServiceToken());
   assert.ok(locks instanceof here.LockService);
   assert.equal(library.byClass, locks);
-  assert.equal(app.get(esm.LockService), app.get(cjs.LockService));
+  for (const token of [
+    esm.LockService,
+    cjs.LockService,
+    esm.getLockServiceToken(),
+    cjs.getLockServiceToken(),
+  ])
+    assert.equal(app.get(token), locks);
   assert.notEqual(library.byName, locks);
   const lease = await library.lease();
   assert.equal(lease?.name, 'a');
@@ -97,6 +103,39 @@ for (const [here, there] of [
   });
   await foreign.onApplicationShutdown();
   await app.close();
+
+  // A test that overrides the service by the class, or the token, of its copy reaches the decorators of both.
+  @Injectable()
+  class Overridden {
+    constructor(@Inject(there.LockService) readonly byClass: esm.LockService) {}
+
+    @here.DistributedLock('a')
+    async here(): Promise<string | undefined> {
+      return here.currentLease()?.owner;
+    }
+
+    @there.DistributedLock('a')
+    async there(): Promise<string | undefined> {
+      return here.currentLease()?.owner;
+    }
+  }
+  for (const token of [here.LockService, here.getLockServiceToken()]) {
+    const double = new here.LockService({ store: 'memory' });
+    const module = await Test.createTestingModule({
+      imports: [here.LockModule.forRoot({ connection: 'redis://127.0.0.1:1', waitTime: 100 })],
+      providers: [Overridden],
+    })
+      .overrideProvider(token)
+      .useValue(double)
+      .compile();
+    const overridden = module.get(Overridden);
+    assert.equal(overridden.byClass, double);
+    const { owner } = await double.acquire('b');
+    const id = owner.slice(0, owner.indexOf(':'));
+    assert.ok((await overridden.here())?.startsWith(id));
+    assert.ok((await overridden.there())?.startsWith(id));
+    await module.close();
+  }
 
   // A test that switches off by one copy reaches the decorators of the other.
   const restore = (here === esm ? esmTesting : cjsTesting).passThroughLocks();
