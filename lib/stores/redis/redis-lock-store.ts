@@ -173,14 +173,14 @@ export class RedisLockStore implements LockStore {
 
   async forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
     const owners = await ownersOn(mode, this.connection, this.calls, name);
-    if (owners.length === 0) return false;
     const keys = this.calls.keys(name);
     const settings = [FENCE_TTL, forcedText(asker), owners.join(' '), this.calls.clusterArgument];
     const letter = mode === undefined ? '' : LETTERS[mode];
     const args = [...this.calls.publishing(keys), letter, ...settings];
     await this.calls.run(scripts.forceRelease, keys.queued, args, name, (reply) => codeOf(reply, 0, 1));
     // Also where the script finds that they do not hold it any more: a client of the application may have sent it before.
-    return true;
+    // Without owners, the script only finds out whether this is a master: a replica may lack the lock.
+    return owners.length > 0;
   }
 
   requestRelease(request: AskRequest): Promise<boolean> {

@@ -10,6 +10,7 @@
 
 -- @include plain
 -- @include in-the-way
+-- @include master
 -- @include rights
 -- @include pieces
 
@@ -27,6 +28,7 @@ if exist(1, locks) then
     if kind ~= 'hash' and kind ~= 'none' and kind ~= 'zset' then return { -i } end
     local left, holder = in_the_way(lock, owner)
     if left == QUEUED then return { -i, QUEUED } end
+    if left then ensure_master('HDEL', lock, owner) end
     if left == FOREIGN then return { -i } end
     if left then return { -i, left, holder } end
     if holder then held[i] = math.max(redis.call('PTTL', lock), tonumber(lease)) end

@@ -33,12 +33,15 @@ if fields == 0 and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
 end
 
 -- @include in-the-way
+-- @include master
 
 local stay = ARGV[4] - lease
 local entry = KEYS[3] and (ARGV[5] or '') ~= '' and 'p ' .. owner .. ' ' .. lease
 local left, holder = in_the_way(KEYS[1], owner, fields)
-if left == FOREIGN then return no_lock() end
 if left == QUEUED then return { QUEUED } end
+-- An entry would be a write.
+if left == FOREIGN or left and not entry then ensure_master('HDEL', KEYS[1], owner) end
+if left == FOREIGN then return no_lock() end
 if left and not entry then return { left, holder } end
 if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
 local token

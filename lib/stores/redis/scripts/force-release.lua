@@ -14,6 +14,7 @@
 
 -- @include plain
 -- @include in-the-way
+-- @include master
 
 local publishing, release_channel, stay, asker_text = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local asker, outsiders
@@ -45,12 +46,16 @@ if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   end
   holders = holders - taken
   if taken > 0 and holders > 0 then keep_until_last() end
+  if taken == 0 then ensure_master('ZREM', KEYS[1], '') end
   advance()
   return math.min(taken, 1)
 end
 local owner = holder_of(KEYS[1])
 if owner == false then return no_lock() end
-if ARGV[3] ~= '' or not owner or not meant[owner] then return 0 end
+if ARGV[3] ~= '' or not owner or not meant[owner] then
+  ensure_master('HDEL', KEYS[1], '')
+  return 0
+end
 redis.call('DEL', KEYS[1])
 tell_lost(owner)
 local kept, last_token = false, nil

@@ -10,6 +10,7 @@
 -- Functions that need nothing of the script are made once, and not by each of the scripts again.
 -- @include plain
 -- @include in-the-way
+-- @include master
 -- @include rights
 -- @include error-of
 

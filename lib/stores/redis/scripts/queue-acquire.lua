@@ -17,6 +17,7 @@
 -- arrival, holder } if it does not, or { -1, kind, capacity } if the name is in use as another kind.
 
 -- @include hash
+-- @include master
 -- @include rights
 
 local owner, mode, kind, capacity, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -32,7 +33,10 @@ local asker, outsiders
 
 if foreign then
   -- A plain lock is another kind.
-  if redis.call('TYPE', KEYS[1]).ok == 'hash' and holder_of(KEYS[1]) then return { -1, 'lock', 1 } end
+  if redis.call('TYPE', KEYS[1]).ok == 'hash' and holder_of(KEYS[1]) then
+    ensure_master('HDEL', KEYS[1], '')
+    return { -1, 'lock', 1 }
+  end
   return foreign
 end
 if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
@@ -40,7 +44,10 @@ read_fence()
 if used and (used ~= kind or used_capacity ~= capacity) and in_use() then
   -- Perhaps only dead processes use the lock.
   advance()
-  if in_use() then return { -1, used, used_capacity } end
+  if in_use() then
+    ensure_master('ZREM', KEYS[1], '')
+    return { -1, used, used_capacity }
+  end
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
@@ -102,7 +109,11 @@ if (not head or head == entry or writes()) and enters() then
 end
 
 local arrival = tonumber(redis.call('ZSCORE', KEYS[3], entry) or ARGV[7])
-if ARGV[6] == '1' then arrival = take_entry(entry, arrival, lease + stay + math.max(blocked_until('x') - now, 0)) end
+if ARGV[6] == '1' then
+  arrival = take_entry(entry, arrival, lease + stay + math.max(blocked_until('x') - now, 0))
+else
+  ensure_master('ZREM', KEYS[1], '')
+end
 
 local ends_at, holder = blocked_until(mode)
 local rank = redis.call('ZRANK', KEYS[3], entry) or 0

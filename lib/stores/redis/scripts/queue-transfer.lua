@@ -16,6 +16,7 @@
 -- or { -1, 0, server ms }, also if the lock is of another kind or capacity.
 
 -- @include hash
+-- @include master
 -- @include rights
 
 local owner, mode, kind, capacity = ARGV[1], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -32,10 +33,12 @@ if foreign then return foreign end
 local function deadline_of(holder) return tonumber(redis.call('ZSCORE', KEYS[1], holder) or nil) end
 local repeated = deadline_of(next_member)
 local ends_before = repeated or deadline_of(member)
-if not ends_before then return { may_enter(mode, kind, capacity) and 0 or -1, 0, now } end
 read_fence()
 -- A permit of a semaphore and the hold of a reader have the same member.
-if used and (used ~= kind or used_capacity ~= capacity) then return { -1, 0, now } end
+local is_other = used and (used ~= kind or used_capacity ~= capacity)
+if not ends_before or is_other then ensure_master('ZREM', KEYS[1], '') end
+if not ends_before then return { may_enter(mode, kind, capacity) and 0 or -1, 0, now } end
+if is_other then return { -1, 0, now } end
 if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
 -- The next owner may have renewed its hold since.
 local ends_at = math.max(repeated or 0, now + lease)

@@ -34,7 +34,10 @@ if not kept then
   end
 else
   released = redis.call('HEXISTS', KEYS[1], owner)
-  if released == 1 then
+  if released == 0 then
+-- @include master
+    ensure_master('HDEL', KEYS[1], owner)
+  else
     -- The hold stays under another owner, which a late renewal does not know. The key stays: in a slot that is being moved,
     -- a key that is gone cannot be created again.
     redis.call('PEXPIRE', KEYS[1], ARGV[6])

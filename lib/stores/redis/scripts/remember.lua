@@ -9,8 +9,10 @@
 -- holds it. A key that is no lock is an error.
 
 -- @include hash
+-- @include master
 
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  ensure_master('HDEL', KEYS[1], ARGV[1])
   local holder = holder_of(KEYS[1])
   if holder == false then return no_lock() end
   return holder and -1 or 0

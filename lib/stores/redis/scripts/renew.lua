@@ -43,6 +43,8 @@ local function renew_queued(key, owner, lease)
 end
 
 local held = {}
+-- A renewal writes, and a replica refuses that. Without one, a write that changes nothing tells the same of all keys.
+local written, unwritten = false, nil
 for i = 1, #KEYS / 2 do
   local key, fence, owner, lease = KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
   local mine = redis.pcall('HEXISTS', key, owner)
@@ -60,8 +62,19 @@ for i = 1, #KEYS / 2 do
     if kind == 'hash' or kind == 'none' then redis.call('HEXISTS', key, owner) end
     held[i] = kind == 'zset' and renew_queued(key, owner, lease) or -2
   end
+  if lease > 0 and held[i] == 1 then
+    written = true
+  elseif type(mine) == 'number' then
+    unwritten = { 'HDEL', key, mine == 0 and owner or '' }
+  elseif held[i] ~= -2 then
+    unwritten = { 'ZREM', key, '' }
+  end
   local stay = lease + ARGV[1]
   local stays = lease > 0 and held[i] == 1 and redis.call('PTTL', fence)
   if stays and stays < stay then redis.call('PEXPIRE', fence, stay) end
+end
+if unwritten and not written then
+-- @include master
+  ensure_master(unpack(unwritten))
 end
 return held

@@ -7,6 +7,7 @@
 -- Returns { 1 if the name is in use, else 0, kind, capacity }.
 
 -- @include hash
+-- @include master
 
 -- The fence says what the lock is in use as.
 local stay, kind, capacity, member = ARGV[1], '', 1, nil
@@ -24,5 +25,6 @@ if in_use() then advance() end
 local busy = in_use()
 -- From now on the fence names no kind, so that the plain lock has nothing to ask for.
 if used and not busy then redis.call('SET', KEYS[2], digits(last) .. ' ' .. last_owner, 'KEEPTTL') end
+if busy then ensure_master('ZREM', KEYS[1], '') end
 -- If the fence was lost, nothing tells which kind it is.
 return { busy and 1 or 0, used or 'queued', used_capacity or 1 }

@@ -17,6 +17,7 @@
 
 -- @include plain
 -- @include in-the-way
+-- @include master
 -- @include rights
 
 local owner, next_owner, least, stay = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5]
@@ -30,6 +31,7 @@ local kept = true
 
 local repeated = redis.call('HEXISTS', KEYS[1], next_owner) == 1
 if not repeated and redis.call('HEXISTS', KEYS[1], owner) == 0 then
+  ensure_master('HDEL', KEYS[1], owner)
   local holder = holder_of(KEYS[1])
   if holder == false then return no_lock() end
   return { holder and -1 or 0, 0, now }
