@@ -359,12 +359,17 @@ export class LockClient {
       .filter(({ queue }) => mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode));
     const forced = { by: this.options.label, reason };
     const released = await this.store.forceRelease(name, mode, forced);
-    if (released) this.events.next({ type: 'force-released', name, reason });
+    if (!released) {
+      // Nothing has been taken away. A hold that the store does not know has ended before, and a look finds that.
+      for (const { owner } of held) this.holdWatch.onLost(owner);
+      return false;
+    }
+    this.events.next({ type: 'force-released', name, reason });
     for (const tenure of held) {
       tenure.forced = forced;
       tenure.lose('deleted');
     }
-    return released;
+    return true;
   }
 
   /**
