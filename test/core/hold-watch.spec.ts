@@ -244,3 +244,22 @@ describe('a hold that has lasted for a second', () => {
     expect(listened).toBe(2);
   });
 });
+
+describe('a hold of a service that takes the lock away by force, and has taken nothing', () => {
+  it('goes on where the store still has it', async () => {
+    const lease = await locks.acquire('a', { leaseTime: 600_000 });
+    store.forceRelease = () => Promise.resolve(false);
+    expect(await locks.forceRelease('a')).toBe(false);
+    await pass(1);
+    expect(lease.held).toBe(true);
+    expect(store.calls.renew).toBe(1);
+  });
+
+  it('is lost at once where the store has it no longer', async () => {
+    const { signal } = await locks.acquire('a', { leaseTime: 600_000 });
+    await store.forceRelease('a');
+    expect(await locks.forceRelease('a', { reason: 'stuck' })).toBe(false);
+    await pass(1);
+    expect(signal.reason).toMatchObject({ reason: 'deleted', forced: undefined });
+  });
+});
