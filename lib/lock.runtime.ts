@@ -71,7 +71,11 @@ export const atEndOfTurn: (callback: () => void) => void =
 /** From 0 to 1. */
 export const random = (): number => Math.random();
 
-export const uuid = (): string => randomUUID();
+/**
+ * Without the random bytes that Node keeps in store for this: they are part of a startup snapshot, and two processes that
+ * start from one snapshot would make the same ids.
+ */
+export const uuid = (): string => randomUUID({ disableEntropyCache: true });
 
 /** Whether timers are those of @sinonjs/fake-timers, which Jest and Vitest use. They have a clock of their own. */
 export const timersAreFaked = (): boolean => 'clock' in setTimeout;
