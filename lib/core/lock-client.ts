@@ -215,6 +215,11 @@ export class LockClient {
     this.events.next({ type: 'warning', node: '', ...warning });
   }
 
+  /** @throws LockClosedError where a caller inside of that scope gets no lock any more, because the client is closing */
+  assertOpen(name: string, request: Pick<WaitRequest, 'inside'>): void {
+    if (this.refuses(request)) throw new LockClosedError(name);
+  }
+
   /**
    * Waits for the lock. The tenure that it resolves with belongs to the caller, which has to release it.
    * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
@@ -229,7 +234,7 @@ export class LockClient {
    * that does not answer. The tenures are in the order of the names.
    */
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
-    if (this.refuses(request)) throw new LockClosedError(names.join(','));
+    this.assertOpen(names.join(','), request);
     const { queue } = this.plainTerms;
     const origins = await this.callers.addGroup(names).send(request);
     if ('busy' in origins) return origins;
@@ -323,7 +328,7 @@ export class LockClient {
       Pick<WaitRequest, 'inside'>,
   ): Promise<{ readonly tenure: Tenure; readonly date: number } | Refused> {
     const { name, owner, leaseTime, leastToken } = request;
-    if (this.refuses(request)) throw new LockClosedError(name);
+    this.assertOpen(name, request);
     const terms = { leaseTime, renewed: true };
     const granted = this.context.initialLease(terms);
     const next = this.context.nextOwner();

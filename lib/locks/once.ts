@@ -1,6 +1,7 @@
 import { assertNotHandedOut } from '../core/late-result.js';
-import { idleTimerAt, msUntil, now } from '../core/deadline.js';
+import { msUntil, now, timerAt } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
+import { currentScope } from '../core/scope.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../core/validation.js';
 import { backoff } from '../core/waiting.js';
@@ -65,7 +66,11 @@ export async function once<T>(
   if (periods === undefined) throw cannotRemember(client, name);
   const longest = Math.min(waitTime, client.options.waitTime);
   const end = now() + waitTime;
+  const assertOpen = () => {
+    client.assertOpen(name, { inside: currentScope() });
+  };
   const done = async (): Promise<OnceResult<T> | undefined> => {
+    assertOpen();
     if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
     // A call that does not wait asks once, and the store has its own time to answer.
     const ask = () => {
@@ -73,7 +78,7 @@ export async function once<T>(
       return longest === 0 ? answer : answeredBy(until, answer, name);
     };
     const until = Math.min(end, now() + longest);
-    const since = await untilAborted(untilAnswered(ask, until, signal), signal, name);
+    const since = await untilAborted(untilAnswered(ask, assertOpen, until, signal), signal, name);
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
   // Mostly it is known already, and then no lock is needed.
@@ -93,9 +98,13 @@ export async function once<T>(
   });
 }
 
-/** One answer that is lost does not end the call. */
+/**
+ * One answer that is lost does not end the call.
+ * @param assertOpen throws where the service is closing: its store answers no more
+ */
 async function untilAnswered<T>(
   ask: () => Promise<T>,
+  assertOpen: () => void,
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<T> {
@@ -104,12 +113,18 @@ async function untilAnswered<T>(
     try {
       return await ask();
     } catch (error) {
+      if (!isLockUnavailableError(error)) throw error;
+      assertOpen();
       const isOver = signal?.aborted === true || now() + pause >= until;
-      if (!isLockUnavailableError(error) || error.permanent || isOver) throw error;
+      if (error.permanent || isOver) throw error;
     }
-    await new Promise<void>((resolve) => idleTimerAt(now() + pause, resolve));
+    await pauseFor(pause);
+    assertOpen();
   }
 }
+
+/** Keeps the process alive: a service that closes meanwhile leaves nothing else that would, and the call is to get its answer. */
+const pauseFor = (time: number) => new Promise<void>((resolve) => timerAt(now() + time, resolve));
 
 async function run<T>(
   lease: OwnLease,
@@ -148,7 +163,7 @@ async function untilNoted(
     } catch (error) {
       if (!isLockUnavailableError(error) || error.permanent) throw error;
     }
-    await new Promise<void>((resolve) => idleTimerAt(now() + backoff(failures), resolve));
+    await pauseFor(backoff(failures));
   }
 }
 

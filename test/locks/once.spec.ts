@@ -243,6 +243,45 @@ describe('once', () => {
     await held.release();
   });
 
+  describe('on a store that is closed with its service', () => {
+    let locks: LockService;
+    let questions: number;
+    const call = () => failure(locks.once('report', { period: '1h', waitTime: 1_000 }, () => 0));
+
+    beforeEach(() => {
+      questions = 0;
+      locks = service(
+        storeWith(() => ({
+          recall: () => {
+            questions++;
+            return Promise.reject(new LockUnavailableError('report', { effect: 'refused' }));
+          },
+        })),
+      );
+    });
+
+    it('asks for nothing after the close', async () => {
+      await locks.onApplicationShutdown();
+      expect(isLockClosedError(await call())).toBe(true);
+      expect(questions).toBe(0);
+    });
+
+    it('asks for nothing when the service only ends what it has begun', async () => {
+      locks.beforeApplicationShutdown();
+      expect(isLockClosedError(await call())).toBe(true);
+      expect(questions).toBe(0);
+    });
+
+    it('asks no more when the service closes between two questions', async () => {
+      const asked = call();
+      await until(() => questions > 1);
+      await locks.onApplicationShutdown();
+      const before = questions;
+      expect(isLockClosedError(await asked)).toBe(true);
+      expect(questions).toBe(before);
+    });
+  });
+
   describe('on a store that does not answer', () => {
     let answer: ReturnType<typeof deferred>;
     let locks: LockService;

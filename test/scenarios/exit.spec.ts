@@ -44,6 +44,19 @@ describe('The process exits by itself', () => {
     expect(await lockKeys(server.client())).toEqual([]);
   });
 
+  it('after the shutdown while calls of once wait for an answer of the store, and they have theirs', async () => {
+    const output = await runProgram(`
+      const locks = new LockService({ connection: 'redis://127.0.0.1:1', leaseTime: 90_000 });
+      const call = () => locks.once('report', { period: '1h' }, () => 0).catch((error) => error.code);
+      const asked = call().then((code) => console.log('before', code));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await locks.onApplicationShutdown();
+      console.log('after', await call());
+      await asked;
+    `);
+    expect(output.split('\n').toSorted()).toEqual(['after LOCK_CLOSED', 'before LOCK_CLOSED']);
+  });
+
   it('after the shutdown while locks are held and waited for', async () => {
     const output = await onRedis(`
       const lease = await locks.acquire('held');
