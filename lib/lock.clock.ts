@@ -17,18 +17,36 @@ const LONGEST_LOOK = 5;
  */
 const AT_ONE_GO = 0.1;
 
-/** ms for which the machine has been suspended since this was loaded, as far as that has been noticed. */
-let suspended = 0;
-/** The wall clock minus the monotonic clock, when a reason for a difference was last looked for. */
-let wall = NaN;
-/** When the two were last compared, on the monotonic clock. */
-let comparedAt = NaN;
+interface Clock {
+  /** ms for which the machine has been suspended since this was loaded, as far as that has been noticed. */
+  suspended: number;
+  /** The wall clock minus the monotonic clock, when a reason for a difference was last looked for. */
+  wall: number;
+  /** When the two were last compared, on the monotonic clock. */
+  comparedAt: number;
+  /**
+   * The uptime of the machine minus the uptime of the process, which stops while the machine is suspended. Only suspensions
+   * make the difference grow.
+   */
+  uptimeAhead: number | undefined;
+  resolution: number;
+}
+
+const newClock = (): Clock => ({
+  suspended: 0,
+  wall: NaN,
+  comparedAt: NaN,
+  uptimeAhead: undefined,
+  resolution: COARSE,
+});
+
 /**
- * The uptime of the machine minus the uptime of the process, which stops while the machine is suspended. Only suspensions
- * make the difference grow.
+ * One clock for all copies of this package in the process. They compare moments that others have noted, and a copy that is
+ * loaded later has not seen the suspensions before.
  */
-let uptimeAhead: number | undefined;
-let resolution = COARSE;
+const CLOCK = Symbol.for('nestjs-distributed-lock.clock');
+const shared = globalThis as { [CLOCK]?: Clock | undefined };
+const clock = (shared[CLOCK] ??= newClock());
 
 /**
  * Time as this package counts it, ms: this process's monotonic clock, which no NTP step and no daylight saving moves, plus
@@ -39,11 +57,11 @@ let resolution = COARSE;
 export function now(): number {
   const time = monotonicTime();
   // Fake timers of a test may set the monotonic clock back.
-  if (!(Math.abs(time - comparedAt) < AT_ONE_GO)) {
-    comparedAt = time;
-    if (!(Math.abs(wallTime() - time - wall) < STEP)) timeSuspended();
+  if (!(Math.abs(time - clock.comparedAt) < AT_ONE_GO)) {
+    clock.comparedAt = time;
+    if (!(Math.abs(wallTime() - time - clock.wall) < STEP)) timeSuspended();
   }
-  return time + suspended;
+  return time + clock.suspended;
 }
 
 /** Looks at the uptime. @returns ms for which the machine has been suspended so far */
@@ -52,16 +70,16 @@ export function timeSuspended(): number {
   const before = processUptime();
   const machine = machineUptime();
   const after = processUptime();
-  if ((after - before) * 1_000 > LONGEST_LOOK) return suspended; // the next call tries again
-  wall = wallTime() - monotonicTime();
-  if (machine === undefined) return suspended;
-  if (!Number.isInteger(machine)) resolution = FINE;
+  if ((after - before) * 1_000 > LONGEST_LOOK) return clock.suspended; // the next call tries again
+  clock.wall = wallTime() - monotonicTime();
+  if (machine === undefined) return clock.suspended;
+  if (!Number.isInteger(machine)) clock.resolution = FINE;
   const ahead = (machine - after) * 1_000;
-  const step = ahead - (uptimeAhead ?? ahead);
+  const step = ahead - (clock.uptimeAhead ?? ahead);
   // Adds the possible error of both readings, to be on the safe side.
-  if (step > resolution + 2 * LONGEST_LOOK) suspended += step + resolution + LONGEST_LOOK;
-  uptimeAhead = Math.max(uptimeAhead ?? ahead, ahead);
-  return suspended;
+  if (step > clock.resolution + 2 * LONGEST_LOOK) clock.suspended += step + clock.resolution + LONGEST_LOOK;
+  clock.uptimeAhead = Math.max(clock.uptimeAhead ?? ahead, ahead);
+  return clock.suspended;
 }
 
 timeSuspended();

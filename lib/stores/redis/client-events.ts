@@ -7,7 +7,11 @@ interface Relay {
   readonly listener: Listener;
 }
 
-const relays = new WeakMap<Redis | Cluster, Map<string, Relay>>();
+/** Of all copies of this package in the process: services of two copies may share a client. */
+const RELAYS = Symbol.for('nestjs-distributed-lock.client-events');
+type Relays = WeakMap<Redis | Cluster, Map<string, Relay>>;
+const shared = globalThis as { [RELAYS]?: Relays | undefined };
+const relays = (shared[RELAYS] ??= new WeakMap());
 
 /**
  * Listens to the events of a client. All services of a process that share a client share one listener of each event: with

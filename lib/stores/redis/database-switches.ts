@@ -20,7 +20,13 @@ interface Watch {
   stop(): void;
 }
 
-const watches = new WeakMap<Redis, Watch>();
+/**
+ * Of all copies of this package in the process. With one watch of each copy, the one that is put on first would not find its
+ * function in place when it stops, and would leave it on the client.
+ */
+const WATCHES = Symbol.for('nestjs-distributed-lock.database-switches');
+const shared = globalThis as { [WATCHES]?: WeakMap<Redis, Watch> | undefined };
+const watches = (shared[WATCHES] ??= new WeakMap<Redis, Watch>());
 
 /** The command that is being sent. If it is rejected meanwhile, it has not left: there is no connection, for example. */
 let leaving: Sent | undefined;

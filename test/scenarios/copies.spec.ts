@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { RedisServer } from '../support/redis-server.js';
+import { TestEnvironment } from '../support/test-environment.js';
+import { runProgram } from './program.js';
+
+/** `LockService` is that of the ESM build. */
+const CJS = `
+  import { createRequire } from 'node:module';
+  const require = createRequire(process.cwd() + '/');
+  const loadCjs = () => require('nestjs-distributed-lock');`;
+
+/** Runs a module in which both builds can be loaded, and gives back the lines that it printed. */
+const run = async (source: string, env: Record<string, string> = {}) =>
+  (await runProgram(`${CJS}\n${source}`, { bundled: false, env })).split('\n');
+
+describe('The ESM and the CJS build in one process', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await environment.server();
+  });
+
+  afterAll(() => environment.end());
+
+  /** A client of the application, and a service of each build that uses it. */
+  const sharingClient = (rest: string) =>
+    run(
+      `
+      import { Redis } from 'ioredis';
+      const client = new Redis(process.env.LOCK_URL);
+      const services = [new LockService({ connection: client }), new (loadCjs().LockService)({ connection: client })];
+      for (const locks of services) await locks.using('a', () => undefined);
+      const close = () => Promise.all(services.map((locks) => locks.onApplicationShutdown()));
+      ${rest}
+      client.disconnect();`,
+      { LOCK_URL: server.url },
+    );
+
+  it('leave it to ioredis to print an error that only they listen to', async () => {
+    const lines = await sharingClient(`
+      console.error = (...words) => console.log('printed', words[0]);
+      client.emit('error', new Error('nobody listens'));
+      await close();`);
+    expect(lines.filter((line) => line.startsWith('printed'))).toEqual([
+      expect.stringContaining('Unhandled error event'),
+    ]);
+  });
+
+  it('listen to a client with one function, and leave nothing on it', async () => {
+    const lines = await sharingClient(`
+      console.log('listeners', client.listenerCount('error'));
+      await close();
+      console.log('left', client.listenerCount('error'), Object.hasOwn(client, 'sendCommand'));`);
+    expect(lines).toEqual(expect.arrayContaining(['listeners 1', 'left 0 false']));
+  });
+
+  it.each([
+    ['in the order of their boot', 'services'],
+    ['in the reverse order', 'services.reverse()'],
+  ])('take their watch off a client when they close %s', async (_, order) => {
+    const lines = await sharingClient(`
+      for (const locks of ${order}) await locks.onApplicationShutdown();
+      console.log('left', Object.hasOwn(client, 'sendCommand'));`);
+    expect(lines).toContain('left false');
+  });
+
+  it('count the time alike, also where one was loaded after a suspension', async () => {
+    const lines = await run(`
+      import os from 'node:os';
+      import { syncBuiltinESMExports } from 'node:module';
+      const HOUR = 3_600_000;
+      let suspended = 0;
+      const { uptime } = os;
+      const { now } = Date;
+      os.uptime = () => uptime() + suspended / 1_000;
+      Date.now = () => now() + suspended;
+      syncBuiltinESMExports();
+      const esm = await import(process.cwd() + '/dist/lock.clock.js');
+      suspended = HOUR;
+      const cjs = require('./dist/cjs/lock.clock.js');
+      const ahead = () => Math.abs(cjs.now() - esm.now());
+      console.log(ahead() < 1_000, esm.timeSuspended() >= HOUR);
+      suspended += HOUR;
+      console.log(ahead() < 1_000, esm.timeSuspended() >= 2 * HOUR);`);
+    expect(lines).toEqual(['true true', 'true true']);
+  });
+});
