@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
 import type { LockStore } from '../port/lock-store.js';
-import { MemoryLockStore } from './memory/memory-lock-store.js';
+import { isMemoryStore, MemoryLockStore } from './memory/memory-lock-store.js';
 import { assertPrefix } from '../port/prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/client-settings.js';
@@ -55,7 +55,7 @@ export async function serversOf(store: LockStore): Promise<readonly Server[]> {
 }
 
 /** Whether the locks live only in this process. */
-export const isInProcess = (store: LockStore): boolean => store instanceof MemoryLockStore;
+export const isInProcess = isMemoryStore;
 
 /** Makes the store that the options name. The store does not connect yet. */
 export function createStore(options: LockModuleOptions, settings: Settings): LockStore {

@@ -85,4 +85,14 @@ describe('The ESM and the CJS build in one process', () => {
       console.log(ahead() < 1_000, esm.timeSuspended() >= 2 * HOUR);`);
     expect(lines).toEqual(['true true', 'true true']);
   });
+
+  it('exit with a lock that is left held in a memory store of the other build', async () => {
+    const lines = await run(`
+      import { MemoryLockStore } from 'nestjs-distributed-lock';
+      const cjs = loadCjs();
+      await new cjs.LockService({ store: new MemoryLockStore(), leaseTime: 90_000 }).acquire('left');
+      await new LockService({ store: new cjs.MemoryLockStore(), leaseTime: 90_000 }).acquire('left');
+      console.log('done');`);
+    expect(lines).toEqual(['done']);
+  });
 });

@@ -47,11 +47,17 @@ const soon = (callback: () => void): void => void Promise.resolve().then(callbac
 /** Microseconds since the epoch that never go back, like the time that the Redis scripts take from the server. */
 const microseconds = () => Math.floor((timeOrigin() + now()) * 1000);
 
+/** Marks the stores of this class, so that a service recognizes one that another copy of this package has made. */
+const BRAND = Symbol.for('nestjs-distributed-lock.memory-store');
+
+export const isMemoryStore = (store: LockStore): boolean => BRAND in store;
+
 /**
  * Locks in this process's memory: for tests and development. The store behaves as the Redis store does, expiry included.
  * Services with the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
+  protected readonly [BRAND] = true;
   private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
   private readonly listeners = new Map<string, Set<() => void>>();
   /** When the work of a lock was last done. */
