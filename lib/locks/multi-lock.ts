@@ -18,7 +18,7 @@ import { type Refusal, type Round, Rounds } from './rounds.js';
 import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
 import type { Holder } from './long-wait.js';
 import { PlainGroup } from './plain-group.js';
-import { Semaphore } from './semaphore.js';
+import type { Semaphore } from './semaphore.js';
 import { type Unit, unitsOf } from './unit.js';
 
 /** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
@@ -37,7 +37,7 @@ export class MultiLock extends ScopedLock {
       if (!isScopedLock(lock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
-      for (const member of lock instanceof MultiLock ? lock.members : [lock]) {
+      for (const member of isMultiLock(lock) ? lock.members : [lock]) {
         assertOnePermit(members.get(member.identity), member);
         members.set(member.identity, member);
       }
@@ -149,9 +149,13 @@ export class MultiLock extends ScopedLock {
   }
 }
 
+// By what they are called: a lock may be of another copy of this package.
+const isMultiLock = (lock: ScopedLock): lock is MultiLock => lock.kind === 'multi';
+const isSemaphore = (lock: ScopedLock | undefined): lock is Semaphore => lock?.kind === 'semaphore';
+
 /** @throws LockConfigError for a semaphore that is given twice: it is unclear which size counts, and how many permits */
 function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void {
-  if (!(given instanceof Semaphore) || !(again instanceof Semaphore)) return;
+  if (!isSemaphore(given) || !isSemaphore(again)) return;
   const { name } = again;
   const sizes = `${String(given.permits)} and with ${String(again.permits)}`;
   const rule =

@@ -95,4 +95,23 @@ describe('The ESM and the CJS build in one process', () => {
       console.log('done');`);
     expect(lines).toEqual(['done']);
   });
+
+  it('take the members of a multi-lock of the other build, and one permit of a semaphore', async () => {
+    const lines = await run(`
+      const [esm, cjs] = [LockService, loadCjs().LockService].map((Service) => new Service({ store: 'memory' }));
+      for (const [by, of] of [[esm, cjs], [cjs, esm]]) {
+        const pair = of.getMultiLock([of.getLock('b'), of.getLock('a')]);
+        const lock = by.getMultiLock([pair, of.getLock('a')]);
+        console.log(await lock.using((lease) => [...lease.fencingTokens.keys()].join()));
+        for (const again of [of.getSemaphore('pool', 2), of.getSemaphore('pool', 3)]) {
+          try {
+            by.getMultiLock([of.getMultiLock([of.getSemaphore('pool', 2), of.getLock('a')]), again]);
+          } catch (error) {
+            console.log(error.code, error.message.includes('"pool" is given'));
+          }
+        }
+      }`);
+    const refused = 'LOCK_CONFIG true';
+    expect(lines).toEqual(['a,b', refused, refused, 'a,b', refused, refused]);
+  });
 });
