@@ -41,6 +41,13 @@ export const clearRepeatingTimer = (timer: Timer | undefined): void => {
   clearInterval(timer);
 };
 
+/** Lets the process end before the timer fires. */
+export const idle = (timer: Timer): Timer => {
+  // Browser timers, which jsdom provides for tests, are numbers, and end with the window.
+  (timer as Partial<Timer>).unref?.();
+  return timer;
+};
+
 /** Fake timers do not delay it. */
 export const sleep = (time: number): Promise<void> => sleepReally(time);
 

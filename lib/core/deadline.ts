@@ -1,5 +1,5 @@
 import { now } from '../lock.clock.js';
-import { setTimer } from '../lock.runtime.js';
+import { idle, setTimer } from '../lock.runtime.js';
 
 export { now };
 
@@ -31,9 +31,5 @@ export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
   setTimer(callback, Math.min(msUntil(moment), MAX_DELAY));
 
 /** As `timerAt`, but the timer keeps no process alive. */
-export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout => {
-  const timer = timerAt(moment, callback);
-  // Browser timers, which jsdom provides for tests, are numbers, and end with the window.
-  (timer as Partial<NodeJS.Timeout>).unref?.();
-  return timer;
-};
+export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
+  idle(timerAt(moment, callback));

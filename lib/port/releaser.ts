@@ -2,7 +2,7 @@ import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
 import { oldestBeyond } from './oldest-beyond.js';
 import { isLockKindMismatchError, isLockUnavailableError, type LockError } from '../lock.errors.js';
 import { now } from '../lock.clock.js';
-import { clearTimer, setTimer } from '../lock.runtime.js';
+import { clearTimer, idle, setTimer } from '../lock.runtime.js';
 
 /**
  * The pause before a release is repeated the first time, ms. It doubles each time, up to a minute, or half of the time left.
@@ -155,7 +155,7 @@ export class Releaser {
     this.retries.set(request, { timer, send });
     if (next >= until) {
       // A process that ends has no subscription any more. That also tells the store that the entry is given up.
-      timer.unref();
+      idle(timer);
       this.wait(request);
     }
   }

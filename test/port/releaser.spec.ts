@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../lib/index.js';
+import { useBrowserTimers } from '../support/browser-timers.js';
 import { Releaser } from '../../lib/port/releaser.js';
 import type { ReleaseReply, ReleaseRequest } from '../../lib/port/lock-store.js';
 
@@ -171,4 +172,17 @@ it('what has been released after all is not repeated', async () => {
   releaser.hurry();
   await jest.advanceTimersByTimeAsync(MINUTE);
   expect(sent).toBe(2);
+});
+
+it('timers of a browser, which are numbers, repeat it beyond the end of the lease, too', async () => {
+  const putBack = useBrowserTimers();
+  try {
+    await releaser.release(REQUEST, performance.now(), { entryUntil: performance.now() + HOUR });
+    expect(sent).toBe(1);
+    await jest.advanceTimersByTimeAsync(250);
+    expect(sent).toBe(2);
+  } finally {
+    await releaser.close();
+    putBack();
+  }
 });

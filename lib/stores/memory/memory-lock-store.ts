@@ -47,17 +47,18 @@ const soon = (callback: () => void): void => void Promise.resolve().then(callbac
 /** Microseconds since the epoch that never go back, like the time that the Redis scripts take from the server. */
 const microseconds = () => Math.floor((timeOrigin() + now()) * 1000);
 
-/** Marks the stores of this class, so that a service recognizes one that another copy of this package has made. */
-const BRAND = Symbol.for('nestjs-distributed-lock.memory-store');
+/** All that were made, by all copies of this package in the process: a service of one may be given a store of another. */
+const STORES = Symbol.for('nestjs-distributed-lock.memory-stores');
+const shared = globalThis as { [STORES]?: WeakSet<LockStore> | undefined };
+const stores = (shared[STORES] ??= new WeakSet<LockStore>());
 
-export const isMemoryStore = (store: LockStore): boolean => BRAND in store;
+export const isMemoryStore = (store: LockStore): boolean => stores.has(store);
 
 /**
  * Locks in this process's memory: for tests and development. The store behaves as the Redis store does, expiry included.
  * Services with the same instance compete as two processes on one Redis would.
  */
 export class MemoryLockStore implements LockStore {
-  protected readonly [BRAND] = true;
   private readonly locks = new SweptMap<MemoryLock>((lock) => lock.isOver);
   private readonly listeners = new Map<string, Set<() => void>>();
   /** When the work of a lock was last done. */
@@ -92,6 +93,10 @@ export class MemoryLockStore implements LockStore {
       return Promise.resolve(until > now() ? Math.floor(now() - at) : undefined);
     },
   };
+
+  constructor() {
+    stores.add(this);
+  }
 
   get queues(): StoreQueues {
     return this.ownQueues;

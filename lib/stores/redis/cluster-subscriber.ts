@@ -1,4 +1,11 @@
-import { clearRepeatingTimer, monotonicTime, random, setRepeatingTimer, sleep } from '../../lock.runtime.js';
+import {
+  clearRepeatingTimer,
+  idle,
+  monotonicTime,
+  random,
+  setRepeatingTimer,
+  sleep,
+} from '../../lock.runtime.js';
 import type { Subscription } from '../../port/lock-store.js';
 import { listen } from './client-events.js';
 import { PAUSE, type ClusterConnection } from './cluster-connection.js';
@@ -112,7 +119,7 @@ export class ClusterSubscriber implements Subscriptions {
       });
       post = opened;
       this.posts.set(name, post);
-      if (this.lookInterval > 0) this.looks ??= setRepeatingTimer(this.look, this.lookInterval).unref();
+      if (this.lookInterval > 0) this.looks ??= idle(setRepeatingTimer(this.look, this.lookInterval));
     }
     return post;
   }

@@ -3,7 +3,7 @@ import type { Subscription } from '../../port/lock-store.js';
 import type { ServerConnection } from './connection.js';
 import type { Listener, Subscriptions } from './deployment.js';
 import { isWithheld, replyCode } from './redis-errors.js';
-import { clearRepeatingTimer, clearTimer, setRepeatingTimer, setTimer } from '../../lock.runtime.js';
+import { clearRepeatingTimer, clearTimer, idle, setRepeatingTimer, setTimer } from '../../lock.runtime.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;
@@ -106,9 +106,10 @@ export class Subscriber implements Subscriptions {
     if (channel === undefined) {
       channel = { name, listeners: new Set(), active: false, confirmation: undefined, linger: undefined };
       this.channels.set(name, channel);
-      this.heartbeat ??= setRepeatingTimer(() => {
+      const beat = () => {
         this.connection.send((client) => client.ping()).catch(() => undefined);
-      }, HEARTBEAT).unref();
+      };
+      this.heartbeat ??= idle(setRepeatingTimer(beat, HEARTBEAT));
     }
     clearTimer(channel.linger);
     return channel;
@@ -158,7 +159,7 @@ export class Subscriber implements Subscriptions {
 
   private leave(channel: Channel): void {
     clearTimer(channel.linger);
-    channel.linger = setTimer(() => {
+    const drop = () => {
       // The channel was dropped meanwhile, and perhaps opened again by another caller.
       if (this.channels.get(channel.name) !== channel) return;
       this.channels.delete(channel.name);
@@ -169,7 +170,8 @@ export class Subscriber implements Subscriptions {
       if (this.connection.client.status === 'ready') {
         this.unsubscribe(channel.name);
       }
-    }, LINGER).unref();
+    };
+    channel.linger = idle(setTimer(drop, LINGER));
   }
 
   private unsubscribe(name: string): void {
