@@ -17,36 +17,56 @@ const LONGEST_LOOK = 5;
  */
 const AT_ONE_GO = 0.1;
 
-interface Clock {
-  /** ms for which the machine has been suspended since this was loaded, as far as that has been noticed. */
-  suspended: number;
+/**
+ * One clock for all copies of this package in the process. They compare moments that others have noted, and a copy that is
+ * loaded later has not seen the suspensions before. Its fields have private names because Jest, when a test file has ended,
+ * puts setters that call themselves in the place of all other fields of what it finds on globalThis.
+ */
+class Clock {
+  /** ms for which the machine has been suspended since this was made, as far as that has been noticed. */
+  #suspended = 0;
   /** The wall clock minus the monotonic clock, when a reason for a difference was last looked for. */
-  wall: number;
+  #wall = NaN;
   /** When the two were last compared, on the monotonic clock. */
-  comparedAt: number;
+  #comparedAt = NaN;
   /**
    * The uptime of the machine minus the uptime of the process, which stops while the machine is suspended. Only suspensions
    * make the difference grow.
    */
-  uptimeAhead: number | undefined;
-  resolution: number;
+  #uptimeAhead: number | undefined;
+  #resolution = COARSE;
+
+  now(): number {
+    const time = monotonicTime();
+    // Fake timers of a test may set the monotonic clock back.
+    if (!(Math.abs(time - this.#comparedAt) < AT_ONE_GO)) {
+      this.#comparedAt = time;
+      if (!(Math.abs(wallTime() - time - this.#wall) < STEP)) this.timeSuspended();
+    }
+    return time + this.#suspended;
+  }
+
+  timeSuspended(): number {
+    // Fake timers replace neither of the two uptimes.
+    const before = processUptime();
+    const machine = machineUptime();
+    const after = processUptime();
+    if ((after - before) * 1_000 > LONGEST_LOOK) return this.#suspended; // the next call tries again
+    this.#wall = wallTime() - monotonicTime();
+    if (machine === undefined) return this.#suspended;
+    if (!Number.isInteger(machine)) this.#resolution = FINE;
+    const ahead = (machine - after) * 1_000;
+    const step = ahead - (this.#uptimeAhead ?? ahead);
+    // Adds the possible error of both readings, to be on the safe side.
+    if (step > this.#resolution + 2 * LONGEST_LOOK) this.#suspended += step + this.#resolution + LONGEST_LOOK;
+    this.#uptimeAhead = Math.max(this.#uptimeAhead ?? ahead, ahead);
+    return this.#suspended;
+  }
 }
 
-const newClock = (): Clock => ({
-  suspended: 0,
-  wall: NaN,
-  comparedAt: NaN,
-  uptimeAhead: undefined,
-  resolution: COARSE,
-});
-
-/**
- * One clock for all copies of this package in the process. They compare moments that others have noted, and a copy that is
- * loaded later has not seen the suspensions before.
- */
 const CLOCK = Symbol.for('nestjs-distributed-lock.clock');
 const shared = globalThis as { [CLOCK]?: Clock | undefined };
-const clock = (shared[CLOCK] ??= newClock());
+const clock = (shared[CLOCK] ??= new Clock());
 
 /**
  * Time as this package counts it, ms: this process's monotonic clock, which no NTP step and no daylight saving moves, plus
@@ -54,32 +74,9 @@ const clock = (shared[CLOCK] ??= newClock());
  * does the wall clock, which is cheap to read: a step of the wall clock is the sign to look at the uptime. The wall clock
  * never enters a decision.
  */
-export function now(): number {
-  const time = monotonicTime();
-  // Fake timers of a test may set the monotonic clock back.
-  if (!(Math.abs(time - clock.comparedAt) < AT_ONE_GO)) {
-    clock.comparedAt = time;
-    if (!(Math.abs(wallTime() - time - clock.wall) < STEP)) timeSuspended();
-  }
-  return time + clock.suspended;
-}
+export const now = (): number => clock.now();
 
 /** Looks at the uptime. @returns ms for which the machine has been suspended so far */
-export function timeSuspended(): number {
-  // Fake timers replace neither of the two uptimes.
-  const before = processUptime();
-  const machine = machineUptime();
-  const after = processUptime();
-  if ((after - before) * 1_000 > LONGEST_LOOK) return clock.suspended; // the next call tries again
-  clock.wall = wallTime() - monotonicTime();
-  if (machine === undefined) return clock.suspended;
-  if (!Number.isInteger(machine)) clock.resolution = FINE;
-  const ahead = (machine - after) * 1_000;
-  const step = ahead - (clock.uptimeAhead ?? ahead);
-  // Adds the possible error of both readings, to be on the safe side.
-  if (step > clock.resolution + 2 * LONGEST_LOOK) clock.suspended += step + clock.resolution + LONGEST_LOOK;
-  clock.uptimeAhead = Math.max(clock.uptimeAhead ?? ahead, ahead);
-  return clock.suspended;
-}
+export const timeSuspended = (): number => clock.timeSuspended();
 
 timeSuspended();
