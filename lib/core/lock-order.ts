@@ -119,8 +119,11 @@ function stepsTo(
   return steps;
 }
 
-/** One graph for all copies of this package in the process. */
+/**
+ * One graph for all copies of this package in the process. Sealed, because Jest, when a test file has ended, puts setters that
+ * call themselves in the place of all other fields of what it finds on globalThis.
+ */
 const GRAPH = Symbol.for('nestjs-distributed-lock.lock-order');
 const shared = globalThis as { [GRAPH]?: Graph | undefined };
 
-export const lockOrder = new LockOrder((shared[GRAPH] ??= emptyGraph()));
+export const lockOrder = new LockOrder((shared[GRAPH] ??= Object.seal(emptyGraph())));
