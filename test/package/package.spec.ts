@@ -179,7 +179,7 @@ describe.each(applications)('an application ($project)', ({ project, resolutions
     await node('require.cjs');
   });
 
-  it('may load both builds: one scope, one token, guards that agree, and each lock measured once', async () => {
+  it('may load both builds: one scope, one service, guards that agree, and each lock measured once', async () => {
     await node('dist/copies.mjs');
   });
 

@@ -89,7 +89,7 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       return Reflect.get(this, 'sentinelIterator');
     }
 
-    /** All that are known, also those that another sentinel has told of. */
+    /** The sentinels of the options, and those that ioredis has found by asking them. */
     private get sentinels(): Sentinel[] {
       return [...(Reflect.get(this.iterator, 'sentinels') as Sentinel[])];
     }

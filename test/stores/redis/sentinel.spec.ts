@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockUnavailableError, type LockEvent } from '../../../lib/index.js';
+import { LockUnavailableError, type LockEvent, type LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
@@ -48,6 +48,37 @@ describe('Sentinel: when the master', () => {
     return witnesses.map((witness) => once(witness, 'message'));
   };
 
+  /** A proxy before each sentinel, and the connection by way of them. */
+  const waysToSentinels = async () => {
+    const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
+    for (const way of ways) environment.add(() => way.stop());
+    const sentinels = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
+    const natMap = Object.fromEntries(
+      deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, sentinels[index]!]),
+    );
+    return { ways, connection: { ...deployment.connection, sentinels, natMap } };
+  };
+
+  /** A user that the sentinels are not, and a client of it at the present master. */
+  const applicationUser = async () => {
+    const app = { username: 'app', password: 'word' };
+    for (const server of deployment.servers) {
+      await server.client().acl('SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all');
+    }
+    const former = new Redis(master.url, app);
+    environment.add(() => {
+      former.disconnect();
+    });
+    return { app, former };
+  };
+
+  const arrivesAt = async (server: RedisServer, locks: LockService) => {
+    const lease = await locks.acquire('after');
+    const arrived = await server.client().exists('lock:after');
+    await lease.release();
+    return arrived === 1;
+  };
+
   const names = (count: number) => Array.from({ length: count }, (_, n) => `n${String(n)}`);
 
   it('is killed, 20 holders are told the truth, 50 waiters get through, and no process ends', async () => {
@@ -85,13 +116,7 @@ describe('Sentinel: when the master', () => {
   }, 60_000);
 
   it('is replaced while a client is looking for it, the client finds the next one', async () => {
-    const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
-    for (const way of ways) environment.add(() => way.stop());
-    const addresses = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
-    const natMap = Object.fromEntries(
-      deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, addresses[index]!]),
-    );
-    const connection = { ...deployment.connection, sentinels: addresses, natMap };
+    const { ways, connection } = await waysToSentinels();
     const locks = environment.service({ connection, leaseTime: 2_000, waitTime: 15_000 });
     const lease = await locks.acquire('n');
     // The message connection is there too.
@@ -162,45 +187,21 @@ describe('Sentinel: when the master', () => {
   }, 60_000);
 
   it('is replaced while it lives on, its connections are given up at once', async () => {
-    const app = { username: 'app', password: 'word' };
-    for (const server of deployment.servers) {
-      await server.client().acl('SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all');
-    }
-    const former = new Redis(master.url, app);
-    environment.add(() => {
-      former.disconnect();
-    });
+    const { app, former } = await applicationUser();
     const connection = { ...deployment.connection, ...app };
     const locks = environment.service({ connection, leaseTime: LEASE, waitTime: 30_000 });
     await (await locks.acquire('before')).release();
     // Cut off from the sentinels, but not from the application: nobody can tell it that it is none any more.
     await former.acl('SETUSER', 'default', '-@all');
     const next = await deployment.master(master);
-    await until(async () => {
-      const lease = await locks.acquire('after');
-      const arrived = await next.client().exists('lock:after');
-      await lease.release();
-      return arrived === 1;
-    }, 5_000);
+    await until(() => arrivesAt(next, locks), 5_000);
     expect((await former.role())[0]).toBe('master');
   }, 60_000);
 
   it('is replaced while it lives on and no connection watches, its connections are given up all the same', async () => {
-    const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
-    for (const way of ways) environment.add(() => way.stop());
-    const sentinels = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
-    const natMap = Object.fromEntries(
-      deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, sentinels[index]!]),
-    );
-    const app = { username: 'app', password: 'word' };
-    for (const server of deployment.servers) {
-      await server.client().acl('SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all');
-    }
-    const former = new Redis(master.url, app);
-    environment.add(() => {
-      former.disconnect();
-    });
-    const connection = { ...deployment.connection, ...app, sentinels, natMap };
+    const { ways, connection: by } = await waysToSentinels();
+    const { app, former } = await applicationUser();
+    const connection = { ...by, ...app };
     const locks = environment.service({ connection, leaseTime: LEASE, waitTime: 30_000 });
     await (await locks.acquire('before')).release();
     await sleep(300); // the connections that watch are made after the other one
@@ -214,12 +215,7 @@ describe('Sentinel: when the master', () => {
     // None of them announces it later.
     await announced;
     for (const way of ways) way.refuse(false);
-    await until(async () => {
-      const lease = await locks.acquire('after');
-      const arrived = await next.client().exists('lock:after');
-      await lease.release();
-      return arrived === 1;
-    }, 5_000);
+    await until(() => arrivesAt(next, locks), 5_000);
     expect((await former.role())[0]).toBe('master');
   }, 60_000);
 });
