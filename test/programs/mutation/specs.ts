@@ -67,7 +67,9 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   [
     'lib/stores/quorum/',
     [
-      ['test/stores/quorum/(ballot|quorum-lock-store|holdings|majority|health|kinds|wake|waiting|presence)'],
+      [
+        'test/stores/quorum/(answers|ballot|contention|hints|quorum-lock-store|quorum-listing|holdings|majority|health|kinds|wake|waiting|presence)',
+      ],
       [
         'test/stores/conformance/quorum',
         'test/locks/list',

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   type NodeAnswer,
   count,
+  countWithout,
   decide,
   outcomeOf,
   tally,
@@ -99,9 +100,39 @@ describe('count', () => {
     expect(counted([undefined, ERROR, ERROR, ERROR, undefined])).toEqual({ outcome: 'undecided' });
   });
 
+  it('gives the grants by member, and the refusals', () => {
+    expect(counted([GRANTED, undefined, GRANTED])).toEqual({
+      outcome: 'granted',
+      grants: new Map([
+        [0, 1],
+        [2, 1],
+      ]),
+    });
+    expect(counted([GRANTED, TAKEN, TAKEN])).toEqual({ outcome: 'taken', refusals: [1, 1], grants: 1 });
+  });
+
   it('counts a rejected vote as none', () => {
     const rejected: Cast = [{ error: new Error() }, { error: new Error() }, { value: GRANTED }];
     expect(count(rejected)?.outcome).toBe('undecided');
+  });
+});
+
+describe('countWithout', () => {
+  const without = (...votes: (TestVote | undefined)[]) => countWithout(castOf(votes));
+
+  it('is the refusal that the votes of a majority make without the others', () => {
+    expect(without(TAKEN, GRANTED, TAKEN, undefined, undefined)).toEqual({
+      outcome: 'taken',
+      refusals: [1, 1],
+      grants: 1,
+    });
+  });
+
+  it('is none where no member has refused, where too few have voted, or where a majority grants', () => {
+    expect(without(GRANTED, GRANTED, undefined, undefined, undefined)).toBeUndefined();
+    expect(without(ERROR, QUARANTINED, ERROR, undefined, undefined)).toBeUndefined();
+    expect(without(TAKEN, ERROR, GRANTED, undefined, undefined)).toBeUndefined();
+    expect(without(TAKEN, GRANTED, GRANTED, GRANTED, undefined)).toBeUndefined();
   });
 });
 
@@ -135,6 +166,76 @@ describe('decide', () => {
     let asked = 0;
     const answers = [1, 2, 3].map((value) => Promise.resolve(value));
     expect(await decide(answers, () => ++asked)).toBe(1);
+  });
+});
+
+describe('decide without the members that are absent', () => {
+  /** Members that become absent when the test says so. */
+  const attendance = () => {
+    const absent = new Set<number>();
+    const watched: { index: number; callback: () => void; isOver: boolean }[] = [];
+    const presence = {
+      isAbsent: (index: number) => absent.has(index),
+      onAbsence: (index: number, callback: () => void) => {
+        const watch = { index, callback, isOver: false };
+        watched.push(watch);
+        return () => {
+          watch.isOver = true;
+        };
+      },
+    };
+    const leave = (index: number) => {
+      absent.add(index);
+      for (const watch of watched) if (watch.index === index && !watch.isOver) watch.callback();
+    };
+    return { presence, watched, leave };
+  };
+  const answers = (count: number) => {
+    const resolvers: ((value: number) => void)[] = [];
+    const promises = Array.from(
+      { length: count },
+      () => new Promise<number>((resolve) => resolvers.push(resolve)),
+    );
+    return { promises, say: (index: number) => resolvers[index]?.(index) };
+  };
+  const all = (cast: readonly (NodeAnswer<number> | undefined)[]) =>
+    cast.includes(undefined) ? undefined : tally(cast);
+  const settle = () => new Promise(setImmediate);
+
+  it('waits for each member that is not, and watches it once, until there is a decision', async () => {
+    const { presence, watched, leave } = attendance();
+    const { promises, say } = answers(5);
+    const without = (cast: Parameters<typeof all>[0]) => (tally(cast) >= 2 ? tally(cast) : undefined);
+    let decided: number | undefined;
+    const deciding = decide(promises, all, { presence, without }).then((found) => (decided = found));
+    say(0);
+    await settle();
+    // So few that the others are needed.
+    expect(watched).toEqual([]);
+    leave(4);
+    say(1);
+    await settle();
+    expect(watched.map(({ index }) => index)).toEqual([2, 3]);
+    say(2);
+    await settle();
+    expect([decided, watched.length]).toEqual([undefined, 2]);
+    leave(3);
+    await deciding;
+    expect([decided, watched.map(({ isOver }) => isOver)]).toEqual([3, [true, true]]);
+  });
+
+  it('asks for nothing more once all have answered', async () => {
+    const { presence, watched } = attendance();
+    const { promises, say } = answers(2);
+    const deciding = decide(promises, all, {
+      presence,
+      without: (cast) => (tally(cast) > 0 ? 7 : undefined),
+    });
+    say(0);
+    await settle();
+    expect(watched.map(({ index }) => index)).toEqual([1]);
+    say(1);
+    expect(await deciding).toBe(2);
   });
 });
 

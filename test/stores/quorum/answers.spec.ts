@@ -1,0 +1,266 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
+import { type Cast, askMembers, outcomesOf } from '../../../lib/stores/quorum/ask-members.js';
+import { aheadOf, middleOf } from '../../../lib/stores/quorum/clocks.js';
+import { mismatchAmong, whyNotHeld } from '../../../lib/stores/quorum/not-held.js';
+import { Presence } from '../../../lib/stores/quorum/presence.js';
+import { quorumHealth } from '../../../lib/stores/quorum/quorum-health.js';
+import { quorumLabels, quorumWaits } from '../../../lib/stores/quorum/quorum-notes.js';
+import { subscribeAll } from '../../../lib/stores/quorum/subscribe-all.js';
+import type { HealthStatus, StoreHealth, Subscription } from '../../../lib/store/index.js';
+import { deferred } from '../../doubles/deferred.js';
+import { scriptedMembers } from './scripted-member.js';
+
+const MISMATCH = new LockKindMismatchError('a', { expected: 'plain lock', found: 'string' });
+const timeout = () => {
+  const cause = Object.assign(new Error('late'), { name: 'CommandTimeout' });
+  return new LockUnavailableError('a', { cause });
+};
+const unanswered = () => new LockUnavailableError('a', { cause: new Error('silent') });
+
+const contextOf = (count: number) => {
+  const members = scriptedMembers(count);
+  return { members, presence: new Presence(members) };
+};
+
+describe('The answers of the members', () => {
+  it('are those of all, also where a majority is enough', async () => {
+    const context = contextOf(3);
+    const [, , late] = context.members;
+    const answer = deferred();
+    const asking = askMembers(context, 'a', async (store) => {
+      if (store !== late?.store) return 'at once';
+      await answer.promise;
+      return 'later';
+    });
+    answer.resolve();
+    expect(await asking).toEqual([{ value: 'at once' }, { value: 'at once' }, { value: 'later' }]);
+  });
+
+  it('are those of the members that are asked alone, of which so many are needed', async () => {
+    const context = contextOf(5);
+    const asked: number[] = [];
+    const ask = (needed: number) =>
+      askMembers(
+        context,
+        'a',
+        (store) => {
+          const index = context.members.findIndex((member) => member.store === store);
+          asked.push(index);
+          return index === 0 ? Promise.reject(unanswered()) : Promise.resolve(index);
+        },
+        (index) => index < 2,
+        needed,
+      );
+    const cast = await ask(1);
+    expect(asked).toEqual([0, 1]);
+    expect(cast.slice(1)).toEqual([{ value: 1 }, undefined, undefined, undefined]);
+    await expect(ask(2)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
+  });
+
+  it('that are too few are an error, which names something else under the name before all others', async () => {
+    const context = contextOf(3);
+    const [first, second] = context.members;
+    const asking = askMembers(context, 'a', (store) => {
+      if (store === first?.store) return Promise.reject(unanswered());
+      return store === second?.store ? Promise.reject(MISMATCH) : Promise.resolve('yes');
+    });
+    await expect(asking).rejects.toBe(MISMATCH);
+    const failing = askMembers(context, 'a', () => Promise.reject(timeout()));
+    const outcomes = context.members.map(({ node }) => ({ node, outcome: 'timeout' }));
+    await expect(failing).rejects.toMatchObject({ effect: 'unknown', key: 'a', outcomes });
+  });
+
+  it('say of each member what it has done', () => {
+    const error = unanswered();
+    const late = timeout();
+    const cast: Cast<unknown> = [
+      { value: 'released' },
+      { value: 'taken' },
+      { value: 'deleted' },
+      { error },
+      { error: late },
+      undefined,
+    ];
+    expect(outcomesOf(scriptedMembers(6), cast)).toEqual([
+      { node: 'node-0', outcome: 'granted' },
+      { node: 'node-1', outcome: 'taken' },
+      { node: 'node-2', outcome: 'taken' },
+      { node: 'node-3', outcome: 'error', error },
+      { node: 'node-4', outcome: 'timeout', error: late },
+      { node: 'node-5', outcome: 'timeout' },
+    ]);
+  });
+
+  it('say why no majority holds a lock: something else, then another owner, then none', () => {
+    const cast = (...values: (string | LockKindMismatchError)[]) => [
+      undefined,
+      { error: unanswered() },
+      ...values.map((value) => ({ value })),
+    ];
+    expect(whyNotHeld(cast('deleted', 'held', 'deleted'))).toBe('deleted');
+    expect(whyNotHeld(cast('deleted', 'taken', 'deleted'))).toBe('taken');
+    expect(whyNotHeld(cast('deleted', 'taken', MISMATCH))).toBe(MISMATCH);
+    expect(mismatchAmong([undefined, { value: MISMATCH }, { error: unanswered() }])).toBeUndefined();
+    expect(mismatchAmong([undefined, { error: unanswered() }, { error: MISMATCH }])).toBe(MISMATCH);
+  });
+});
+
+describe('The right time', () => {
+  const told = (...clocks: number[]) => clocks.map((least) => ({ least, most: least + 5 }));
+
+  it('is the clock in the middle of those that a majority tells, the earlier one of two', () => {
+    expect(middleOf(told(10, 20), 5)).toBeUndefined();
+    expect(middleOf(told(30, 10, 20), 5)).toBe(20);
+    expect(middleOf(told(100, 30, 9, 20), 5)).toBe(20);
+    expect(middleOf(told(7), 1)).toBe(7);
+  });
+
+  it('is that of this process where its clock is behind, and no clock is behind it', () => {
+    const ahead = (most: number, own: number) =>
+      aheadOf({ least: most - 5, most }, own, told(100, 200, 300), 3);
+    expect(ahead(250, 1_000)).toBe(50);
+    expect(ahead(250, 120)).toBe(130);
+    expect(ahead(150, 1_000)).toBe(0);
+    expect(aheadOf({ least: 0, most: 0 }, 0, told(100), 3)).toBeUndefined();
+  });
+});
+
+describe('The health of a quorum', () => {
+  const report = (node: string, status: HealthStatus = 'up', runId = node): StoreHealth => ({
+    status,
+    nodes: [{ node, status, latency: 1, error: status === 'up' ? undefined : 'refused', runId }],
+    warnings: status === 'up' ? [] : [{ code: 'down', node, message: `${node} is down` }],
+  });
+  const healthOf = (reports: readonly StoreHealth[], quarantines: readonly (number | undefined)[]) =>
+    quorumHealth(reports, (index) => quarantines[index]);
+
+  it('is up where all members vote, or their runs are not known yet', () => {
+    const { status, nodes, warnings } = healthOf([report('a'), report('b'), report('c')], [0, undefined, 0]);
+    expect([status, warnings]).toEqual(['up', []]);
+    expect(nodes.map(({ quarantine, error }) => [quarantine, error])).toEqual([
+      [0, undefined],
+      [undefined, undefined],
+      [0, undefined],
+    ]);
+  });
+
+  it('is degraded with a minority that does not vote, and down with a majority', () => {
+    const reports = [report('a'), report('b'), report('c')];
+    const one = healthOf(reports, [500, 0, 0]);
+    expect(one).toMatchObject({
+      status: 'degraded',
+      nodes: [{ status: 'degraded', quarantine: 500 }, {}, {}],
+    });
+    expect(one.nodes[0]?.error).toMatch(/restarted/);
+    const two = healthOf(reports, [500, Infinity, 0]);
+    expect(two.status).toBe('down');
+    expect(two.nodes[1]?.error).toMatch(/INFO/);
+    expect(two.nodes[2]?.status).toBe('up');
+  });
+
+  it('tells of a member that is down as its store does, whatever its run was', () => {
+    const reports = [report('a', 'down'), report('b'), report('c', 'up', 'b')];
+    const health = healthOf(reports, [500, 0, 0]);
+    expect(health).toMatchObject({
+      status: 'degraded',
+      nodes: [{ status: 'down', error: 'refused', quarantine: 500 }, {}, {}],
+    });
+    expect(health.warnings.map(({ code }) => code)).toEqual(['down', 'same-server']);
+    expect(healthOf(reports, [0, 0, 500]).status).toBe('down');
+  });
+});
+
+describe('The notes of a quorum', () => {
+  it('give the label that any member knows, and none where no member knows it', async () => {
+    const context = contextOf(3);
+    const labels = quorumLabels(context);
+    await context.members[2]?.store.labels.keep('client', 'api-1', 60_000);
+    expect(await labels.find('client')).toBe('api-1');
+    expect(await labels.find('other')).toBeUndefined();
+    await labels.keep('other', 'api-2', 60_000);
+    for (const { store } of context.members) expect(await store.labels.find('other')).toBe('api-2');
+  });
+
+  it('give the waits that a majority knows, until they are forgotten', async () => {
+    const context = contextOf(5);
+    const waits = quorumWaits(context);
+    const keepAt = async (index: number, note: string) => {
+      await context.members[index]?.store.waits.keep('client', note, 60_000);
+    };
+    for (const [index, note] of ['x', 'y', 'x', 'z'].entries()) await keepAt(index, note);
+    expect(await waits.find('client')).toBeUndefined();
+    await keepAt(4, 'x');
+    expect(await waits.find('client')).toBe('x');
+    await waits.keep('client', 'w', 60_000);
+    expect(await waits.find('client')).toBe('w');
+    await waits.forget('client');
+    for (const { store } of context.members) expect(await store.waits.find('client')).toBeUndefined();
+  });
+});
+
+describe('A subscription at all members', () => {
+  /** A subscription of each member that is there when the test says so. */
+  const subscribing = (count: number) => {
+    const opening = Array.from({ length: count }, () => deferred());
+    const refusals = new Set<number>();
+    const closed: number[] = [];
+    const heard: number[] = [];
+    const messages: (() => void)[] = [];
+    const standing: { active: boolean }[] = [];
+    const asking = subscribeAll(scriptedMembers(count), {
+      open: async (_, index, isOpen) => {
+        messages[index] = () => {
+          if (isOpen()) heard.push(index);
+        };
+        await opening[index]?.promise;
+        if (refusals.has(index)) throw unanswered();
+        const made = { active: true, close: () => void closed.push(index) };
+        standing[index] = made;
+        return made satisfies Subscription;
+      },
+      close: () => void closed.push(-1),
+      refusal: (cast) =>
+        new Error(`refused by ${String(cast.filter((answer) => answer && 'error' in answer).length)}`),
+    });
+    const open = (...indexes: number[]) => {
+      for (const index of indexes) opening[index]?.resolve();
+    };
+    return { asking, open, refusals, closed, heard, messages, standing };
+  };
+
+  it('stands with those of a majority, and for as long as these do', async () => {
+    const { asking, open, standing } = subscribing(5);
+    open(0, 1, 2);
+    const subscription = await asking;
+    expect(subscription.active).toBe(true);
+    standing[0] = Object.assign(standing[0] ?? {}, { active: false });
+    expect(subscription.active).toBe(false);
+    open(3);
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(subscription.active).toBe(true);
+  });
+
+  it('closes all that it has, also one that a member makes later, and lets no message through after that', async () => {
+    const { asking, open, closed, heard, messages } = subscribing(3);
+    open(0, 1);
+    const subscription = await asking;
+    messages[0]?.();
+    subscription.close();
+    expect(closed).toEqual([-1, 0, 1]);
+    open(2);
+    await new Promise(setImmediate);
+    expect(closed).toEqual([-1, 0, 1, 2]);
+    messages[1]?.();
+    expect(heard).toEqual([0]);
+  });
+
+  it('is refused when all have answered and too few have one, which are closed', async () => {
+    const { asking, open, refusals, closed } = subscribing(3);
+    refusals.add(0).add(2);
+    open(0, 1, 2);
+    await expect(asking).rejects.toThrow('refused by 2');
+    expect(closed).toEqual([-1, 1]);
+  });
+});
