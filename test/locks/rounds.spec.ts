@@ -1,8 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockService } from '../../lib/index.js';
 import { Rounds, type Round } from '../../lib/locks/rounds.js';
 import type { ScopedLock } from '../../lib/locks/scoped-lock.js';
 import { unitsOf } from '../../lib/locks/unit.js';
+import { WaitLimits } from '../../lib/locks/wait-limits.js';
 
 const locks = new LockService({ store: 'memory' });
 const others = new LockService({ store: 'memory' });
@@ -97,5 +98,58 @@ describe('the rounds of a multi-lock', () => {
     expect(units.map(({ location: place }) => place)).toEqual(
       [write, read, a].map((lock) => (lock as ScopedLock).location),
     );
+  });
+});
+
+describe('the time of an attempt at several locks', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const limitsOf = (waitTime: number, hold: number) => new WaitLimits(performance.now() + waitTime, hold);
+  const pass = (ms: number) => {
+    jest.advanceTimersByTime(ms);
+  };
+
+  it('is that of the caller as long as nothing is held, and none for a lock once something is', () => {
+    const limits = limitsOf(5_000, 0);
+    pass(1_000);
+    expect([limits.holds, limits.forLock, limits.forStore, limits.waited]).toEqual([
+      false,
+      4_000,
+      4_000,
+      1_000,
+    ]);
+    limits.granted();
+    pass(100);
+    expect([limits.forLock, limits.forStore, limits.waited]).toEqual([0, 150, 1_000]);
+    limits.granted();
+    expect(limits.forOne).toEqual({ waitTime: 0, answerTime: 150 });
+  });
+
+  it('is that for which the rest may be waited for where something is held, within that of the caller', () => {
+    const limits = limitsOf(5_000, 600);
+    limits.granted();
+    pass(100);
+    expect([limits.holds, limits.forLock, limits.forStore]).toEqual([true, 500, 500]);
+    const short = limitsOf(300, 600);
+    short.granted();
+    pass(100);
+    expect([short.forLock, short.forStore]).toEqual([200, 200]);
+    const little = limitsOf(5_000, 20);
+    little.granted();
+    pass(10);
+    expect([little.forLock, little.forStore]).toEqual([10, 240]);
+  });
+
+  it('leaves the store a moment for its answer at the end, and its own time where the caller does not wait', () => {
+    const over = limitsOf(100, 0);
+    pass(200);
+    expect([over.forLock, over.forStore]).toEqual([0, 1]);
+    expect(limitsOf(0, 0).forStore).toBe(0);
   });
 });
