@@ -33,8 +33,22 @@ describe('The answers of the members', () => {
       await answer.promise;
       return 'later';
     });
+    let isOver = false;
+    void asking.then(() => (isOver = true));
+    await new Promise(setImmediate);
+    expect(isOver).toBe(false);
     answer.resolve();
     expect(await asking).toEqual([{ value: 'at once' }, { value: 'at once' }, { value: 'later' }]);
+  });
+
+  it('are those of a majority where the other members are down', async () => {
+    const context = contextOf(3);
+    const [, , down] = context.members;
+    if (down !== undefined) down.isDown = true;
+    const cast = await askMembers(context, 'a', (store) =>
+      store === down?.store ? new Promise<string>(() => undefined) : Promise.resolve('here'),
+    );
+    expect(cast).toEqual([{ value: 'here' }, { value: 'here' }, undefined]);
   });
 
   it('are those of the members that are asked alone, of which so many are needed', async () => {
@@ -145,6 +159,11 @@ describe('The health of a quorum', () => {
     ]);
   });
 
+  it('is up where no run is known yet', () => {
+    const reports = [report('a'), report('b'), report('c')];
+    expect(healthOf(reports, [undefined, undefined, undefined]).status).toBe('up');
+  });
+
   it('is degraded with a minority that does not vote, and down with a majority', () => {
     const reports = [report('a'), report('b'), report('c')];
     const one = healthOf(reports, [500, 0, 0]);
@@ -194,8 +213,16 @@ describe('The notes of a quorum', () => {
     expect(await waits.find('client')).toBe('x');
     await waits.keep('client', 'w', 60_000);
     expect(await waits.find('client')).toBe('w');
+    const [first] = context.members;
+    if (first !== undefined) {
+      first.isDown = true;
+      first.store.waits.find = () => new Promise(() => undefined);
+    }
+    expect(await waits.find('client')).toBe('w');
     await waits.forget('client');
-    for (const { store } of context.members) expect(await store.waits.find('client')).toBeUndefined();
+    for (const { store } of context.members.slice(1)) {
+      expect(await store.waits.find('client')).toBeUndefined();
+    }
   });
 });
 

@@ -67,6 +67,12 @@ describe('Contention', () => {
       expect(asksOneFirst('a')).toBe(true);
     });
 
+    it('is out of date when several processes may have been woken', () => {
+      pass(100);
+      contention.expect('a');
+      expect(asksOneFirst('a')).toBe(true);
+    });
+
     it('has been checked when a majority has refused', () => {
       pass(100);
       contention.taken(['a'], 'x:1', true);
@@ -96,6 +102,7 @@ describe('Contention', () => {
     for (let n = 0; n < 15; n++) contention.stray(['a'], `x:${String(n)}`);
     contention.stray(['a'], undefined);
     expect(contention.isStray(['b', 'a'], 'x:14')).toBe(true);
+    expect(contention.isStray(['a'], 'x:5')).toBe(true);
     expect(contention.isStray(['a'], 'x:0')).toBe(false);
     expect(contention.isStray(['a'], undefined)).toBe(false);
   });
@@ -145,6 +152,26 @@ describe('Contention', () => {
     it('counts no refusal that followed no message', () => {
       for (const holder of ['x:1', 'y:1', 'z:1']) contention.refusedByOne(['a'], holder);
       expect(delay()).toBe(2);
+    });
+
+    it('counts a race that a majority has decided, and each race once', () => {
+      for (const holder of ['x:1', 'y:1', 'z:1', 'v:1']) contention.refusedByOne(['a'], holder);
+      expect(delay()).toBe(3);
+      contention.woken('a');
+      contention.taken(['a'], 'x:2', true);
+      expect(delay()).toBe(2);
+      lose('y:2');
+      contention.refusedByOne(['a'], 'z:2');
+      expect(delay()).toBe(1);
+    });
+
+    it('counts no race that was won, and is none for a name without a race', () => {
+      for (const holder of ['x:1', 'y:1', 'z:1']) contention.refusedByOne(['a'], holder);
+      contention.woken('a');
+      contention.granted(['a']);
+      contention.refusedByOne(['a'], 'y:2');
+      expect(delay()).toBe(2);
+      expect([contention.delayFor(['b']), contention.delayFor(['b', 'a'])]).toEqual([0, 2]);
     });
 
     it('has a limit, and forgets rivals', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../../lib/index.js';
-import { Presence } from '../../../lib/stores/quorum/presence.js';
+import { isTakenBack, isTimeout, Presence } from '../../../lib/stores/quorum/presence.js';
 import { deferred } from '../../doubles/deferred.js';
 import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
@@ -112,6 +112,7 @@ describe('Presence', () => {
   });
 
   it('knows the usual round trip of a member from its first answer on', async () => {
+    await pass(1_000);
     await answer(1, 20);
     const late = await absentAfter(1);
     expect(late).toBeGreaterThan(100);
@@ -124,7 +125,9 @@ describe('Presence', () => {
     const absent = absentAfter(0);
     await pass(SOONEST - 10);
     older.resolve();
-    expect(await absent).toBeGreaterThan(2 * SOONEST - 20);
+    const after = await absent;
+    expect(after).toBeGreaterThan(2 * SOONEST - 20);
+    expect(after).toBeLessThan(2 * LATEST);
   });
 
   it('does not blame a member for what something else is waited for', async () => {
@@ -133,6 +136,45 @@ describe('Presence', () => {
     await pass(10 * LATEST);
     expect(absent).not.toHaveBeenCalled();
     stop();
+  });
+
+  it.each<[string, () => Promise<void>]>([
+    ['answered', () => answer(0, 5)],
+    ['failed', () => reject(0, failed('Error'))],
+  ])('does not blame a member that has %s each request', async (_, end) => {
+    const absent = jest.fn();
+    const older = new Promise(() => undefined);
+    await end();
+    const stop = presence.onAbsence(0, absent);
+    await pass(10 * LATEST);
+    expect(absent).not.toHaveBeenCalled();
+    expect(presence.isAbsent(0)).toBe(false);
+    void presence.observe(0, older);
+    await end();
+    await pass(10 * LATEST);
+    expect(absent).toHaveBeenCalledTimes(1);
+    stop();
+  });
+
+  it('does not call back, and blames no member, when the wait has ended', async () => {
+    const absent = jest.fn();
+    void presence.observe(0, new Promise(() => undefined));
+    presence.onAbsence(0, absent)();
+    await pass(10 * LATEST);
+    expect(absent).not.toHaveBeenCalled();
+    expect(presence.isAbsent(0)).toBe(false);
+  });
+
+  it('tells by its cause an outage that is a timeout, or was given up', () => {
+    const errors = [
+      failed('CommandTimeout'),
+      failed('TakenBack'),
+      failed('Error'),
+      new LockUnavailableError('a'),
+      new Error('of another kind', { cause: failed('CommandTimeout').cause }),
+    ];
+    expect(errors.map(isTimeout)).toEqual([true, false, false, false, false]);
+    expect(errors.map(isTakenBack)).toEqual([false, true, false, false, false]);
   });
 
   it('reads an answer that is already here before it gives up, however busy the process was', async () => {
