@@ -12,6 +12,7 @@ import {
   type Term,
 } from '../../lib/index.js';
 import { currentScope } from '../../lib/core/scope.js';
+import { LeaderChanges } from '../../lib/locks/leader-changes.js';
 import { stateOf } from '../../lib/lock.service.state.js';
 import { deferred } from '../doubles/deferred.js';
 import { until } from '../scenarios/until.js';
@@ -396,6 +397,74 @@ describe('leader$ where a subscriber ends the term that it hears of', () => {
     };
     await a.run(work, { signal: stop.signal });
     expect(seen).toEqual([true, false]);
+  });
+});
+
+describe('the changes of a leader', () => {
+  it('are told to each subscriber once: the present value, then what has changed', () => {
+    let leads = false;
+    const changes = new LeaderChanges(() => leads);
+    const [early, late]: boolean[][] = [[], []];
+    expect(changes.isObserved).toBe(false);
+    const first = changes.leader$.subscribe((value) => early?.push(value));
+    expect(changes.isObserved).toBe(true);
+    leads = true;
+    changes.tell(true);
+    changes.leader$.subscribe((value) => late?.push(value));
+    changes.tell(true);
+    leads = false;
+    changes.tell(false);
+    expect([early, late]).toEqual([
+      [false, true, false],
+      [true, false],
+    ]);
+    first.unsubscribe();
+    changes.tell(true);
+    expect([early, late]).toEqual([
+      [false, true, false],
+      [true, false, true],
+    ]);
+  });
+
+  it('are told in their order to all, where a subscriber makes the next one', () => {
+    let leads = false;
+    const changes = new LeaderChanges(() => leads);
+    const told: string[] = [];
+    changes.leader$.subscribe((value) => {
+      told.push(`first ${String(value)}`);
+      if (!value || !leads) return;
+      leads = false;
+      changes.tell(false);
+    });
+    changes.leader$.subscribe((value) => told.push(`second ${String(value)}`));
+    leads = true;
+    changes.tell(true);
+    leads = true;
+    changes.tell(true);
+    const both = (value: boolean) => [`first ${String(value)}`, `second ${String(value)}`];
+    expect(told).toEqual([false, true, false, true, false].flatMap(both));
+  });
+
+  it('tell at once of a term that a new subscriber ends when it hears of it', () => {
+    let leads = true;
+    const changes = new LeaderChanges(() => leads);
+    const told: boolean[] = [];
+    changes.leader$.subscribe((value) => {
+      told.push(value);
+      leads = false;
+    });
+    expect(told).toEqual([true, false]);
+  });
+
+  it('end for all subscribers, also for later ones', () => {
+    const changes = new LeaderChanges(() => false);
+    let ended = 0;
+    const complete = () => void ended++;
+    changes.leader$.subscribe({ complete });
+    expect(ended).toBe(0);
+    changes.complete();
+    changes.leader$.subscribe({ complete });
+    expect([ended, changes.isObserved]).toEqual([2, false]);
   });
 });
 

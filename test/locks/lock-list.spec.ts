@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, LockService, type LockStore, LockUnavailableError } from '../../lib/index.js';
 import type { ListedName, NamesReply, StoredLock, StoreListing } from '../../lib/store/index.js';
+import { lastTokenOf } from '../../lib/locks/last-token.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 const held = (owner: string, more: Partial<StoredLock> = {}): StoredLock => ({
@@ -185,5 +186,28 @@ describe('list', () => {
     [{ signal: {} }, 'signal'],
   ])('refuses %j', async (options, option) => {
     await expect(locks.list(options as never)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option });
+  });
+});
+
+describe('the last token of a lock', () => {
+  const client = { labels: { isOwn: (owner: string) => owner.startsWith('own') } } as Parameters<
+    typeof lastTokenOf
+  >[0];
+  const last = (stored: StoredLock, own: number | undefined) => lastTokenOf(client, stored, own);
+
+  it('is what the store tells, where this process knows none', () => {
+    expect(last(held('own:1'), undefined)).toBe(7);
+    expect(last(held('own:1', { fencingToken: undefined }), undefined)).toBeUndefined();
+  });
+
+  it('is that of this process where it holds a plain lock, also where nodes have given greater ones', () => {
+    expect(last(held('own:1'), 5)).toBe(5);
+    expect(last(held('own:1'), 9)).toBe(9);
+  });
+
+  it('is the greater one of both for another holder, and for another kind', () => {
+    expect([last(held('other:1'), 5), last(held('other:1'), 9)]).toEqual([7, 9]);
+    expect(last(held('own:1', { kind: 'semaphore' }), 5)).toBe(7);
+    expect(last(held('other:1', { fencingToken: undefined }), 9)).toBe(9);
   });
 });
