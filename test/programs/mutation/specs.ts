@@ -39,7 +39,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       ['test/nest/transports/'],
     ],
   ],
-  ['lib/stores/memory/', [MEMORY, LOCKS, CORE]],
+  ['lib/stores/memory/', [['test/stores/memory/'], MEMORY, LOCKS, CORE]],
   [
     'lib/stores/redis/scripts/',
     [

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, MemoryLockStore } from '../../../lib/index.js';
+import type { StoreWaits } from '../../../lib/store/index.js';
 
 const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 const ask = { ...QUEUE, entry: undefined, ownWriteHold: undefined };
@@ -147,4 +148,193 @@ it('transfers no hold that is over', async () => {
   const transfer = { name: 'a', owner: 'me:1', next: 'you:1', leaseTime: 60_000, leastToken: 0 };
   expect(await store.transfer(transfer)).not.toMatchObject({ granted: true });
   expect(await store.inspect('a')).toBeNull();
+});
+
+describe('what the clients of a memory store tell each other', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it.each(['labels', 'waits'] as const)(
+    'has %s until their time is over, or they are forgotten',
+    async (notes) => {
+      const store = new MemoryLockStore();
+      const find = (client: string) => store[notes].find(client);
+      await store[notes].keep('a', 'note of a', 100);
+      await store[notes].keep('b', 'note of b', 100);
+      jest.advanceTimersByTime(60);
+      await store[notes].keep('b', 'another note', 100);
+      expect([await find('a'), await find('b'), await find('c')]).toEqual([
+        'note of a',
+        'another note',
+        undefined,
+      ]);
+      jest.advanceTimersByTime(40);
+      expect([await find('a'), await find('b')]).toEqual([undefined, 'another note']);
+      await (store[notes] as StoreWaits).forget('b');
+      expect(await find('b')).toBeUndefined();
+    },
+  );
+
+  it('has the work of a lock for its period, in whole ms, as its holder has noted it', async () => {
+    const store = new MemoryLockStore();
+    const note = (owner: string, name = 'a') => store.periods.remember({ name, owner, period: 1_000 });
+    expect([await note('me:1'), await store.periods.recall('a')]).toEqual(['deleted', undefined]);
+    await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 500 });
+    expect([await note('you:1'), await store.periods.recall('a')]).toEqual(['taken', undefined]);
+    expect(await note('me:1')).toBe('held');
+    // A note prolongs no lease.
+    expect((await store.inspect('a'))?.holders[0]?.remainingTime).toBe(500);
+    jest.advanceTimersByTime(999);
+    expect([await store.inspect('a'), await store.periods.recall('a')]).toEqual([null, 999]);
+    jest.advanceTimersByTime(1);
+    expect(await store.periods.recall('a')).toBeUndefined();
+    await store.acquire({ name: 'fair', owner: 'me:1', leaseTime: 500, queue: ask });
+    expect(await note('me:1', 'fair')).toBe('taken');
+  });
+});
+
+describe('a memory store', () => {
+  it('names the locks that begin with a prefix', async () => {
+    const store = new MemoryLockStore();
+    for (const name of ['job:1', 'job:2', 'a job:3'])
+      await store.acquire({ name, owner: 'me:1', leaseTime: 60_000 });
+    const { names, cursor } = await store.listing.names({ prefix: 'job:', cursor: undefined });
+    expect(names).toEqual([
+      { name: 'job:1', isQueue: false },
+      { name: 'job:2', isQueue: false },
+    ]);
+    expect(cursor).toBeUndefined();
+  });
+
+  it('wakes those that listen to releases in turn', async () => {
+    const store = new MemoryLockStore();
+    const woken: string[] = [];
+    const listen = (who: string) => store.subscribeToReleases('a', () => void woken.push(who));
+    const [one] = [await listen('one'), await listen('two'), await listen('three')];
+    const firsts: (string | undefined)[] = [];
+    const releaseOnce = async () => {
+      await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 60_000 });
+      await store.release({ name: 'a', owner: 'me:1' });
+      await sleep(0);
+    };
+    for (let n = 0; n < 3; n++) {
+      await releaseOnce();
+      expect(woken).toHaveLength(3);
+      firsts.push(woken.splice(0)[0]);
+    }
+    expect([...firsts].sort()).toEqual(['one', 'three', 'two']);
+    one.close();
+    await releaseOnce();
+    expect(woken.sort()).toEqual(['three', 'two']);
+  });
+
+  it('keeps a subscription that follows one of the same client, however often that one is closed', async () => {
+    const store = new MemoryLockStore();
+    const told: string[] = [];
+    const before = await store.queues.subscribe('you', () => void told.push('before'));
+    before.close();
+    await store.queues.subscribe('you', () => void told.push('after'));
+    before.close();
+    const request = { id: '1', name: 'a', owner: 'you:1', by: 'me', reason: 'maintenance' };
+    expect(await store.requestRelease(request)).toBe(true);
+    expect(await store.requestRelease({ ...request, owner: 'other:1' })).toBe(false);
+    await sleep(0);
+    expect(told).toEqual(['after']);
+  });
+
+  it('does not call a listener inside of the call that releases', async () => {
+    const store = new MemoryLockStore();
+    let isReleasing = false;
+    const seen: boolean[] = [];
+    await store.subscribeToReleases('a', () => void seen.push(isReleasing));
+    await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 60_000 });
+    isReleasing = true;
+    const released = store.release({ name: 'a', owner: 'me:1' });
+    isReleasing = false;
+    await released;
+    await sleep(0);
+    expect(seen).toEqual([false]);
+  });
+
+  it('takes several locks together, or says which is in the way, whose it is and for how long', async () => {
+    const store = new MemoryLockStore();
+    const held = await store.acquire({ name: 'b', owner: 'you:1', leaseTime: 60_000 });
+    await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 60_000 });
+    const all = { names: ['a', 'b', 'c'], owner: 'me:1', leaseTime: 60_000 };
+    const refused = await store.acquireAll(all);
+    expect(refused).toMatchObject({ granted: false, name: 'b', holder: 'you:1' });
+    expect(refused.granted ? 0 : refused.retryAfter).toBeGreaterThan(50_000);
+    expect(await store.inspect('c')).toBeNull();
+    await store.release({ name: 'b', owner: 'you:1' });
+    const reply = await store.acquireAll({ ...all, leastToken: 2 * (held.granted ? held.fencingToken : 0) });
+    const tokens = reply.granted ? reply.fencingTokens : [];
+    expect(tokens).toHaveLength(3);
+    expect(Math.min(...tokens)).toBeGreaterThanOrEqual(2 * (held.granted ? held.fencingToken : NaN));
+  });
+
+  it('says why it does not pass a hold on: another owner or another kind has the lock, or none', async () => {
+    const store = new MemoryLockStore();
+    const transfer = { name: 'a', owner: 'me:1', next: 'you:1', leaseTime: 60_000, leastToken: 0 };
+    const before = Date.now() - 1_000;
+    const refused = await store.transfer(transfer);
+    expect(refused).toMatchObject({ granted: false, state: 'deleted' });
+    expect(refused.date).toBeGreaterThan(before);
+    expect(refused.date).toBeLessThan(before + 60_000);
+    expect(Number.isInteger(refused.date)).toBe(true);
+    await store.acquire({ name: 'a', owner: 'other:1', leaseTime: 60_000 });
+    expect(await store.transfer(transfer)).toMatchObject({ granted: false, state: 'taken' });
+    await store.acquire({ name: 'fair', owner: 'me:1', leaseTime: 60_000, queue: ask });
+    expect(await store.transfer({ ...transfer, name: 'fair' })).toMatchObject({
+      granted: false,
+      state: 'taken',
+    });
+    const permits = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
+    const request = { name: 'permits', owner: 'me:1', leaseTime: 60_000 };
+    await store.acquire({ ...request, queue: { ...ask, ...permits } });
+    const ofPermits = { ...transfer, name: 'permits' };
+    expect(await store.transfer({ ...ofPermits, queue: { ...permits, capacity: 3 } })).toMatchObject({
+      granted: false,
+      state: 'taken',
+    });
+    // Another permit is free, so no owner is in the way.
+    expect(await store.transfer({ ...ofPermits, owner: 'third:1', queue: permits })).toMatchObject({
+      granted: false,
+      state: 'deleted',
+    });
+    expect(await store.transfer({ ...ofPermits, queue: permits })).toMatchObject({ granted: true });
+  });
+
+  it('says of a hold that is not there why, for a renewal, a release and a hand-over', async () => {
+    const store = new MemoryLockStore();
+    const mine = { name: 'a', owner: 'me:1' };
+    const renew = async () => await store.renew([{ ...mine, leaseTime: 1_000 }])[0];
+    expect([await renew(), await store.release(mine), await store.forceRelease('a')]).toEqual([
+      'deleted',
+      'deleted',
+      false,
+    ]);
+    await store.acquire({ name: 'a', owner: 'you:1', leaseTime: 60_000 });
+    expect([await renew(), await store.release(mine)]).toEqual(['taken', 'taken']);
+    expect(await store.release({ ...mine, queue: QUEUE })).toBe('taken');
+    await store.acquire({ name: 'fair', owner: 'you:1', leaseTime: 60_000, queue: ask });
+    const next = { owner: 'me:2', leaseTime: 60_000 };
+    await expect(store.queues.handOver?.({ name: 'fair', owner: 'me:1' }, next)).rejects.toMatchObject({
+      code: 'LOCK_KIND_MISMATCH',
+    });
+    expect(await store.queues.handOver?.({ name: 'free', owner: 'me:1' }, next)).toMatchObject({
+      released: 'deleted',
+      next: { granted: true },
+    });
+  });
+
+  it('is always up, by itself', async () => {
+    const { status, nodes, warnings } = await new MemoryLockStore().health();
+    expect([status, warnings]).toEqual(['up', []]);
+    expect(nodes).toEqual([{ node: 'memory', status: 'up', latency: 0, error: undefined }]);
+  });
 });
