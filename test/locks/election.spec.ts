@@ -468,6 +468,46 @@ describe('the changes of a leader', () => {
   });
 });
 
+describe('leader', () => {
+  it('is null where no process leads, also while the lock is kept for its former owner', async () => {
+    expect(await a.leader()).toBeNull();
+    const lease = await services[1]!.acquire('indexer', { minHoldTime: 60_000 });
+    expect(await a.leader()).toEqual({ label: 'b', term: lease.fencingToken });
+    await lease.release();
+    expect(await services[1]!.getLock('indexer').isLocked()).toBe(true);
+    expect(await a.leader()).toBeNull();
+  });
+
+  it('is called by its client where the store knows no label', async () => {
+    const reply = await store.acquire({ name: 'indexer', owner: 'elsewhere:12', leaseTime: 60_000 });
+    expect(await a.leader()).toEqual({ label: 'elsewhere', term: reply.granted && reply.fencingToken });
+  });
+});
+
+describe('a warning of an election', () => {
+  it('is silent where its code is silenced', async () => {
+    const quiet = new LockService({
+      store,
+      label: 'quiet',
+      leaseTime: 300,
+      silencedWarnings: ['term-error'],
+    });
+    services.push(quiet);
+    const warnings: LockEvent[] = [];
+    quiet.events$.subscribe((event) => {
+      if (event.type === 'warning') warnings.push(event);
+    });
+    let terms = 0;
+    const election = quiet.getElection('indexer');
+    await election.run(() => {
+      if (++terms > 1) return;
+      void election.resign();
+      throw new Error('cannot write any more');
+    });
+    expect([terms, warnings]).toEqual([2, []]);
+  });
+});
+
 describe('isLeader', () => {
   it('is false at the deadline, even while a timer is late', async () => {
     let seen: unknown[] = [];

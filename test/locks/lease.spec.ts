@@ -212,6 +212,88 @@ describe('a lease', () => {
   });
 });
 
+describe('the holds that leases share', () => {
+  const told = (type: LockEvent['type']) => events.filter((event) => event.type === type);
+
+  it('keep what was asked of them for a lease that looks later, with the reason of the first request', async () => {
+    const lease = await locks.acquire('a');
+    await locks.requestRelease('a', { reason: 'first' });
+    await locks.requestRelease('a', { reason: 'second' });
+    expect(lease.releaseRequested.aborted).toBe(true);
+    expect((lease.releaseRequested.reason as Error).message).toContain('first');
+    expect(lease.signal.aborted).toBe(false);
+    expect(told('release-requested')).toMatchObject([{ reason: 'first' }, { reason: 'second' }]);
+    const later = await locks.acquire('b');
+    const { releaseRequested } = later;
+    expect(releaseRequested.aborted).toBe(false);
+    await locks.requestRelease('b', { reason: 'now' });
+    expect((releaseRequested.reason as Error).message).toContain('now');
+  });
+
+  it('end with the last of three, in whatever order they leave', async () => {
+    const lock = locks.getLock('a');
+    await lock.using(async (outer) => {
+      const [second, third] = [await lock.acquire(), await lock.acquire()];
+      expect([lock.holdCount(), lock.isHeld()]).toEqual([3, true]);
+      await second.release();
+      expect([lock.holdCount(), second.held, outer.held, third.held]).toEqual([2, false, true, true]);
+      await outer.release();
+      expect([lock.holdCount(), outer.held, third.held]).toEqual([0, false, true]);
+      expect(await lock.isLocked()).toBe(true);
+      expect(told('released')).toEqual([]);
+      await third.release();
+      expect(await lock.isLocked()).toBe(false);
+    });
+    expect(told('released')).toHaveLength(1);
+  });
+
+  it('are lost where the store has forgotten them by their release, and are told of as lost alone', async () => {
+    const store = new ScriptedStore();
+    const service = new LockService({ store });
+    const seen: string[] = [];
+    service.events$.subscribe(({ type }) => seen.push(type));
+    const lease = await service.acquire('a');
+    const { signal } = lease;
+    await store.release({ name: 'a', owner: lease.owner });
+    expect(lease.held).toBe(true);
+    await lease.release();
+    expect(seen).toEqual(['acquired', 'lost']);
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
+    const heldFor = lease.heldFor();
+    await sleep(5);
+    expect(lease.heldFor()).toBe(heldFor);
+    await service.close();
+  });
+
+  it('are released in the eyes of the process that hands them over', async () => {
+    const lease = await locks.acquire('a', { label: 'import' });
+    const { signal } = lease;
+    const ticket = lease.handOver();
+    expect([lease.held, lease.remainingTime()]).toEqual([false, 0]);
+    await ticket;
+    expect(told('released')).toMatchObject([{ name: 'a', label: 'import', owner: lease.owner }]);
+    const heldFor = lease.heldFor();
+    await sleep(5);
+    await lease.release();
+    expect([lease.heldFor(), signal.aborted, told('released').length]).toEqual([heldFor, false, 1]);
+    expect(await locks.getLock('a').isLocked()).toBe(true);
+  });
+
+  it('leave the lock taken for the longest of what their leases ask for', async () => {
+    const lock = locks.getLock('a');
+    await lock.using({ minHoldTime: 60_000 }, async () => {
+      await (await lock.acquire({ minHoldTime: 120_000 })).release();
+      await (await lock.acquire({ minHoldTime: 1 })).release();
+    });
+    const left = await lock.remainingTime();
+    expect(left).toBeGreaterThan(110_000);
+    expect(left).toBeLessThanOrEqual(120_000);
+    await locks.forceRelease('a');
+    await lock.using({ minHoldTime: 1 }, () => sleep(3));
+    expect(await lock.isLocked()).toBe(false);
+  });
+});
+
 describe('using', () => {
   it('returns what the callback returns, with and without options', async () => {
     expect(await locks.using('a', () => 1)).toBe(1);
