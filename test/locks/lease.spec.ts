@@ -8,6 +8,7 @@ import {
   LockService,
   LockTimeoutError,
 } from '../../lib/index.js';
+import type { AcquireReply, AcquireRequest } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
@@ -291,6 +292,39 @@ describe('the holds that leases share', () => {
     await locks.forceRelease('a');
     await lock.using({ minHoldTime: 1 }, () => sleep(3));
     expect(await lock.isLocked()).toBe(false);
+  });
+});
+
+describe('a caller that does not wait', () => {
+  class UndecidedStore extends ScriptedStore {
+    undecided = 0;
+
+    override async acquire(request: AcquireRequest): Promise<AcquireReply> {
+      const reply = await super.acquire(request);
+      if (reply.granted || this.undecided-- <= 0) return reply;
+      return { ...reply, undecided: true };
+    }
+  }
+
+  it('is told that the lock is busy when an owner has it, or when nothing was decided a few times', async () => {
+    const store = new UndecidedStore();
+    const service = new LockService({ store });
+    await store.acquire({ name: 'a', owner: 'other:1', leaseTime: 60_000 });
+    for (const [undecided, questions] of [
+      [0, 1],
+      [2, 3],
+      [100, 5],
+    ] as const) {
+      store.undecided = undecided;
+      store.calls.acquire = 0;
+      expect(await service.tryAcquire('a')).toBeNull();
+      expect([undecided, store.calls.acquire]).toEqual([undecided, questions]);
+    }
+    store.undecided = 100;
+    const trying = service.tryAcquire('a');
+    await store.release({ name: 'a', owner: 'other:1' });
+    expect((await trying)?.held).toBe(true);
+    await service.close();
   });
 });
 

@@ -189,6 +189,82 @@ describe('list', () => {
   });
 });
 
+describe('inspect', () => {
+  const time = Date.now() - 60_000;
+  const waiter = (owner: string, since: number, dead = false) =>
+    ({ owner, mode: 'exclusive', since, dead }) as const;
+
+  it('is null where no owner holds the lock and no process that lives waits for it', async () => {
+    expect(await locks.inspect('a')).toBeNull();
+    store.known.set('a', held('', { holders: [], queue: [waiter('dead:1', time, true)], listeners: 2 }));
+    expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('tells of the holders and the queue of a lock, and which of them are of this process', async () => {
+    const mine = await locks.acquire('mine');
+    const shared = { mode: 'shared', remainingTime: 500, since: time } as const;
+    store.known.set('a', {
+      kind: 'semaphore',
+      holders: [
+        { ...shared, owner: mine.owner },
+        { ...shared, owner: 'other:1', remainingTime: 900, since: undefined },
+      ],
+      queue: [waiter('dead:1', time, true), waiter('other:2', time + 5), waiter(mine.owner, time + 7)],
+      fencingToken: 12,
+      listeners: 4,
+    });
+    await store.labels.keep('other', 'api-2', 60_000);
+    expect(await locks.inspect('a')).toEqual({
+      name: 'a',
+      kind: 'semaphore',
+      holders: [
+        expect.objectContaining({
+          owner: mine.owner,
+          local: true,
+          since: new Date(time),
+          remainingTime: 500,
+        }),
+        {
+          owner: 'other:1',
+          mode: 'shared',
+          label: 'api-2',
+          local: false,
+          since: undefined,
+          remainingTime: 900,
+        },
+      ],
+      remainingTime: 900,
+      fencingToken: 12,
+      waiters: { local: 0, processes: 4 },
+      queue: [
+        {
+          position: 1,
+          owner: 'other:2',
+          label: 'api-2',
+          local: false,
+          mode: 'exclusive',
+          since: new Date(time + 5),
+        },
+        expect.objectContaining({ position: 2, owner: mine.owner, local: true, since: new Date(time + 7) }),
+      ],
+    });
+  });
+
+  it('counts the processes that wait for a plain lock with an entry and without', async () => {
+    store.known.set(
+      'a',
+      held('other:1', { queue: [waiter('x:1', time), waiter('y:1', time, true)], listeners: 2 }),
+    );
+    expect((await locks.inspect('a'))?.waiters).toEqual({ local: 0, processes: 3 });
+    store.known.set('a', held('', { holders: [], queue: [waiter('x:1', time)] }));
+    expect(await locks.inspect('a')).toMatchObject({
+      holders: [],
+      remainingTime: 0,
+      queue: [{ position: 1 }],
+    });
+  });
+});
+
 describe('the last token of a lock', () => {
   const client = { labels: { isOwn: (owner: string) => owner.startsWith('own') } } as Parameters<
     typeof lastTokenOf

@@ -657,6 +657,78 @@ describe('a multi-lock', () => {
   });
 });
 
+describe('a multi-lock as its members are', () => {
+  it('is locked while one is, for as long as the last, and free by force where one was taken', async () => {
+    const multi = locks.getMultiLock(['a', 'b', 'c'].map((name) => locks.getLock(name)));
+    expect([await multi.isLocked(), await multi.remainingTime(), await multi.forceRelease()]).toEqual([
+      false,
+      0,
+      false,
+    ]);
+    await others.acquire('a', { leaseTime: 20_000 });
+    await others.acquire('c', { leaseTime: 60_000 });
+    expect(await multi.isLocked()).toBe(true);
+    const left = await multi.remainingTime();
+    expect(left).toBeGreaterThan(50_000);
+    expect(left).toBeLessThanOrEqual(60_000);
+    expect([await multi.forceRelease(), await multi.isLocked()]).toEqual([true, false]);
+    await expect(multi.forceRelease({ reason: '' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('is entered as often as the member that is entered least', async () => {
+    const multi = locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]);
+    await locks.using('a', async () => {
+      expect([multi.holdCount(), multi.isHeld()]).toEqual([0, false]);
+      await multi.using(async () => {
+        expect([multi.holdCount(), locks.getLock('a').holdCount()]).toEqual([1, 2]);
+        await multi.using(() => {
+          expect(multi.holdCount()).toBe(2);
+        });
+      });
+    });
+  });
+
+  it.each([[[]], [[null]], [[{}]], [[undefined]], [[() => 1]], ['a']])('is not made of %p', (given) => {
+    expect(() => locks.getMultiLock(given as never)).toThrow(
+      expect.objectContaining({ code: 'LOCK_CONFIG' }),
+    );
+  });
+
+  it('has a lease that is as long as its first member, and ends where one ends', async () => {
+    const [a, b] = [
+      await locks.acquire('a', { leaseTime: 20_000 }),
+      await locks.acquire('b', { leaseTime: 60_000 }),
+    ];
+    await sleep(5);
+    const c = await locks.acquire('c');
+    const group = new LeaseGroup('a,b,c', 'group', [a, b, c] as unknown as OwnLease[], {
+      together: (run) => run(),
+    });
+    expect(group.owner).toBe([a, b, c].map(({ owner }) => owner).join(','));
+    expect(group.fencingToken).toBe(Math.max(a.fencingToken, b.fencingToken, c.fencingToken));
+    expect(group.acquiredAt).toEqual(c.acquiredAt);
+    expect(group.heldFor()).toBeLessThan(a.heldFor());
+    expect(group.remainingTime()).toBeLessThanOrEqual(20_000);
+    expect(group.remainingTime()).toBeGreaterThan(15_000);
+    const { releaseRequested, signal } = group;
+    await locks.requestRelease('b', { reason: 'maintenance' });
+    expect((releaseRequested.reason as Error).message).toContain('maintenance');
+    expect([group.held, signal.aborted]).toEqual([true, false]);
+    expect(() => {
+      group.assertHeld();
+    }).not.toThrow();
+    await locks.forceRelease('c');
+    expect([group.held, group.remainingTime(), isLockLostError(signal.reason)]).toEqual([false, 0, true]);
+    expect(() => {
+      group.assertHeld();
+    }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', key: 'c' }));
+    await expect(group.extend(30_000)).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    expect(a.remainingTime()).toBeLessThanOrEqual(20_000);
+    await group.release();
+    expect([a.held, b.held]).toEqual([false, false]);
+  });
+});
+
 it('A multi-lock keeps all of its members for minHoldTime, which begins with the grant of the last', async () => {
   const service = new LockService({ store: 'memory' });
   const first = await service.acquire('a');
