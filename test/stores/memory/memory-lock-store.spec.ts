@@ -214,7 +214,7 @@ describe('a memory store', () => {
   it('wakes those that listen to releases in turn', async () => {
     const store = new MemoryLockStore();
     const woken: string[] = [];
-    const listen = (who: string) => store.subscribeToReleases('a', () => void woken.push(who));
+    const listen = (name: string) => store.subscribeToReleases('a', () => void woken.push(name));
     const [one] = [await listen('one'), await listen('two'), await listen('three')];
     const firsts: (string | undefined)[] = [];
     const releaseOnce = async () => {
@@ -330,6 +330,32 @@ describe('a memory store', () => {
       released: 'deleted',
       next: { granted: true },
     });
+  });
+
+  it('has a hold since its first acquisition, whatever follows, and wakes what waits where a lock is kept', async () => {
+    jest.useFakeTimers();
+    try {
+      const store = new MemoryLockStore();
+      const mine = { name: 'a', owner: 'me:1', leaseTime: 1_000 };
+      const since = async () => (await store.inspect('a'))?.holders[0]?.since;
+      await store.acquire(mine);
+      const begun = await since();
+      jest.advanceTimersByTime(100);
+      await store.acquire(mine);
+      expect(await since()).toBe(begun);
+      let woken = 0;
+      await store.subscribeToReleases('a', () => void woken++);
+      await store.release({ ...mine, keepFor: 300 });
+      await Promise.resolve();
+      expect([woken, (await store.inspect('a'))?.holders[0]?.remainingTime]).toEqual([1, 300]);
+      await store.release(mine);
+      expect((await store.acquire({ ...mine, owner: 'you:1' })).granted).toBe(false);
+      jest.advanceTimersByTime(300);
+      expect((await store.acquire({ ...mine, owner: 'you:1' })).granted).toBe(true);
+      expect(await since()).toBe(Number(begun) + 400);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('is always up, by itself', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
 import { type Cast, askMembers, outcomesOf } from '../../../lib/stores/quorum/ask-members.js';
 import { aheadOf, middleOf } from '../../../lib/stores/quorum/clocks.js';
+import { noMajority } from '../../../lib/stores/quorum/majority-acquisition.js';
 import { mismatchAmong, whyNotHeld } from '../../../lib/stores/quorum/not-held.js';
 import { Presence } from '../../../lib/stores/quorum/presence.js';
 import { quorumHealth } from '../../../lib/stores/quorum/quorum-health.js';
@@ -117,6 +118,26 @@ describe('The answers of the members', () => {
     expect(whyNotHeld(cast('deleted', 'taken', MISMATCH))).toBe(MISMATCH);
     expect(mismatchAmong([undefined, { value: MISMATCH }, { error: unanswered() }])).toBeUndefined();
     expect(mismatchAmong([undefined, { error: unanswered() }, { error: MISMATCH }])).toBe(MISMATCH);
+  });
+});
+
+describe('The error for too few answers', () => {
+  const outcomesWith = (permanent: number) =>
+    [0, 1, 2, 3].map((n) => ({
+      node: `node-${String(n)}`,
+      outcome: n < permanent ? ('error' as const) : ('timeout' as const),
+      error:
+        n < 3 ? new LockUnavailableError('a', { permanent: n < permanent }) : new Error('of another kind'),
+    }));
+
+  it('says what each member has answered, and is for good where a majority never will', () => {
+    const few = noMajority('a', outcomesWith(2), { effect: 'refused' });
+    expect([few.permanent, few.effect, few.key]).toEqual([false, 'refused', 'a']);
+    expect((few.cause as Error).message).toContain(
+      '(node-0: error, node-1: error, node-2: timeout, node-3: timeout)',
+    );
+    expect(few.outcomes).toEqual(outcomesWith(2));
+    expect(noMajority(undefined, outcomesWith(3), { effect: 'unknown' }).permanent).toBe(true);
   });
 });
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
+import { LockKindMismatchError, type LockStore, LockUnavailableError } from '../../../lib/index.js';
+import type { ConnectionChange, LossMessage } from '../../../lib/store/index.js';
 import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { deferred } from '../../doubles/deferred.js';
 import { until } from '../../scenarios/until.js';
@@ -671,6 +672,134 @@ describe('QuorumLockStore', () => {
       });
       expect(closed).toEqual([0, 1]);
     });
+  });
+
+  describe('where members find something else under the name', () => {
+    const mismatch = new LockKindMismatchError('a', { expected: 'plain lock', found: 'string' });
+    const refuse = () => Promise.reject(mismatch);
+
+    it('says so where too few can grant the lock for that', async () => {
+      for (const { store: scripted } of members.slice(0, 2)) scripted.beforeAcquire = refuse;
+      expect(await store.acquire(request)).toMatchObject({ granted: true });
+      await store.release(request);
+      for (const { store: scripted } of members.slice(2, 3)) scripted.beforeAcquire = refuse;
+      await expect(store.acquire({ ...request, owner: 'next' })).rejects.toBe(mismatch);
+      await until(async () => (await holders()).every((owner) => owner === undefined));
+    });
+
+    it('says so where too few hold the lock any more for that, and gives the rest back', async () => {
+      await store.acquire(request);
+      for (const { store: scripted } of members.slice(0, 3)) scripted.onRenew = refuse;
+      await expect(store.renew([request])[0]).rejects.toBe(mismatch);
+      await until(async () => (await holders()).every((owner) => owner === undefined));
+    });
+
+    it('says so of a release', async () => {
+      await store.acquire(request);
+      for (const { store: scripted } of members.slice(0, 3)) scripted.onRelease = refuse;
+      await expect(store.release(request)).rejects.toBe(mismatch);
+    });
+  });
+
+  it('renews each of several locks by itself', async () => {
+    const both = { names: ['a', 'b'], owner: 'me', leaseTime: LEASE };
+    expect(await store.acquireAll(both)).toMatchObject({ granted: true });
+    const renewed = () => Promise.all(store.renew(['a', 'b'].map((name) => ({ ...request, name }))));
+    expect(await renewed()).toEqual(['held', 'held']);
+    for (const member of members) await member.store.forceRelease('a');
+    expect(await renewed()).toEqual(['deleted', 'held']);
+    expect(await store.release({ name: 'b', owner: 'me' })).toBe('released');
+  });
+
+  it('takes away a hold that has no end, without giving it one, and none of another kind', async () => {
+    await store.acquire(request);
+    expect(await store.forceRelease('a', 'shared')).toBe(false);
+    expect((await holders()).every((owner) => owner === 'me')).toBe(true);
+    for (const { store: scripted } of members) {
+      const inspect = scripted.inspect.bind(scripted);
+      scripted.inspect = async (name) => {
+        const state = await inspect(name);
+        const endless = state?.holders.map((holder) => ({ ...holder, remainingTime: Infinity }));
+        return state && { ...state, holders: endless ?? [] };
+      };
+      scripted.calls.acquire = 0;
+    }
+    expect(await store.forceRelease('a')).toBe(true);
+    expect(await holders()).toEqual(members.map(() => undefined));
+    expect(members.map((member) => member.store.calls.acquire)).toEqual(members.map(() => 0));
+    expect(await store.forceRelease('a')).toBe(false);
+  });
+
+  it('names an outage where no majority is up, with the reason of each member that is down', () => {
+    const down = unsent();
+    const outageWith = (count: number) => {
+      members.forEach((member, index) => {
+        member.isDown = index < count;
+        (member.store as LockStore).outageOf = () => down;
+      });
+      return store.outageOf?.('a');
+    };
+    expect([outageWith(0), outageWith(2)]).toEqual([undefined, undefined]);
+    const outcomes = [0, 1, 2].map((n) => ({
+      node: `node-${String(n)}`,
+      outcome: 'error',
+      error: down.cause,
+    }));
+    expect(outageWith(3)).toMatchObject({ key: 'a', effect: 'refused', cause: down.cause, outcomes });
+  });
+
+  it('asks for a release what any member can reach', async () => {
+    const asked = { id: '1', name: 'a', owner: 'me:1', by: 'console', reason: undefined };
+    expect(await store.requestRelease?.(asked)).toBe(false);
+    const told: unknown[] = [];
+    await members[3]!.store.subscribeToQueue('me', (message) => told.push(message));
+    expect(await store.requestRelease?.(asked)).toBe(true);
+    expect(told).toEqual([{ ...asked, type: 'asked' }]);
+  });
+
+  it('passes on what a majority tells a client of its losses, once, and nothing after the close', async () => {
+    const told: LossMessage[] = [];
+    const subscription = await store.subscribeToLosses?.('me', (message) => told.push(message));
+    expect(subscription?.active).toBe(true);
+    const mine = { ...request, owner: 'me:1' };
+    const forced = { by: 'console', reason: 'maintenance' };
+    await store.acquire(mine);
+    const lose = async (...indexes: number[]) => {
+      for (const index of indexes) await members[index]!.store.forceRelease('a', undefined, forced);
+      await sleep(0);
+    };
+    await lose(0, 1);
+    expect(told).toEqual([]);
+    await lose(2);
+    await lose(3, 4);
+    expect(told).toEqual([{ type: 'lost', owner: 'me:1', forced }]);
+    const asked = { id: '1', name: 'a', owner: 'me:1', by: 'console', reason: undefined };
+    await members[0]!.store.requestRelease(asked);
+    await sleep(0);
+    expect(told.slice(1)).toEqual([{ ...asked, type: 'asked' }]);
+    subscription?.close();
+    await members[0]!.store.requestRelease(asked);
+    await sleep(0);
+    expect(told).toHaveLength(2);
+  });
+
+  it('founds a new quorum as soon as its members are connected, and not while they are not', async () => {
+    const listeners: ((change: ConnectionChange) => void)[] = [];
+    members = scriptedMembers(3);
+    for (const member of members) {
+      (member.store as LockStore).onConnectionChange = (listener) => void listeners.push(listener);
+    }
+    const fresh = new QuorumLockStore(members, LEASE);
+    const tell = (connected: boolean) => {
+      for (const [index, listener] of listeners.entries())
+        listener({ node: `node-${String(index)}`, connected });
+    };
+    tell(false);
+    await sleep(5);
+    expect(members.map(({ noted }) => noted)).toEqual([undefined, undefined, undefined]);
+    tell(true);
+    await until(() => members.every(({ noted, runId }) => noted === runId));
+    await fresh.close();
   });
 
   it('keeps nothing in mind of what has been released, or was never granted', async () => {
