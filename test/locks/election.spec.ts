@@ -8,6 +8,7 @@ import {
   type LockEvent,
   LockLostError,
   LockService,
+  LockUnavailableError,
   MemoryLockStore,
   type Term,
 } from '../../lib/index.js';
@@ -15,6 +16,7 @@ import { currentScope } from '../../lib/core/scope.js';
 import { LeaderChanges } from '../../lib/locks/leader-changes.js';
 import { stateOf } from '../../lib/lock.service.state.js';
 import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
 
 let store: MemoryLockStore;
@@ -485,6 +487,53 @@ describe('leader', () => {
 });
 
 describe('a warning of an election', () => {
+  const warnings = () => events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+
+  it('tells of what a term throws after its end, also where that is no error, and of no error of a lock', async () => {
+    const thrown: readonly unknown[] = [
+      new LockLostError('other', { reason: 'taken' }),
+      null,
+      undefined,
+      'a text',
+    ];
+    let terms = 0;
+    await a.run(() => {
+      if (terms === thrown.length) return;
+      void a.resign();
+      throw thrown[terms++];
+    });
+    expect(warnings()).toEqual([
+      expect.stringMatching(/"indexer" .*: null$/),
+      expect.stringMatching(/: undefined$/),
+      expect.stringMatching(/: a text$/),
+    ]);
+  });
+
+  it('tells why the store refuses a campaign, which the signal ends at once', async () => {
+    const refusing = new ScriptedStore();
+    const locks = new LockService({ store: refusing });
+    services.push(locks);
+    locks.events$.subscribe((event) => events.push(event));
+    const refuse = async (name: string, error: LockUnavailableError) => {
+      refusing.beforeAcquire = () => Promise.reject(error);
+      const abort = new AbortController();
+      const election = locks.getElection(name);
+      const running = election.run(() => undefined, { signal: abort.signal });
+      await until(() => warnings().some((message) => message.includes(`"${name}"`)));
+      expect([election.state, election.isLeader()]).toEqual(['follower', false]);
+      abort.abort();
+      await running;
+      expect(election.state).toBe('idle');
+    };
+    await refuse('one', new LockUnavailableError('one', { permanent: true, cause: new Error('WRONGPASS') }));
+    const without = new LockUnavailableError('two', { permanent: true });
+    await refuse('two', without);
+    expect(warnings()).toEqual([
+      expect.stringMatching(/"one".*: WRONGPASS$/),
+      expect.stringContaining(without.message),
+    ]);
+  });
+
   it('is silent where its code is silenced', async () => {
     const quiet = new LockService({
       store,
@@ -600,7 +649,13 @@ describe('getElection', () => {
     await election.run(() => {
       expect(locks!.leases()[0]!.remainingTime()).toBeGreaterThan(4_000);
       expect(locks!.getElection('x', { leaseTime: 5_000 })).toBe(election);
-      expect(() => locks!.getElection('x', { leaseTime: 6_000 })).toThrow('with which the election runs');
+      expect(() => locks!.getElection('x', { leaseTime: 6_000 })).toThrow(
+        'with which the election runs, 5000 ms',
+      );
     });
+    await a.run(() => {
+      expect(() => locks!.getElection('indexer', { leaseTime: 6_000 })).toThrow("runs, the module's");
+    });
+    expect(locks!.getElection('x', { leaseTime: 6_000 })).toBe(election);
   });
 });
