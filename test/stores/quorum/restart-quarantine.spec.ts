@@ -159,6 +159,35 @@ describe('a new quorum', () => {
     expect(await voters(new RestartQuarantine(members, LEASE), members)).toEqual([true, false, true]);
   });
 
+  it('leaves notes that outlast the time for which a run is young, on founders and on what joins later', async () => {
+    const members = scriptedMembers(3);
+    const [first] = members as [ScriptedMember];
+    const times: number[] = [];
+    for (const member of members) {
+      const note = member.note.bind(member);
+      (member as Member).note = (text, time) => {
+        times.push(time);
+        return note(text);
+      };
+    }
+    const quarantine = new RestartQuarantine(members, LEASE);
+    expect(await voters(quarantine, members)).toEqual(all(members, true));
+    first.restart();
+    expect(await voters(quarantine, members)).toEqual([false, true, true]);
+    expect(first.noted).toBe('0');
+    expect(times).toHaveLength(4);
+    expect(Math.min(...times)).toBeGreaterThan(LEASE);
+  });
+
+  it('is not founded of servers that do not tell which run they are, which vote when they are old', async () => {
+    const members = scriptedMembers(3);
+    for (const member of members) member.runId = undefined;
+    const quarantine = new RestartQuarantine(members, LEASE);
+    expect(await voters(quarantine, members)).toEqual(all(members, false));
+    await pass(LEASE);
+    expect(await voters(quarantine, members)).toEqual(all(members, true));
+  });
+
   it('is none where an old server answers', async () => {
     const members = [...scriptedMembers(1, OLD), ...scriptedMembers(2)];
     expect(await voters(new RestartQuarantine(members, LEASE), members)).toEqual([true, false, false]);
@@ -355,6 +384,29 @@ describe('a wall clock', () => {
     members[0]!.restart();
     for (const member of members.slice(1)) member.setClock(-10 * LEASE);
     expect(await voters(new RestartQuarantine(members, LEASE), members)).toEqual(all(members, false));
+  });
+});
+
+describe('the time of a quorum', () => {
+  it('is that of the clock in the middle, µs, as soon as a majority has told it', async () => {
+    const members = scriptedMembers(5, OLD);
+    for (const [index, ahead] of [9_000, 0, 5_000, 100, 7_000].entries()) members[index]!.clockOffset = ahead;
+    for (const member of members.slice(2)) member.reachable = false;
+    const quarantine = new RestartQuarantine(members, LEASE);
+    expect(quarantine.time).toBeUndefined();
+    await voters(quarantine, members);
+    expect(quarantine.time).toBeUndefined();
+    for (const member of members) member.reachable = true;
+    await voters(quarantine, members);
+    const aheadOfThis = () => Math.round((quarantine.time ?? NaN) / 1_000 - Date.now());
+    expect(aheadOfThis()).toBe(5_000);
+    await pass(60_000);
+    expect(aheadOfThis()).toBe(5_000);
+    // Another run, with another clock.
+    members[2]!.restart();
+    members[2]!.clockOffset = 8_000;
+    await voters(quarantine, members);
+    expect(aheadOfThis()).toBe(7_000);
   });
 });
 
