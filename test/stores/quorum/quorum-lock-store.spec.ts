@@ -332,6 +332,25 @@ describe('QuorumLockStore', () => {
     expect(reply.granted ? 0 : reply.retryAfter).toBeGreaterThan(20_000);
   });
 
+  it('is looked at again when so many have ended as keep a majority from being free', async () => {
+    const occupied = async (name: string, ...leaseTimes: number[]) => {
+      for (const [index, leaseTime] of leaseTimes.entries()) {
+        if (leaseTime > 0) await members[index]!.store.acquire({ name, owner: 'other', leaseTime });
+      }
+      const reply = await store.acquire({ ...request, name });
+      return reply.granted ? NaN : reply.retryAfter;
+    };
+    // Three have answered, and of the others it is not known.
+    const early = await occupied('early', 50_000, 10_000, 40_000, 20_000, 30_000);
+    expect([early > 45_000, early <= 50_000]).toEqual([true, true]);
+    // Two are free, so the end of one is enough.
+    const most = await occupied('most', 0, 0, 40_000, 10_000, 20_000);
+    expect([most > 5_000, most <= 10_000]).toEqual([true, true]);
+    // One is free, so two have to end.
+    const some = await occupied('some', 0, 40_000, 10_000, 20_000, 30_000);
+    expect([some > 15_000, some <= 20_000]).toEqual([true, true]);
+  });
+
   describe('several names', () => {
     const both = { names: ['a', 'b'], owner: 'me', leaseTime: LEASE };
     const occupy = async (name: string, owner: string, indexes: readonly number[], leaseTime: number) => {
@@ -518,6 +537,21 @@ describe('QuorumLockStore', () => {
       const next = await store.acquire({ ...request, owner: 'next' });
       expect(next).toMatchObject({ granted: true });
       expect(next.granted && next.fencingToken).toBeGreaterThan(token);
+    });
+
+    it('gives a token beyond all that were handed on, and none that is far ahead, however often', async () => {
+      const tokens: number[] = [];
+      for (let n = 0; n < 8; n++) {
+        const reply = await store.acquire({ ...request, owner: `owner-${String(n)}` });
+        tokens.push(reply.granted ? reply.fencingToken : NaN);
+        expect(await store.forceRelease('a')).toBe(true);
+      }
+      const [first = NaN, second = NaN] = tokens;
+      expect(second - first).toBeGreaterThan((LEASE / 2) * 1_000);
+      const steps = tokens.slice(1).map((token, n) => token - (tokens[n] ?? NaN));
+      // A hand-off takes ten µs and more.
+      for (const step of steps) expect(step).toBeGreaterThanOrEqual(100_000);
+      expect(tokens.at(-1)).toBeLessThan((Date.now() + LEASE) * 1_000);
     });
 
     it('leaves an owner alone that gets the lock meanwhile on nodes that have not learned the token', async () => {
