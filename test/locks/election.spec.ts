@@ -461,7 +461,9 @@ describe('the changes of a leader', () => {
   it('end for all subscribers, also for later ones', () => {
     const changes = new LeaderChanges(() => false);
     let ended = 0;
-    const complete = () => void ended++;
+    const complete = () => {
+      ended++;
+    };
     changes.leader$.subscribe({ complete });
     expect(ended).toBe(0);
     changes.complete();

@@ -344,7 +344,9 @@ describe('a memory store', () => {
       await store.acquire(mine);
       expect(await since()).toBe(begun);
       let woken = 0;
-      await store.subscribeToReleases('a', () => void woken++);
+      await store.subscribeToReleases('a', () => {
+        woken++;
+      });
       await store.release({ ...mine, keepFor: 300 });
       await Promise.resolve();
       expect([woken, (await store.inspect('a'))?.holders[0]?.remainingTime]).toEqual([1, 300]);
