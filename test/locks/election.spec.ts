@@ -493,7 +493,7 @@ describe('a warning of an election', () => {
 
   it('tells of what a term throws after its end, also where that is no error, and of no error of a lock', async () => {
     const thrown: readonly unknown[] = [
-      new LockLostError('other', { reason: 'taken' }),
+      new LockLostError('other', { reason: 'taken', owner: 'other:1' }),
       null,
       undefined,
       'a text',
