@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { CLAIM, type QueueMessage } from '../../../lib/port/queue-messages.js';
+import { MemoryLock } from '../../../lib/stores/memory/memory-lock.js';
+import type { QueueTerms } from '../../../lib/store/index.js';
+
+const LEASE = 60_000;
+
+let told: [owner: string, message: QueueMessage][];
+let dead: Set<string>;
+let outsiders: number;
+let woken: number;
+let lastToken: number;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  [told, dead, outsiders, woken, lastToken] = [[], new Set(), 0, 0, 0];
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+});
+
+const pass = (ms: number) => {
+  jest.advanceTimersByTime(ms);
+};
+
+const lockOf = (kind: QueueTerms['kind'], capacity = 1) => {
+  const lock = new MemoryLock(kind, capacity, {
+    nextToken: (least = 0) => (lastToken = Math.max(lastToken + 1, least)),
+    microseconds: () => Math.floor(performance.now() * 1_000),
+    tell: (owner, message) => {
+      if (dead.has(owner)) return false;
+      told.push([owner, message]);
+      return true;
+    },
+    outsiders: () => outsiders,
+    tellOutsiders: () => {
+      woken++;
+    },
+  });
+  const terms = { kind, mode: kind === 'semaphore' ? 'shared' : 'exclusive', capacity } as const;
+  const queue = { ...terms, entry: { arrival: undefined }, ownWriteHold: undefined };
+  return {
+    lock,
+    enter: (owner: string, leaseTime = LEASE, arrival?: number) =>
+      lock.enter({ name: 'a', owner, leaseTime, queue: { ...queue, entry: { arrival } } }),
+    leave: (owner: string, next?: string) =>
+      lock.leave(
+        { name: 'a', owner, queue: terms },
+        next === undefined ? next : { owner: next, leaseTime: LEASE },
+      ),
+    order: () => lock.waiting.map(({ owner }) => owner),
+  };
+};
+const retryAfter = (reply: ReturnType<MemoryLock['enter']>) => (reply.granted ? NaN : reply.retryAfter);
+
+describe('a waiter in the queue of a lock in memory', () => {
+  it('looks again at the end of the hold where it is the first, and later the further back it stands', () => {
+    const { enter } = lockOf('fair');
+    enter('h:1');
+    expect(['a:1', 'b:1', 'c:1'].map((owner) => retryAfter(enter(owner)))).toEqual([
+      LEASE,
+      LEASE + CLAIM + 10,
+      LEASE + CLAIM + 20,
+    ]);
+    pass(LEASE - CLAIM);
+    expect(['a:1', 'b:1', 'c:1'].map((owner) => retryAfter(enter(owner)))).toEqual([
+      CLAIM,
+      CLAIM + 10,
+      CLAIM + 20,
+    ]);
+    const far = Array.from({ length: 30 }, (_, n) => retryAfter(enter(`${String(n)}:1`)));
+    expect(Math.max(...far)).toBe(CLAIM + 250);
+  });
+
+  it('keeps its entry, and takes the one that it had before', () => {
+    const { enter, order } = lockOf('fair');
+    enter('h:1');
+    pass(10);
+    const replies = ['a:1', 'b:1', 'c:1'].map((owner) => enter(owner));
+    const arrivals = replies.map((reply) => (reply.granted ? NaN : reply.arrival));
+    expect(arrivals).toEqual([10_000, 10_001, 10_002]);
+    pass(5);
+    expect(enter('b:1')).toMatchObject({ arrival: 10_001 });
+    expect(order()).toEqual(['a:1', 'b:1', 'c:1']);
+    enter('before:1', LEASE, 9_000);
+    expect(order()).toEqual(['before:1', 'a:1', 'b:1', 'c:1']);
+  });
+
+  it('gets its whole lease within a claim of its arrival, and later a claim, which it makes its lease', () => {
+    for (const [waited, lease] of [
+      [CLAIM - 1, LEASE],
+      [CLAIM, CLAIM],
+    ] as const) {
+      const { lock, enter, leave } = lockOf('fair');
+      told = [];
+      enter('h:1');
+      enter('a:1');
+      enter('b:1', CLAIM / 2);
+      pass(waited);
+      leave('h:1');
+      const [[owner, message] = []] = told;
+      expect([owner, message]).toEqual([
+        'a:1',
+        expect.objectContaining({ type: 'granted', leaseTime: lease, rivals: 'queued' }),
+      ]);
+      expect(lock.holders.get('a:1')?.expiresAt).toBe(performance.now() + lease);
+      enter('a:1');
+      expect(lock.holders.get('a:1')?.expiresAt).toBe(performance.now() + LEASE);
+      told = [];
+      leave('a:1');
+      expect(told).toEqual([
+        ['b:1', expect.objectContaining({ type: 'granted', leaseTime: CLAIM / 2, rivals: 'none' })],
+      ]);
+    }
+  });
+
+  it('is passed over where its client is gone', () => {
+    const { lock, enter, leave, order } = lockOf('fair');
+    for (const owner of ['h:1', 'a:1', 'b:1', 'c:1']) enter(owner);
+    dead.add('a:1');
+    leave('h:1');
+    expect([[...lock.holders.keys()], order()]).toEqual([['b:1'], ['c:1']]);
+  });
+
+  it('hears when to look where it becomes the first, and so do some behind it where a claim is in the way', () => {
+    const { enter, leave } = lockOf('fair');
+    const waiters = ['a:1', 'a:2', 'b:1', 'c:1', 'd:1', 'e:1', 'f:1', 'b:2'];
+    for (const owner of ['h:1', 'first:1', ...waiters]) enter(owner);
+    pass(2 * CLAIM);
+    leave('h:1');
+    const within = told.map(([owner, message]) => [
+      owner,
+      message.type,
+      'within' in message && message.within,
+    ]);
+    expect(within).toEqual([
+      ['first:1', 'granted', false],
+      ['a:1', 'next', CLAIM],
+      // The first of each other client: the nearest, then twice as far each time, and the last.
+      ['b:1', 'next', CLAIM + 20],
+      ['c:1', 'next', CLAIM + 30],
+      ['e:1', 'next', CLAIM + 50],
+      ['f:1', 'next', CLAIM + 60],
+    ]);
+    told = [];
+    enter('first:1');
+    expect(told).toEqual([]);
+  });
+
+  it('hears of the end of a whole hold alone', () => {
+    const { enter, leave } = lockOf('fair');
+    for (const owner of ['h:1', 'a:1', 'b:1', 'c:1']) enter(owner);
+    pass(10);
+    leave('h:1');
+    expect(told.map(([owner, { type }]) => [owner, type])).toEqual([
+      ['a:1', 'granted'],
+      ['b:1', 'next'],
+    ]);
+    expect(told[1]?.[1]).toMatchObject({ within: LEASE });
+  });
+});
+
+describe('a plain lock in memory that waiters outside of its queue want, too', () => {
+  const released = (random: number, ...waiters: string[]) => {
+    const made = lockOf('lock');
+    for (const owner of ['h:1', ...waiters]) made.enter(owner);
+    outsiders = 1;
+    [told, woken] = [[], 0];
+    jest.spyOn(Math, 'random').mockReturnValue(random);
+    made.leave('h:1');
+    return { ...made, told: told.map(([owner, { type }]) => `${owner} ${type}`), woken };
+  };
+
+  it('is left to them by chance, about as often as two of them come for each of the queue', () => {
+    // One of two, for two turns each.
+    expect(released(0.24, 'a:1')).toMatchObject({ told: ['a:1 next'], woken: 1 });
+    expect(told[0]?.[1]).toMatchObject({ within: 10, listen: true });
+    expect(released(0.25, 'a:1')).toMatchObject({ told: ['a:1 granted'], woken: 0 });
+    expect(told[0]?.[1]).toMatchObject({ rivals: 'outside' });
+    expect(released(0.17, 'a:1', 'b:1').told).toEqual(['a:1 granted', 'b:1 next']);
+    expect(released(0.16, 'a:1', 'b:1').told).toEqual(['a:1 next', 'b:1 next']);
+    expect(told[1]?.[1]).toMatchObject({ within: CLAIM + 10 });
+  });
+
+  it('is told of to the first of the queue that lives', () => {
+    dead.add('a:1');
+    const { told: heard, order } = released(0, 'a:1', 'b:1');
+    expect([heard, order()]).toEqual([['b:1 next'], ['b:1']]);
+  });
+
+  it('is not left to them where there are none, or where its owner asks again', () => {
+    const made = lockOf('lock');
+    made.enter('h:1');
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    expect(made.leave('h:1', 'h:2')).toMatchObject({
+      released: 'released',
+      next: { granted: true, rivals: 'none' },
+    });
+    outsiders = 1;
+    const left = made.leave('h:2', 'h:3');
+    expect(left).toMatchObject({
+      released: 'released',
+      next: { granted: false, retryAfter: 10, listen: true },
+    });
+    expect([woken, made.order(), told]).toEqual([1, ['h:3'], []]);
+    // A request that is sent twice finds what it has done.
+    jest.spyOn(Math, 'random').mockReturnValue(0.9);
+    expect(made.leave('h:2', 'h:3')).toMatchObject({
+      released: 'deleted',
+      next: { granted: true, rivals: 'outside' },
+    });
+    pass(LEASE / 2);
+    expect(made.leave('h:2', 'h:3')).toMatchObject({ released: 'taken', next: { granted: true } });
+    expect(made.lock.holders.get('h:3')?.expiresAt).toBe(performance.now() + LEASE);
+  });
+});
+
+describe('the holders of a lock in memory', () => {
+  it('of a semaphore are as many as it has permits, and a waiter asks again when the first of them ends', () => {
+    const { lock, enter, leave } = lockOf('semaphore', 2);
+    enter('a:1', 20_000);
+    enter('b:1', 10_000);
+    expect(enter('c:1')).toMatchObject({ granted: false, holder: 'b:1', retryAfter: 10_000 });
+    pass(10);
+    leave('a:1');
+    expect([...lock.holders.keys()]).toEqual(['b:1', 'c:1']);
+    pass(10_000);
+    expect([lock.isOver, lock.settle()]).toEqual([false, true]);
+    pass(LEASE);
+    expect([lock.isOver, lock.settle()]).toEqual([true, false]);
+  });
+
+  it('are followed by the waiters when they end without a word, as soon as the lock is looked at', () => {
+    const { lock, enter } = lockOf('fair');
+    enter('a:1', 1_000);
+    enter('b:1');
+    pass(1_000);
+    expect([lock.settle(), [...lock.holders.keys()]]).toEqual([true, ['b:1']]);
+    expect(lock.renew('a:1', LEASE)).toBe('taken');
+    pass(LEASE);
+    expect(lock.renew('a:1', LEASE)).toBe('deleted');
+  });
+
+  it('are all told when they are taken away, and the next one follows', () => {
+    const { lock, enter } = lockOf('semaphore', 2);
+    for (const owner of ['a:1', 'b:1', 'c:1']) enter(owner);
+    const forced = { by: 'console', reason: 'maintenance' };
+    expect(lock.clear('exclusive', forced)).toBe(false);
+    expect(lock.clear('shared', forced)).toBe(true);
+    expect(told.slice(0, 2)).toEqual([
+      ['a:1', { type: 'lost', owner: 'a:1', forced }],
+      ['b:1', { type: 'lost', owner: 'b:1', forced }],
+    ]);
+    expect([...lock.holders.keys()]).toEqual(['c:1']);
+    expect([lock.clear(undefined, undefined), lock.clear(undefined, undefined)]).toEqual([true, false]);
+    const plain = lockOf('lock');
+    plain.enter('a:1');
+    expect([plain.lock.clear('exclusive', undefined), plain.lock.holders.size]).toEqual([false, 1]);
+    pass(LEASE);
+    expect(plain.lock.clear(undefined, undefined)).toBe(false);
+  });
+});
