@@ -82,6 +82,12 @@ describe('list', () => {
     expect(await pages(4)).toEqual([['a', 'c', 'b', 'd']]);
   });
 
+  it('goes on with all names of the next step behind a page that has ended within one', async () => {
+    store.step('c', 'b', 'a');
+    store.step('aa', 'd');
+    expect(await pages(2)).toEqual([['a', 'b'], ['c', 'aa'], ['d']]);
+  });
+
   it('has a hundred locks on a page where no limit is given, also of a step with more', async () => {
     const names = Array.from({ length: 150 }, (_, n) => `name-${String(n).padStart(3, '0')}`);
     store.step(...names);
@@ -210,7 +216,12 @@ describe('inspect', () => {
         { ...shared, owner: mine.owner },
         { ...shared, owner: 'other:1', remainingTime: 900, since: undefined },
       ],
-      queue: [waiter('dead:1', time, true), waiter('other:2', time + 5), waiter(mine.owner, time + 7)],
+      queue: [
+        waiter('dead:1', time, true),
+        waiter('other:2', time + 5),
+        waiter('third:2', time + 6),
+        waiter(mine.owner, time + 7),
+      ],
       fencingToken: 12,
       listeners: 4,
     });
@@ -246,7 +257,15 @@ describe('inspect', () => {
           mode: 'exclusive',
           since: new Date(time + 5),
         },
-        expect.objectContaining({ position: 2, owner: mine.owner, local: true, since: new Date(time + 7) }),
+        {
+          position: 2,
+          owner: 'third:2',
+          label: undefined,
+          local: false,
+          mode: 'exclusive',
+          since: new Date(time + 6),
+        },
+        expect.objectContaining({ position: 3, owner: mine.owner, local: true, since: new Date(time + 7) }),
       ],
     });
   });

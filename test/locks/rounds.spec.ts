@@ -116,6 +116,7 @@ describe('the time of an attempt at several locks', () => {
   };
 
   it('is that of the caller as long as nothing is held, and none for a lock once something is', () => {
+    pass(500);
     const limits = limitsOf(5_000, 0);
     pass(1_000);
     expect([limits.holds, limits.forLock, limits.forStore, limits.waited]).toEqual([

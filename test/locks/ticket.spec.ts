@@ -65,6 +65,10 @@ describe('A ticket', () => {
     },
   );
 
+  it('names a lock that there can be', () => {
+    expect(refusalOf(ticketText({ ...ticket, name: '' }))).toContain('must not be empty');
+  });
+
   it('of another version or of another prefix is refused for that', () => {
     expect(refusalOf(encoded({ ...ticket, v: 2 }))).toContain('version 1');
     expect(refusalOf(encoded(ticket))).toContain('version 1');
