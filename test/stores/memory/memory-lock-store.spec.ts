@@ -183,6 +183,7 @@ describe('what the clients of a memory store tell each other', () => {
   it('has the work of a lock for its period, in whole ms, as its holder has noted it', async () => {
     const store = new MemoryLockStore();
     const note = (owner: string, name = 'a') => store.periods.remember({ name, owner, period: 1_000 });
+    jest.advanceTimersByTime(5_000);
     expect([await note('me:1'), await store.periods.recall('a')]).toEqual(['deleted', undefined]);
     await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 500 });
     expect([await note('you:1'), await store.periods.recall('a')]).toEqual(['taken', undefined]);
@@ -237,10 +238,11 @@ describe('a memory store', () => {
     const store = new MemoryLockStore();
     const told: string[] = [];
     const before = await store.queues.subscribe('you', () => void told.push('before'));
+    const request = { id: '1', name: 'a', owner: 'you:1', by: 'me', reason: 'maintenance' };
     before.close();
+    expect(await store.requestRelease(request)).toBe(false);
     await store.queues.subscribe('you', () => void told.push('after'));
     before.close();
-    const request = { id: '1', name: 'a', owner: 'you:1', by: 'me', reason: 'maintenance' };
     expect(await store.requestRelease(request)).toBe(true);
     expect(await store.requestRelease({ ...request, owner: 'other:1' })).toBe(false);
     await sleep(0);

@@ -243,6 +243,33 @@ describe('the holders of a lock in memory', () => {
     expect(lock.renew('a:1', LEASE)).toBe('deleted');
   });
 
+  it('that are over are no holders any more, for themselves neither', () => {
+    const { lock, enter, leave, order } = lockOf('fair');
+    const first = enter('a:1', 1_000);
+    pass(1_000);
+    expect(leave('a:1').released).toBe('deleted');
+    enter('a:1', 1_000);
+    enter('b:1');
+    pass(1_000);
+    const again = enter('b:1', 1_000);
+    expect([again.granted, order()]).toEqual([true, []]);
+    pass(1_000);
+    const last = enter('b:1', 1_000);
+    expect(last.granted && again.granted && last.fencingToken > again.fencingToken).toBe(true);
+    expect([first.granted, [...lock.holders.keys()]]).toEqual([true, ['b:1']]);
+  });
+
+  it('keep a lock after their release, and no owner keeps one that it does not hold', () => {
+    const { lock, enter } = lockOf('lock');
+    const keep = (owner: string) => lock.leave({ name: 'a', owner, keepFor: 500 });
+    expect([keep('a:1').released, lock.isOver]).toEqual(['deleted', true]);
+    enter('a:1');
+    expect([keep('b:1').released, [...lock.holders.keys()]]).toEqual(['taken', ['a:1']]);
+    expect([keep('a:1').released, lock.isOver]).toEqual(['released', false]);
+    pass(500);
+    expect(lock.isOver).toBe(true);
+  });
+
   it('are all told when they are taken away, and the next one follows', () => {
     const { lock, enter } = lockOf('semaphore', 2);
     for (const owner of ['a:1', 'b:1', 'c:1']) enter(owner);
