@@ -29,6 +29,17 @@ describe('Hints', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
+  it('are passed on once for each loss of an owner', () => {
+    const lose = () => {
+      for (const member of [0, 1, 2]) hints.add(member, 'a:1');
+      jest.advanceTimersByTime(50);
+    };
+    lose();
+    expect(passed).toEqual(['a:1']);
+    lose();
+    expect(passed).toEqual(['a:1', 'a:1']);
+  });
+
   it('are not passed on after the subscription has ended', () => {
     hints.add(0, 'a:1');
     hints.close();

@@ -67,6 +67,16 @@ describe('Holdings', () => {
     expect(holdings.get('last')).toBeDefined();
   });
 
+  it('has what was set last for an owner, until it is deleted', () => {
+    const holdings = new Holdings();
+    const [first, second] = [new Holding(100), new Holding(100)];
+    holdings.set('me', first);
+    holdings.set('me', second);
+    expect(holdings.get('me')).toBe(second);
+    holdings.delete('me');
+    expect(holdings.get('me')).toBeUndefined();
+  });
+
   it('looks for them the less often the more go on', () => {
     const holdings = new Holdings();
     for (let n = 0; n < 1_500; n++) holdings.set(`on-${String(n)}`, new Holding(60_000));

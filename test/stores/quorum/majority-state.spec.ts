@@ -39,6 +39,12 @@ describe('majorityState', () => {
     expect(held?.holders).toEqual([{ owner: 'a', mode: 'exclusive', remainingTime: 30, since: 20 }]);
   });
 
+  it('lasts so long as a majority keeps it, in whatever order the nodes answer, or as long as the last that tells', () => {
+    const left = (...answers: Parameters<typeof stateOf>) => stateOf(...answers)?.holders[0]?.remainingTime;
+    expect(left(lock('a', 20), lock('a', 50), null, lock('a', 30), lock('a', 40))).toBe(30);
+    expect(left(lock('a', 50), SILENT, lock('a', 40), null, null)).toBe(40);
+  });
+
   it('has the greatest token, and as many listeners as the node that has most', () => {
     const states = [10, 30, 20].map((token) => lock('a', token, { listeners: token }));
     expect(stateOf(...states)).toMatchObject({ fencingToken: 30, listeners: 30 });

@@ -107,6 +107,41 @@ describe('The names of the locks of a quorum', () => {
     },
   );
 
+  it('are told by a node that was passed over where no other one answers', async () => {
+    let looks = 0;
+    const unlessAbsent = <T>(_: number, answer: Promise<T>): Promise<T | undefined> =>
+      looks++ === 0 ? Promise.resolve(undefined) : answer;
+    const members = [member([['a']]), member([], true), member([], true)];
+    const listing = quorumListing({ members, presence: { ...presence, unlessAbsent } } as unknown as Context);
+    const { names } = await listing.names({ prefix: '', cursor: undefined });
+    expect(names.map(({ name }) => name)).toEqual(['a']);
+  });
+
+  it('are told again where the node that has told them is absent now', async () => {
+    const members = [member(pages), member(pages), member(pages)];
+    const namesWith = async (absent: number) => {
+      const isAbsent = (index: number) => index === absent;
+      const listing = quorumListing({ members, presence: { ...presence, isAbsent } } as unknown as Context);
+      return (await listing.names({ prefix: '', cursor: '0' })).names.map(({ name }) => name);
+    };
+    expect([await namesWith(0), await namesWith(2)]).toEqual([['a', 'b'], []]);
+  });
+
+  it('end with the last page, and behind it there are none', async () => {
+    expect(await listingOf(member([['a']])).names({ prefix: '', cursor: undefined })).toMatchObject({
+      names: [{ name: 'a' }],
+      cursor: undefined,
+    });
+    const listing = listingOf(member(pages), member(pages), member([['d']]));
+    expect(await listing.names({ prefix: '', cursor: '0,1' })).toEqual({ names: [], cursor: undefined });
+  });
+
+  it('are not told where a node fails in a way that is no outage', async () => {
+    const broken = member(pages);
+    broken.store.listing.names = () => Promise.reject(new Error('broken'));
+    await expect(all(listingOf(broken, member(pages), member(pages)))).rejects.toThrow('broken');
+  });
+
   it('are not told without a majority', async () => {
     const listing = listingOf(member(pages), member(pages, true), member(pages, true));
     await expect(all(listing)).rejects.toThrow(LockUnavailableError);
