@@ -49,6 +49,7 @@ describe('a late result', () => {
     [undefined, 'a stream that has ended', ended],
     [undefined, 'a stream that has no source', new Readable()],
     [undefined, 'a file of bytes', new StreamableFile(Buffer.from('rows'))],
+    [undefined, 'a file without a stream', { getStream: () => undefined, getHeaders: () => ({}) }],
     [undefined, 'a linked list', { [Symbol.iterator]: () => undefined, next: {} }],
     [undefined, 'a row with a next', { next: () => undefined }],
     [undefined, 'an object that pipes and does not read', { pipe: () => undefined }],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { LockUnavailableError } from '../../lib/index.js';
+import { LockKindMismatchError, LockUnavailableError } from '../../lib/index.js';
 import { useBrowserTimers } from '../support/browser-timers.js';
 import { Releaser } from '../../lib/port/releaser.js';
 import type { ReleaseReply, ReleaseRequest } from '../../lib/port/lock-store.js';
@@ -185,4 +185,94 @@ it('timers of a browser, which are numbers, repeat it beyond the end of the leas
     await releaser.close();
     putBack();
   }
+});
+
+it('one that the store has refused for good is told of, and not repeated', async () => {
+  const mismatch = new LockKindMismatchError('a', { expected: 'plain lock', found: 'fair lock' });
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  const broken = new Error('broken');
+  const failing = new Releaser({
+    release: () => Promise.reject(sent++ === 0 ? mismatch : broken),
+  });
+  // The name holds something else, so the hold is gone.
+  expect(await failing.release(REQUEST, performance.now() + MINUTE, { onFailure })).toBe('taken');
+  expect(failures).toEqual([]);
+  expect(await failing.release(REQUEST, performance.now() + MINUTE, { onFailure })).toBeUndefined();
+  expect(failures).toEqual([broken]);
+  await jest.advanceTimersByTimeAsync(MINUTE);
+  expect(sent).toBe(2);
+  await failing.close();
+});
+
+it('a store that throws fails it as one that rejects does', async () => {
+  const failures: unknown[] = [];
+  const broken = new Error('broken');
+  const throwing = new Releaser({
+    release: () => {
+      throw broken;
+    },
+  });
+  const onFailure = (error: unknown) => failures.push(error);
+  expect(await throwing.release(REQUEST, performance.now() + MINUTE, { onFailure })).toBeUndefined();
+  expect(failures).toEqual([broken]);
+  await throwing.close();
+});
+
+it('the first failure alone is told of, and what goes with another request goes by itself afterwards', async () => {
+  const failures: unknown[] = [];
+  const away = () => Promise.reject(new LockUnavailableError('a'));
+  let together = 0;
+  await releaser.release(REQUEST, performance.now() + MINUTE, {
+    onFailure: (error) => failures.push(error),
+    send: () => {
+      together++;
+      return away();
+    },
+  });
+  expect([together, sent]).toEqual([1, 0]);
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect([together, sent, failures.length]).toEqual([1, 2, 1]);
+});
+
+it('the end repeats none, and waits for all that are under way', async () => {
+  const answers: (() => void)[] = [];
+  const slow = new Releaser({
+    release: () =>
+      new Promise((_, reject) => {
+        answers.push(() => {
+          reject(new LockUnavailableError('a'));
+        });
+      }),
+  });
+  const releases = [1, 2].map((n) =>
+    slow.release({ ...REQUEST, owner: `b:${String(n)}` }, performance.now() + MINUTE),
+  );
+  let closed = false;
+  const closing = slow.close().then(() => (closed = true));
+  answers[0]?.();
+  await jest.advanceTimersByTimeAsync(0);
+  expect(closed).toBe(false);
+  answers[1]?.();
+  await closing;
+  expect(await Promise.all(releases)).toEqual([undefined, undefined]);
+  expect(jest.getTimerCount()).toBe(0);
+  await jest.advanceTimersByTimeAsync(MINUTE);
+  expect(answers).toHaveLength(2);
+});
+
+it('the pauses between its tries double, from a quarter of a second to a minute', async () => {
+  const times: number[] = [];
+  const from = performance.now();
+  const away = new Releaser({
+    release: () => {
+      times.push(Math.round(performance.now() - from));
+      return Promise.reject(new LockUnavailableError('a'));
+    },
+  });
+  await away.release(REQUEST, from + 24 * HOUR);
+  await jest.advanceTimersByTimeAsync(10 * MINUTE);
+  const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  expect(pauses.slice(0, 10)).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  await away.close();
 });
