@@ -4,6 +4,7 @@ import { now } from '../../lib/core/deadline.js';
 import type { Acquisition } from '../../lib/core/acquisition.js';
 import { Acquisitions } from '../../lib/core/acquisitions.js';
 import type { Tenure } from '../../lib/core/tenure.js';
+import type { ReleaseRequest } from '../../lib/store/index.js';
 import { CLAIM } from '../../lib/port/queue-messages.js';
 import { until } from '../scenarios/until.js';
 
@@ -89,4 +90,71 @@ it('tells of an acquisition that lasts for a second, once a second, and of none 
   acquisitions.remove(long);
   await sleep(1_200);
   expect(calls).toHaveLength(2);
+});
+
+it('a message reaches the acquisition of its owner, and one to all reaches each', () => {
+  const acquisitions = new Acquisitions({ release: () => Promise.resolve(undefined) });
+  const told: string[] = [];
+  const begun = (firstOwner: string) => {
+    acquisitions.add({
+      firstOwner,
+      lookAgain: () => told.push(`${firstOwner} looks`),
+      onMessage: ({ type }: { type: string }) => told.push(`${firstOwner} ${type}`),
+    } as unknown as Acquisition);
+  };
+  begun('client:1');
+  begun('client:2');
+  acquisitions.onMessage({ type: 'missed', owner: 'client:1' });
+  acquisitions.onMessage({ type: 'next', owner: 'client:2', within: 5 });
+  acquisitions.onMessage({ type: 'missed' });
+  acquisitions.onMessage({ type: 'missed', owner: 'client:3' });
+  expect(told).toEqual(['client:1 missed', 'client:2 next', 'client:1 looks', 'client:2 looks']);
+});
+
+it('an acquisition that leaves is remembered, and one that is granted is not', () => {
+  const released: ReleaseRequest[] = [];
+  const acquisitions = new Acquisitions({
+    release: (request) => {
+      released.push(request);
+      return Promise.resolve(undefined);
+    },
+  });
+  for (const isGranted of [true, false]) {
+    const owner = `client:${String(isGranted)}`;
+    const acquisition = { firstOwner: owner, isGranted, releaseRequest: { name: 'a', owner } };
+    acquisitions.add(acquisition as unknown as Acquisition);
+    acquisitions.remove(acquisition as unknown as Acquisition);
+    acquisitions.onMessage({ type: 'next', owner, within: 5 });
+  }
+  expect(released).toEqual([{ name: 'a', owner: 'client:false' }]);
+});
+
+it('a grant with an older token than an exclusive hold is given back, and the store is asked about the hold', () => {
+  const released: ReleaseRequest[] = [];
+  const looked: Tenure[] = [];
+  const losses: string[] = [];
+  const acquisitions = new Acquisitions(
+    {
+      release: (request) => {
+        released.push(request);
+        return Promise.resolve(undefined);
+      },
+    },
+    undefined,
+    (tenure) => looked.push(tenure),
+  );
+  const hold = (owner: string, fencingToken: number, name = 'a') =>
+    ({
+      ...{ name, owner, fencingToken, queue: { mode: 'exclusive' }, terms: { leaseTime: 5_000 } },
+      lose: (reason: string) => losses.push(`${owner} ${reason}`),
+    }) as unknown as Tenure;
+  const former = hold('former', 7);
+  acquisitions.begun(former, undefined);
+  acquisitions.begun(hold('elsewhere', 1, 'b'), undefined);
+  acquisitions.begun(hold('older', 6), undefined);
+  expect(losses).toEqual(['older taken']);
+  expect(released).toMatchObject([{ name: 'a', owner: 'older', leaseTime: 5_000, fencingToken: 6 }]);
+  expect(looked).toEqual([former]);
+  acquisitions.begun(hold('same', 7), undefined);
+  expect(losses.slice(1)).toEqual(['former taken']);
 });

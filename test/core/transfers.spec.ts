@@ -13,6 +13,8 @@ let answers: (() => Promise<TransferReply>)[];
 let sent: number;
 let released: { request: ReleaseRequest; until: number; insist: boolean | undefined }[];
 let closed: boolean;
+/** How long the next request was to wait, ms; here it does not. */
+let pauses: number[];
 let transfers: Transfers;
 
 const reply = (answer: TransferReply) => () => Promise.resolve(answer);
@@ -25,6 +27,7 @@ beforeEach(() => {
   sent = 0;
   released = [];
   closed = false;
+  pauses = [];
   transfers = new Transfers({
     transfer: () => {
       const answer = answers[sent++];
@@ -36,8 +39,10 @@ beforeEach(() => {
         return Promise.resolve(undefined);
       },
     },
-    // The pauses do not matter here.
-    setTimer: (_, callback) => timerAt(now(), callback),
+    setTimer: (moment, callback) => {
+      pauses.push(moment - now());
+      return timerAt(now(), callback);
+    },
     isClosed: () => closed,
   });
 });
@@ -83,6 +88,14 @@ it('one that can never succeed is not asked for again, and taken back only where
   expect(released).toMatchObject([takenBack]);
 });
 
+it('one is asked for again after pauses that become longer', async () => {
+  answers = [refused, refused, refused, reply(GRANT)];
+  await pass();
+  expect(pauses).toHaveLength(3);
+  expect(pauses[0]).toBeGreaterThan(20);
+  expect(pauses).toEqual([...pauses].sort((a, b) => a - b));
+});
+
 it('one is not asked for again after its time', async () => {
   answers = [refused];
   await expect(pass(0)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
@@ -104,7 +117,7 @@ it('the end of the client ends it, and what has been asked for is taken back', a
     },
   ];
   await expect(pass()).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  expect(sent).toBe(1);
+  expect([sent, pauses]).toEqual([1, []]);
   expect(released).toMatchObject([takenBack]);
 });
 

@@ -1,11 +1,20 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { answeredBy } from '../../lib/core/answered-by.js';
 import { now } from '../../lib/core/deadline.js';
 import { HANDOFF_TIME, mayHandOff } from '../../lib/core/hand-off.js';
 import { MessageSubscription } from '../../lib/core/message-subscription.js';
 import { Tenure, type TenureOrigin } from '../../lib/core/tenure.js';
 import { untilAborted } from '../../lib/core/until-aborted.js';
-import { backoff, busyWith, isRefusal, refusedWith, tooLate, unanswered } from '../../lib/core/waiting.js';
+import {
+  backoff,
+  busyWith,
+  GRACE,
+  isRefusal,
+  refusedWith,
+  tooLate,
+  unanswered,
+  WaitTimer,
+} from '../../lib/core/waiting.js';
 import { LockKindMismatchError, LockUnavailableError } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 
@@ -29,6 +38,10 @@ it('a request is refused only where the store has certainly not carried it out',
   ]);
 });
 
+it('an answer that comes too late is none, and the store may have carried out what was asked', () => {
+  expect(tooLate('a')).toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a', effect: 'unknown' });
+});
+
 it('the pause before the store is asked again doubles, up to a second, and is never the same for all', () => {
   for (let failures = 0; failures < 12; failures++) {
     const most = Math.min(50 * 2 ** failures, 1_000);
@@ -46,9 +59,32 @@ it('the reason why there was no answer says for how long', () => {
   });
 });
 
-it('an answer that comes in time is given, and no timer is left for one that does not come', async () => {
-  expect(await answeredBy(now(), Promise.resolve(5), 'a')).toBe(5);
-  await expect(answeredBy(now(), Promise.reject(new Error('broken')), 'a')).rejects.toThrow('broken');
+describe('an answer', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('that comes in time is given, and leaves no timer', async () => {
+    expect(await answeredBy(now(), Promise.resolve(5), 'a')).toBe(5);
+    await expect(answeredBy(now(), Promise.reject(new Error('broken')), 'a')).rejects.toThrow('broken');
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it.each([
+    [0, GRACE],
+    [GRACE + 500, GRACE + 500],
+  ])('that does not come within %d ms is waited for for %d ms', async (time, waited) => {
+    let error: unknown;
+    answeredBy(now() + time, new Promise(() => undefined), 'a').catch((reason: unknown) => (error = reason));
+    await jest.advanceTimersByTimeAsync(waited - 1);
+    expect(error).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a' });
+  });
 });
 
 it('an abort ends the wait for an answer, with its reason, and nothing else does', async () => {
@@ -206,4 +242,65 @@ it('a subscription that opens after its end is closed at once, and one that is a
   const meanwhile = messages.subscribe();
   expect(await Promise.all([again, meanwhile])).toEqual([true, true]);
   expect(state).toMatchObject({ closed: 1, subscribed: 1 });
+});
+
+describe('the timer of a wait', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  function begin(time: number) {
+    const told: string[] = [];
+    const timer = new WaitTimer();
+    timer.set(
+      now() + time,
+      () => told.push('over'),
+      ({ message }) => told.push(message),
+    );
+    return { timer, told };
+  }
+
+  it('calls back at its moment, once, also where that is further away than a timer can be', () => {
+    jest.useFakeTimers();
+    const [near, far] = [begin(1_000), begin(3_000_000_000)];
+    jest.advanceTimersByTime(999);
+    expect(near.told).toEqual([]);
+    jest.advanceTimersByTime(2);
+    expect(near.told).toEqual(['over']);
+    jest.advanceTimersByTime(2_999_998_000);
+    expect(far.told).toEqual([]);
+    jest.advanceTimersByTime(1_001);
+    expect([near.told, far.told]).toEqual([['over'], ['over']]);
+  });
+
+  it('does not call back when the wait has ended before, also at the last moment', () => {
+    jest.useFakeTimers();
+    const { timer, told } = begin(1_000);
+    timer.clear();
+    expect(jest.getTimerCount()).toBe(0);
+    const last = begin(1_000);
+    setTimeout(() => {
+      last.timer.clear();
+    }, 1_000);
+    jest.advanceTimersByTime(5_000);
+    expect([told, last.told]).toEqual([[], []]);
+  });
+
+  it('fails where timers are faked and the clock is not, which would never come to that moment', () => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    const { told } = begin(60_000);
+    jest.advanceTimersByTime(60_001);
+    expect(told).toEqual([expect.stringContaining('must replace performance.now() too')]);
+  });
+
+  it.each(['ends', 'goes on'])(
+    'fails with timers that are faked the old way where the wait %s',
+    async (way) => {
+      jest.useFakeTimers({ legacyFakeTimers: true });
+      const { timer, told } = begin(60_000);
+      if (way === 'ends') timer.clear();
+      await Promise.resolve();
+      expect(told).toHaveLength(way === 'ends' ? 0 : 1);
+    },
+  );
 });

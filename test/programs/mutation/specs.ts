@@ -27,6 +27,14 @@ const CLUSTER = [
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
   ['lib/core/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS, ['test/queue/hygiene']]],
+  [
+    'lib/core/late-result',
+    [
+      ['test/core/late-result'],
+      ['test/nest/(late-results|own-answer|decorator-observable|interceptor)'],
+      LOCKS,
+    ],
+  ],
   ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
   ['lib/core/deadlock/', [['test/core/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
   ['lib/core/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
