@@ -22,6 +22,8 @@ let failures: { error: Error; isFinal: boolean }[];
 let told: string[];
 let tenures: Tenure[];
 let begun: number;
+/** How many requests the callers have been told of. */
+let requests: number;
 let messages: { untried: boolean; isSubscribed: boolean; subscribe: () => Promise<boolean> };
 let callers: { -readonly [K in 'next' | 'wait' | 'isSubscribed']: Callers[K] } & Omit<
   Callers,
@@ -33,6 +35,7 @@ beforeEach(() => {
   // Waiters differ by a random part; here it is none.
   jest.spyOn(Math, 'random').mockReturnValue(0);
   begun = now();
+  requests = 0;
   [asked, replies, released, grants, refusals, failures, told, tenures] = [[], [], [], [], [], [], [], []];
   messages = { untried: false, isSubscribed: true, subscribe: () => Promise.resolve(true) };
   callers = {
@@ -43,7 +46,7 @@ beforeEach(() => {
       told.push('subscribe');
       return Promise.resolve(false);
     },
-    asked: () => undefined,
+    asked: () => requests++,
     leftToOthers: () => told.push('left to others'),
     unsubscribe: () => told.push('unsubscribe'),
     refused: (_, busy) => refusals.push(busy),
@@ -127,7 +130,7 @@ describe('an acquisition', () => {
     ]);
     expect([made.isGranted, told, released]).toEqual([true, ['over'], []]);
     await pass(60_000);
-    expect(asked).toHaveLength(1);
+    expect([asked.length, requests]).toEqual([1, 1]);
     // It is over, so that nothing gives it up.
     made.leave();
     expect([told, released]).toEqual([['over'], []]);
@@ -209,9 +212,18 @@ describe('an acquisition', () => {
     const fair = begin(FAIR);
     await pass(124);
     expect(asked).toEqual([]);
+    // What has to be opened takes its time, too.
+    expect(fair.silentSince).toBe(begun);
     await pass(2);
     expect(asked).toHaveLength(1);
     fair.leave();
+    asked = [];
+    begun = now();
+    messages.subscribe = () => new Promise((resolve) => setTimeout(resolve, 10, true));
+    const opened = begin(FAIR);
+    await pass(20);
+    expect(times()).toEqual([10]);
+    opened.leave();
     asked = [];
     const plain = begin(PLAIN);
     await pass();

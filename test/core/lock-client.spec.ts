@@ -415,6 +415,104 @@ describe('the callers of a client', () => {
   });
 });
 
+describe('a lock that a caller of this process waits for', () => {
+  it('goes to it without a command, with the next token, and its holder is told first', async () => {
+    const client = open();
+    const tenure = held(await client.acquire('a', asking()));
+    const told: string[] = [];
+    tenure.user = {
+      keepFor: undefined,
+      onLost: () => told.push('lost'),
+      onReleaseRequested: () => told.push('asked'),
+      onHandedOff: () => told.push('handed off'),
+    };
+    const { fencingToken } = tenure;
+    tenure.asker = { request: 'r', holders: 1, by: 'console', reason: undefined };
+    const waiting = client.acquire('a', asking()).then((answer) => {
+      told.push('granted');
+      return answer;
+    });
+    await pass();
+    store.calls.acquire = store.calls.handOver = 0;
+    expect(await client.release(tenure)).toBeUndefined();
+    expect(await waiting).toBe(tenure);
+    expect(told).toEqual(['handed off', 'granted']);
+    expect(tenure).toMatchObject({
+      fencingToken: fencingToken + 1,
+      handoffs: 1,
+      user: undefined,
+      asker: undefined,
+    });
+    expect(store.calls).toMatchObject({ acquire: 0, handOver: 0, release: 0 });
+    await client.release(tenure);
+    // The store learns the last token.
+    expect(store.released).toMatchObject([{ fencingToken: fencingToken + 1 }]);
+  });
+
+  it('goes also to one that comes back at once, where several have wanted it', async () => {
+    const client = open();
+    const tenure = held(await client.acquire('a', asking()));
+    const second = client.acquire('a', asking());
+    await client.release(tenure);
+    await second;
+    const released = client.release(tenure);
+    const third = client.acquire('a', asking());
+    await released;
+    expect(held(await third)).toBe(tenure);
+    expect(store.calls).toMatchObject({ acquire: 1, release: 0 });
+    await client.release(tenure);
+    await pass();
+    expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('is kept from it for the time that its holder has promised to keep it', async () => {
+    const client = open();
+    const tenure = held(await client.acquire('a', asking()));
+    const waiting = client.acquire('a', asking());
+    await pass();
+    await client.release(tenure, 2_000);
+    expect(await stateOf(waiting)).toBe('waiting');
+    await pass(1_900);
+    expect(await stateOf(waiting)).toBe('waiting');
+    await pass(1_200);
+    expect(held(await waiting)).not.toBe(tenure);
+  });
+
+  it('is given up together with its request where its next owner needs another lease', async () => {
+    const client = open();
+    const tenure = held(await client.acquire('a', asking()));
+    const waiting = client.acquire('a', asking({ terms: { leaseTime: 5_000, renewed: true } }));
+    await pass();
+    await client.release(tenure);
+    const next = held(await waiting);
+    expect([store.calls.handOver, store.calls.release, next.granted]).toEqual([1, 0, 5_000]);
+    expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: next.owner }]);
+  });
+
+  it('tells the trace of a call what was asked meanwhile, and which owner was in the way', async () => {
+    const [client, other] = [open(), open()];
+    const theirs = held(await other.acquire('a', asking()));
+    const traced = () => {
+      const told: unknown[] = [];
+      const trace = {
+        waitsFor: (holder: string | undefined) => told.push(holder),
+        asked: (attempts: number, commands: number) => told.push([attempts, commands]),
+        foundFull: () => told.push('full'),
+        entered: () => told.push('entered'),
+      };
+      return { told, trace };
+    };
+    const [first, second] = [traced(), traced()];
+    await client.acquire('a', asking({ waitTime: 0, trace: first.trace }));
+    expect(first.told).toEqual([theirs.owner, [1, 1], theirs.owner]);
+    await other.release(theirs);
+    const own = held(await client.acquire('a', asking()));
+    await client.acquire('a', asking({ waitTime: 0, trace: second.trace }));
+    // The store was asked whether it still has the hold, and not for the lock.
+    expect(second.told.slice(-2)).toEqual([[0, 1], own.owner]);
+  });
+});
+
 describe('a forced release', () => {
   it('ends what this process holds there at once, with its reason, and of one side only that side', async () => {
     const client = open({ label: 'console' });
