@@ -280,6 +280,29 @@ describe('a message', () => {
     ]);
   });
 
+  it('that overtakes an answer which is then lost leaves the hold, whose request may arrive later', async () => {
+    let settle: (error: Error) => void = () => undefined;
+    replies = [() => new Promise((_, reject) => (settle = reject))];
+    const made = begin(PLAIN);
+    await pass();
+    made.onMessage(message());
+    expect(tenures[0]?.doubtful).toBe(false);
+    settle(new LockUnavailableError('a'));
+    await pass(5_000);
+    expect([tenures[0]?.doubtful, released, failures, asked.length]).toEqual([true, [], [], 1]);
+  });
+
+  it('that overtakes an answer is the grant, and the answer is none', async () => {
+    let settle: (answer: AcquireReply) => void = () => undefined;
+    const sent = new Promise<AcquireReply>((resolve) => (settle = resolve));
+    const made = acquisition(PLAIN);
+    void made.start(sent);
+    made.onMessage(message());
+    settle(GRANT);
+    await pass(5_000);
+    expect([grants.length, released, asked]).toEqual([1, [], []]);
+  });
+
   it('that comes late is a reason to ask, and no grant', async () => {
     replies = [reply(BUSY), reply(GRANT)];
     const made = begin(PLAIN);
@@ -358,6 +381,17 @@ describe('an acquisition that leaves', () => {
     await pass();
     expect(released).toMatchObject([{ options: { insist: false } }, { options: { insist: true } }]);
     expect([grants, failures]).toEqual([[], []]);
+  });
+
+  it('while its request is under way has given it up, whatever the answer is', async () => {
+    let settle: (answer: AcquireReply) => void = () => undefined;
+    replies = [() => new Promise((resolve) => (settle = resolve))];
+    const made = begin(PLAIN);
+    await pass();
+    made.leave();
+    settle(GRANT);
+    await pass();
+    expect([released.length, grants, asked.length]).toEqual([1, [], 1]);
   });
 
   it('while a request that went with a release is under way takes it back after the answer', async () => {
@@ -513,6 +547,36 @@ describe('a request that fails', () => {
     };
     await pass();
     expect(failures).toEqual([{ error, isFinal }]);
+  });
+});
+
+describe('an answer that comes after the end of its lease', () => {
+  const late = () => new Promise<AcquireReply>((resolve) => setTimeout(resolve, 50, GRANT));
+
+  beforeEach(() => {
+    callers.next = { leaseTime: 50, renewed: true };
+    // No entry is taken, and the store may have one for a hold all the same.
+    messages.isSubscribed = false;
+  });
+
+  it('is asked for again at once by the same owner where there is a queue', async () => {
+    replies = [late, reply(GRANT)];
+    begin(PLAIN);
+    await pass(50);
+    expect(times()).toEqual([0, 50]);
+    expect(failures).toMatchObject([{ isFinal: false, error: { code: 'LOCK_UNAVAILABLE' } }]);
+    expect(grants).toMatchObject([{ origin: { owner: 'me:1', grantedAt: begun + 50, stood: true } }]);
+    expect(released).toEqual([]);
+  });
+
+  it('is given up by an acquisition that leaves then', async () => {
+    replies = [late];
+    const made = begin(PLAIN);
+    callers.failed = () => {
+      made.leave();
+    };
+    await pass(50);
+    expect(released).toMatchObject([{ request: { owner: 'me:1' } }]);
   });
 });
 

@@ -3,6 +3,7 @@ import { LockClient } from '../../lib/core/lock-client.js';
 import { now } from '../../lib/core/deadline.js';
 import { Scope } from '../../lib/core/scope.js';
 import type { Tenure } from '../../lib/core/tenure.js';
+import { AcquisitionTrace } from '../../lib/core/tracing.js';
 import type { Busy, WaitRequest } from '../../lib/core/waiting.js';
 import { type LockEvent, LockUnavailableError } from '../../lib/index.js';
 import { resolveOptions } from '../../lib/lock.options.validation.js';
@@ -492,24 +493,16 @@ describe('a lock that a caller of this process waits for', () => {
   it('tells the trace of a call what was asked meanwhile, and which owner was in the way', async () => {
     const [client, other] = [open(), open()];
     const theirs = held(await other.acquire('a', asking()));
-    const traced = () => {
-      const told: unknown[] = [];
-      const trace = {
-        waitsFor: (holder: string | undefined) => told.push(holder),
-        asked: (attempts: number, commands: number) => told.push([attempts, commands]),
-        foundFull: () => told.push('full'),
-        entered: () => told.push('entered'),
-      };
-      return { told, trace };
-    };
+    const traced = () =>
+      new AcquisitionTrace({ name: 'a', label: 'a', kind: 'lock', instance: undefined, client: client.id });
     const [first, second] = [traced(), traced()];
-    await client.acquire('a', asking({ waitTime: 0, trace: first.trace }));
-    expect(first.told).toEqual([theirs.owner, [1, 1], theirs.owner]);
+    await client.acquire('a', asking({ waitTime: 0, trace: first }));
+    expect(first.context).toMatchObject({ attempts: 1, commands: 1, holder: theirs.owner });
     await other.release(theirs);
     const own = held(await client.acquire('a', asking()));
-    await client.acquire('a', asking({ waitTime: 0, trace: second.trace }));
+    await client.acquire('a', asking({ waitTime: 0, trace: second }));
     // The store was asked whether it still has the hold, and not for the lock.
-    expect(second.told.slice(-2)).toEqual([[0, 1], own.owner]);
+    expect(second.context).toMatchObject({ attempts: 0, commands: 1, holder: own.owner });
   });
 });
 

@@ -188,6 +188,54 @@ describe('the graph of the order', () => {
     expect(known).toHaveLength(9_999);
   });
 
+  it('names the fewest steps from one group to another, and none to itself', () => {
+    const order = new LockOrder();
+    const between = (held: string, acquired: string) => ({ held, acquired, at: undefined });
+    for (const [a, b] of ['ab', 'bc', 'cd', 'ac', 'dx']) {
+      if (a !== undefined && b !== undefined) order.add(group(a), group(b), between(a, b));
+    }
+    expect(order.path(group('a'), group('d'))).toEqual([between('a', 'c'), between('c', 'd')]);
+    expect(order.path(group('a'), group('a'))).toEqual([]);
+    expect(order.path(group('a'), group('a', 'other'))).toBeUndefined();
+    expect(order.path(group('d'), group('a'))).toBeUndefined();
+    expect(order.path(group('unknown'), group('a'))).toBeUndefined();
+  });
+
+  it('tells the groups of two clients apart, and forgets those of one that has closed', () => {
+    const order = new LockOrder();
+    order.add(group('a', 'one'), group('b', 'two'), step);
+    expect(knows(order, group('a', 'one'), group('b', 'two'))).toBe(true);
+    expect(knows(order, group('a', 'two'), group('b', 'two'))).toBe(false);
+    expect(knows(order, group('a', 'one'), group('b', 'one'))).toBe(false);
+    expect(knows(order, group('b', 'two'), group('a', 'one'))).toBe(false);
+    order.forget('two');
+    expect(order.path(group('a', 'one'), group('b', 'two'))).toBeUndefined();
+    order.add(group('b', 'two'), group('c', 'two'), step);
+    // The group of that name is another one by now.
+    expect(order.path(group('a', 'one'), group('c', 'two'))).toBeUndefined();
+    order.forget('unknown');
+    expect(knows(order, group('b', 'two'), group('c', 'two'))).toBe(true);
+  });
+
+  it('has room again for each group and each step that a closed client has left', () => {
+    const order = new LockOrder();
+    const fill = (client: string) => {
+      for (let n = 0; n < 999; n++) order.add(group('a', client), group(String(n), client), step);
+    };
+    for (let turn = 0; turn < 12; turn++) {
+      fill('client');
+      expect(order.isFull).toBe(false);
+      order.forget('client');
+    }
+    // A step within one group takes one of the places.
+    fill('client');
+    expect(order.add(group('a', 'client'), group('a', 'client'), step)).toBe(false);
+    expect(order.add(group('a', 'client'), group('one more', 'client'), step)).toBe(true);
+    expect(order.add(group('a', 'client'), group('one more', 'client'), step)).toBe(false);
+    order.forget('other');
+    expect(order.isFull).toBe(true);
+  });
+
   it('says that it is full, once', async () => {
     await locks.using('outer', async () => {
       for (let n = 0; n < 1_005; n++) await locks.using(`inner:${String(n)}`, () => undefined);

@@ -70,7 +70,7 @@ describe('what is given back', () => {
     expect(released[0]?.request.fencingToken).toBe(9);
   });
 
-  it('that is kept for a time lets others find who keeps it', async () => {
+  it('that is kept for a time lets other processes find the label of its keeper', async () => {
     await returns.giveBack(granted(), 5_000);
     expect(kept).toEqual([5_000]);
     expect(released[0]?.request.keepFor).toBe(5_000);
