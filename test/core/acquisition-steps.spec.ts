@@ -521,7 +521,9 @@ describe('a request that fails', () => {
 
   it('counts its failures anew after an answer', async () => {
     replies = [lost(), lost(), reply({ ...BUSY, retryAfter: 100 }), lost(), reply(GRANT)];
-    begin(PLAIN);
+    const made = begin(PLAIN);
+    await pass(100);
+    expect(made.obstacle).toMatchObject({ busy: true, holder: 'other:1' });
     await pass(1_000);
     expect(times()).toEqual([0, 25, 75, 176, 201]);
   });

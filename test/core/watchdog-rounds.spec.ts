@@ -233,6 +233,17 @@ describe('an extension', () => {
     expect(asked).toHaveLength(1);
   });
 
+  it('is not asked for again where the lease is released meanwhile', async () => {
+    answer = () => Promise.reject(new LockUnavailableError('a'));
+    const tenure = watched('a');
+    const extending = expect(watchdog.extend(tenure, 60_000)).rejects.toMatchObject({ reason: 'released' });
+    await pass(10);
+    tenure.end();
+    await pass(100);
+    await extending;
+    expect(asked).toHaveLength(1);
+  });
+
   it('of what the store does not know loses it', async () => {
     answer = () => Promise.resolve('deleted');
     const tenure = watched('a');
