@@ -251,10 +251,9 @@ export const clientNoteReply = (reply: unknown): string | undefined => textOrNul
 /** Texts, each followed by a number. */
 function pairs(value: unknown, reply: unknown): [string, number][] {
   const flat = list(value, reply);
-  if (flat.length % 2 === 1) throw new UnexpectedReply(reply);
   const result: [string, number][] = [];
   for (let n = 0; n < flat.length; n += 2) {
-    // A score may have an exponent.
+    // A score may have an exponent. Behind a text without a number there is undefined, which becomes NaN.
     const number = flat[n + 1] === '' ? NaN : Number(flat[n + 1]);
     if (Number.isNaN(number)) throw new UnexpectedReply(reply);
     result.push([text(flat[n], reply), number]);

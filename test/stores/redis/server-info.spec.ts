@@ -55,6 +55,35 @@ describe('What a server says of itself', () => {
     expect(parseInfo(text).version).toBe('8.1.0');
   });
 
+  it('is the version of Redis, and for how long it has been up', () => {
+    expect(parseInfo('redis_version:7.2.4\r\nuptime_in_seconds:5\r\n')).toMatchObject({
+      version: '7.2.4',
+      uptime: 5_000,
+    });
+  });
+
+  it('is how it keeps its data, and whether that fails', () => {
+    const text = 'aof_enabled:1\r\nrdb_last_save_time:1700000000\r\nrdb_last_bgsave_status:ok\r\n';
+    const persistence = { appendOnly: true, lastSave: 1_700_000_000_000, failing: false };
+    expect(parseInfo(text).persistence).toEqual(persistence);
+    expect(parseInfo('aof_enabled:0\r\n').persistence).toEqual({
+      appendOnly: false,
+      lastSave: undefined,
+      failing: false,
+    });
+    for (const outcome of ['rdb_last_bgsave_status', 'aof_last_bgrewrite_status', 'aof_last_write_status']) {
+      const failing = `aof_enabled:1\r\n${outcome}:err\r\n`;
+      expect(parseInfo(failing).persistence).toMatchObject({ failing: true });
+    }
+  });
+
+  it('is that it misses replicas, where it counts them and has none', () => {
+    const good = (replicas: number) =>
+      parseInfo(`role:master\r\nmin_slaves_good_slaves:${String(replicas)}\r\n`);
+    expect(good(0).refusesWrites).toContain('misses the replicas');
+    expect(good(1).refusesWrites).toBeUndefined();
+  });
+
   it('is a role that we know, or none', () => {
     expect(parseInfo('role:slave\r\nslave_read_only:1\r\n')).toMatchObject({
       role: 'replica',
@@ -69,7 +98,11 @@ describe('What a server says of itself', () => {
       `used_memory:120\r\nmaxmemory:100\r\nmaxmemory_policy:${policy}\r\nmem_not_counted_for_evict:${String(uncounted)}\r\n`;
     expect(parseInfo(memory('noeviction', 0)).full).toBe(true);
     expect(parseInfo(memory('noeviction', 30)).full).toBe(false);
+    // Exactly at the limit it still takes writes.
+    expect(parseInfo(memory('noeviction', 20)).full).toBe(false);
     expect(parseInfo(memory('allkeys-lru', 0)).full).toBe(false);
+    // Before Redis 4.0.10 everything counts.
+    expect(parseInfo('used_memory:120\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\n').full).toBe(true);
     expect(parseInfo('used_memory:120\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n').full).toBe(false);
   });
 
@@ -82,6 +115,10 @@ describe('What a server says of itself', () => {
       { node: '10.0.0.2:6379', online: true, lag: 1_000, behind: 80 },
       { node: '10.0.0.3:6379', online: false, lag: 0, behind: 500 },
     ]);
+    // A provider may hide addresses, and a replica may be ahead of a number that was written before.
+    expect(
+      parseInfo('role:master\r\nmaster_repl_offset:5\r\nslave0:state=online,offset=9\r\n').replicas,
+    ).toEqual([{ node: '?:?', online: true, lag: undefined, behind: 0 }]);
     // Neither is known of a replica that has just come, nor of a master that does not tell.
     expect(parseInfo(text.replace(',offset=420', '')).replicas?.[0]).toMatchObject({ behind: undefined });
     expect(parseInfo(text.replace('master_repl_offset:500', '')).replicas?.[0]).toMatchObject({

@@ -1,0 +1,245 @@
+import { describe, expect, it } from '@jest/globals';
+import { isLockKindMismatchError, isLockUnavailableError } from '../../../lib/lock.errors.js';
+import { CommandRefused, withCommand } from '../../../lib/stores/redis/command-refused.js';
+import {
+  CommandTimeout,
+  isOfReplica,
+  isPermanent,
+  isWithheld,
+  lacksEvalsha,
+  NodeOfCluster,
+  NotAdmitted,
+  NotConnected,
+  ofSingleServer,
+  reasonOf,
+  replyCode,
+  TakenBack,
+  TooFewReplicas,
+  translate,
+  UnexpectedReply,
+  WrongDatabase,
+} from '../../../lib/stores/redis/redis-errors.js';
+
+/** As ioredis throws what a server refuses. */
+const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+
+/** As a server before Redis 7 wraps what a command inside of a script answers. */
+const wrapped = (message: string) =>
+  reply(`ERR Error running script (call to f_1): @user_script:2: @user_script: 2: ${message}`);
+
+const NOT_LET_IN = new NotAdmitted(reply('NOAUTH Authentication required.'));
+const OTHER_DATABASE = new WrongDatabase(3, reply('ERR DB index is out of range'));
+const PART_OF_CLUSTER = new NodeOfCluster(reply('MOVED 1 127.0.0.1:7001'));
+
+describe('What an error says of the command', () => {
+  it.each<[string, unknown]>([
+    ['it was not sent', new NotConnected('connecting', undefined)],
+    ['it was given up before', new TakenBack()],
+    ['the client is not let in', NOT_LET_IN],
+    ['the database is another one', OTHER_DATABASE],
+    ['the server is one of a cluster', PART_OF_CLUSTER],
+    ['the user may not send it', reply("NOPERM this user has no permissions to run the 'evalsha' command")],
+    ['the server does not know it', reply("ERR unknown command 'EVALSHA', with args beginning with: ")],
+    ['the server is a replica', reply("READONLY You can't write against a read only replica.")],
+    ['memory is full', reply("OOM command not allowed when used memory > 'maxmemory'.")],
+    ['memory is full, before Redis 7', wrapped("-OOM command not allowed when used memory > 'maxmemory'.")],
+    ['another script is busy', reply('BUSY Redis is busy running a script.')],
+    ['the slot is being moved', reply('TRYAGAIN Multiple keys request during rehashing of slot')],
+    ['the disk is full', reply('MISCONF Errors writing to the AOF file')],
+    ['replicas are missing', reply('NOREPLICAS Not enough good replicas to write.')],
+    ['the server loads its data', reply('LOADING Redis is loading the dataset in memory')],
+  ])('nothing is changed where %s', (_, error) => {
+    expect(translate(error, 'a')).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
+  });
+
+  it.each<[string, unknown]>([
+    ['no answer came', new CommandTimeout(500)],
+    ['the answer is none', new UnexpectedReply('QUEUED')],
+    ['the connection was closed', new Error('Connection is closed.')],
+    ['a script failed in the middle', reply('ERR user_script:4: attempt to compare nil with number')],
+    ['a command inside of a script was refused', reply('NOPERM ACL failure in script: no permissions')],
+    [
+      'a command inside of a script is not known',
+      reply('ERR Unknown Redis command called from script script: f_1, on @user_script:2.'),
+    ],
+    ['replicas have not confirmed it', new TooFewReplicas(0, 1, 100)],
+    ['it is no error', 'a text'],
+  ])('it may have been carried out where %s', (_, error) => {
+    expect(translate(error, 'a')).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
+  });
+
+  it('a caller that knows better says whether it was carried out', () => {
+    const refused = new NotConnected('end', undefined);
+    expect(translate(refused, 'a', 'unknown')).toMatchObject({ effect: 'unknown' });
+    expect(translate(new CommandTimeout(1), 'a', 'refused')).toMatchObject({ effect: 'refused' });
+  });
+
+  it('a key of another type is no lock', () => {
+    const cause = reply('WRONGTYPE Operation against a key holding the wrong kind of value');
+    const error = translate(cause, 'a');
+    expect(isLockKindMismatchError(error)).toBe(true);
+    expect(error).toMatchObject({ key: 'a', cause });
+    expect(isLockKindMismatchError(translate(cause, undefined))).toBe(true);
+    expect(isLockUnavailableError(translate(reply('ERR WRONGTYPE'), 'a'))).toBe(true);
+  });
+});
+
+describe('Another try', () => {
+  it.each<[string, unknown]>([
+    ['a client that is not let in', NOT_LET_IN],
+    ['another database', OTHER_DATABASE],
+    ['a node of a cluster', PART_OF_CLUSTER],
+    ['a password that is asked for', reply('NOAUTH Authentication required.')],
+    ['a password that is wrong', reply('WRONGPASS invalid username-password pair')],
+    ['a command that is forbidden', reply("NOPERM this user has no permissions to run the 'eval' command")],
+    [
+      'a command that is forbidden inside of a script',
+      wrapped("The user executing the script can't run this"),
+    ],
+    ['a command that the server does not know', reply("ERR unknown command 'WAIT'")],
+    [
+      'a command inside of a script that the server does not know',
+      new CommandRefused(reply('ERR Unknown Redis command called from script'), 'HSET'),
+    ],
+  ])('cannot help against %s', (_, error) => {
+    expect(isPermanent(error)).toBe(true);
+    expect(translate(error, 'a')).toMatchObject({ permanent: true });
+  });
+
+  it.each<[string, unknown]>([
+    ['a lost connection', new NotConnected('close', undefined)],
+    ['a missing answer', new CommandTimeout(500)],
+    ['a failover', reply("READONLY You can't write against a read only replica.")],
+    ['an error of a script', reply('ERR user_script:4: attempt to compare nil with number')],
+    ['an error that only repeats such a text', new Error("ERR unknown command 'WAIT'")],
+    ['what is no error', undefined],
+  ])('may help against %s', (_, error) => {
+    expect(isPermanent(error)).toBe(false);
+    expect(translate(error, 'a')).toMatchObject({ permanent: false });
+  });
+});
+
+describe('The code of a refusal', () => {
+  it.each<[string | undefined, unknown]>([
+    ['OOM', reply('OOM command not allowed')],
+    ['OOM', wrapped('-OOM command not allowed')],
+    ['NOPERM', reply("ERR The user executing the script can't run this command or subcommand")],
+    ['NOPERM', reply('NOPERM ACL failure in script')],
+    ['ERR', reply('ERR')],
+    // Without a code of its own, what the script failed by is an ERR.
+    ['ERR', wrapped('attempt to compare nil with number')],
+    ['HSET', new CommandRefused(reply('HSET is what a proxy says'), 'HSET')],
+    [undefined, reply('a proxy with a word of its own')],
+    [undefined, new Error('OOM command not allowed')],
+    [undefined, 'OOM command not allowed'],
+  ])('is %s', (code, error) => {
+    expect(replyCode(error)).toBe(code);
+  });
+
+  it('is that of a replica where it takes no writes, or has lost its master', () => {
+    expect(['READONLY no', 'MASTERDOWN no', 'OOM no'].map((text) => isOfReplica(reply(text)))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('is that of a withheld command where it is forbidden, or unknown', () => {
+    const texts = ['NOPERM no', "ERR unknown command 'INFO'", 'ERR unknown', 'OOM no'];
+    expect(texts.map((text) => isWithheld(reply(text)))).toEqual([true, true, false, false]);
+  });
+
+  it('shows that EVALSHA alone is withheld', () => {
+    const texts = [
+      "NOPERM this user has no permissions to run the 'evalsha' command",
+      "ERR unknown command 'EVALSHA', with args beginning with: ",
+      'ERR unknown command `evalsha`, with args',
+      "NOPERM this user has no permissions to run the 'eval' command",
+      "ERR wrong number of arguments for 'evalsha' command",
+    ];
+    expect(texts.map((text) => lacksEvalsha(reply(text)))).toEqual([true, true, true, false, false]);
+    expect(lacksEvalsha(new Error(texts[0]))).toBe(false);
+  });
+
+  it.each(['MOVED 1 127.0.0.1:7001', 'ASK 1 127.0.0.1:7001', 'CLUSTERDOWN no', 'CROSSSLOT no'])(
+    'shows a client of a single server that it is one of a cluster: %s',
+    (text) => {
+      const error = ofSingleServer(reply(text));
+      expect(error).toBeInstanceOf(NodeOfCluster);
+      expect(error).toMatchObject({ message: expect.stringContaining(text) });
+    },
+  );
+
+  it('shows that in no other case', () => {
+    for (const error of [reply('OOM no'), new Error('MOVED 1'), undefined])
+      expect(ofSingleServer(error)).toBe(error);
+  });
+});
+
+it('each error is known by its name in a log', () => {
+  const lines = [
+    new CommandTimeout(500.4),
+    new NotConnected('end', undefined),
+    new TakenBack(),
+    NOT_LET_IN,
+    OTHER_DATABASE,
+    new UnexpectedReply('QUEUED'),
+    PART_OF_CLUSTER,
+    new TooFewReplicas(1, 2, 100),
+    new CommandRefused(reply('NOPERM no'), 'HSET'),
+  ].map(String);
+  expect(lines).toEqual([
+    'CommandTimeout: Redis did not answer within 500 ms',
+    'NotConnected: not connected to Redis (end)',
+    expect.stringMatching(/^TakenBack: /),
+    'NotAdmitted: Redis does not let this client in: NOAUTH Authentication required.',
+    'WrongDatabase: the connection is not on database 3: ERR DB index is out of range',
+    expect.stringMatching(/^UnexpectedReply: .*"QUEUED"/),
+    expect.stringMatching(/^NodeOfCluster: .*MOVED 1 127.0.0.1:7001$/),
+    'TooFewReplicas: 1 of 2 replicas have confirmed it within 100 ms',
+    'CommandRefused: Redis refuses HSET inside of a script: NOPERM no',
+  ]);
+  expect(String(new WrongDatabase(3, 'switched'))).toMatch(/database 3: switched$/);
+});
+
+it('a reason says what is wrong, and why there is no connection', () => {
+  const refused = new Error('connect ECONNREFUSED');
+  expect(reasonOf(new NotConnected('connecting', refused))).toBe(
+    'not connected to Redis (connecting): connect ECONNREFUSED',
+  );
+  expect(reasonOf(new NotConnected('wait', undefined))).toBe('not connected to Redis (wait)');
+  // Other errors say in their own text what has caused them.
+  expect(reasonOf(new Error('own', { cause: refused }))).toBe('own');
+  expect(reasonOf('a text')).toBe('a text');
+});
+
+describe('A refusal inside of a script', () => {
+  const script = {
+    source: "local a = 1\nredis.call('HSET', KEYS[1], 'a', 1)\nredis.pcall('PUBLISH', 'a', 'b')",
+    sha: '',
+    inLane: undefined,
+  };
+
+  it.each([
+    ['HSET', wrapped("The user executing the script can't run this command or subcommand")],
+    ['PUBLISH', reply('ERR Unknown Redis command called from script script: f_1, on @user_script:3.')],
+    ['PUBLISH', reply('NOPERM ACL failure in script: no permissions, on @user_script:3.')],
+  ])('names the command %s by its line', (command, error) => {
+    const named = withCommand(error, script);
+    expect(named).toBeInstanceOf(CommandRefused);
+    expect(named).toMatchObject({
+      message: expect.stringContaining(`refuses ${command} inside`),
+      reply: error,
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['it is about something else', wrapped('-OOM command not allowed')],
+    ['it says no line', reply('NOPERM ACL failure in script: no permissions')],
+    ['the line has no command', reply('NOPERM ACL failure in script, on @user_script:1.')],
+    ['there is no such line', reply('NOPERM ACL failure in script, on @user_script:9.')],
+    ['it is no reply', new Error('NOPERM ACL failure in script, on @user_script:2.')],
+  ])('stays as it is where %s', (_, error) => {
+    expect(withCommand(error, script)).toBe(error);
+  });
+});
