@@ -15,7 +15,7 @@ const SHUTDOWN = ['test/nest/(shutdown|election)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/stores/conformance/redis',
-  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane|release-all)',
+  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane|release-all|odd-answers)',
 ];
 const FAULTS = [
   'test/stores/redis/(sentinel|cuts|frozen|fail-fast|database|sent-late|taken-back|transactions|labels)',
@@ -57,7 +57,13 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       ['test/queue/(crashes|order)', 'test/stores/conformance/rights'],
     ],
   ],
+  ['lib/stores/redis/cluster-nodes', [['test/stores/redis/connection-url'], CLUSTER]],
   ['lib/stores/redis/cluster-', [CLUSTER, ['test/stores/cluster/(replication|moving)']]],
+  // Wrong options fail at boot, whose messages are looked at there.
+  ['lib/stores/redis/client-options', [['test/nest/module'], REDIS]],
+  ['lib/stores/redis/sentinel-round', [['test/stores/redis/connection-state'], FAULTS]],
+  ['lib/stores/redis/connection-stage', [['test/stores/redis/connection-state'], FAULTS]],
+  ['lib/stores/redis/command-refused', [['test/stores/redis/redis-errors'], REDIS]],
   ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],
   ['lib/stores/redis/replication', [['test/stores/redis/replication']]],

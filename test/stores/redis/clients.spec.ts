@@ -1,6 +1,16 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import type { Redis } from 'ioredis';
-import { commandClient } from '../../../lib/stores/redis/clients.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { listen } from '../../../lib/stores/redis/client-events.js';
+import { clientWarnings } from '../../../lib/stores/redis/client-settings.js';
+import {
+  clusterClient,
+  clusterName,
+  commandClient,
+  nodeName,
+  nodeSubscriberClient,
+  subscriberClient,
+} from '../../../lib/stores/redis/clients.js';
+import { listedOptions } from '../../../lib/stores/redis/cluster-nodes.js';
 
 let client: Redis;
 
@@ -21,4 +31,181 @@ it('the pauses between attempts to connect grow, also where each connection is l
   jest.advanceTimersByTime(1_600);
   expect(pause(1)).toBe(50);
   expect(pause(7)).toBe(350);
+});
+
+describe('Our own client', () => {
+  const made: { disconnect: () => void }[] = [];
+  const keep = <C extends { disconnect: () => void }>(own: C): C => {
+    made.push(own);
+    return own;
+  };
+
+  afterEach(() => {
+    for (const own of made.splice(0)) own.disconnect();
+  });
+
+  it('keeps nothing for later, sends nothing twice, and connects when it is told to', () => {
+    expect(client.options).toMatchObject({
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      lazyConnect: true,
+      failoverDetector: true,
+      stringNumbers: false,
+    });
+    expect(client.status).toBe('wait');
+  });
+
+  it('gives a silent connection up after a third of the lease, within reason', () => {
+    const silence = (leaseTime: number) => keep(commandClient('redis://a', leaseTime)).options.socketTimeout;
+    expect([30_000, 300, 100_000_000_000].map(silence)).toEqual([10_000, 1_000, 3_600_000]);
+  });
+
+  it('asks sentinels anew at growing pauses, of a second at most', () => {
+    const pause = client.options.sentinelReconnectStrategy;
+    expect([1, 5, 10, 11].map((attempt) => pause?.(attempt))).toEqual([100, 500, 1_000, 1_000]);
+  });
+
+  it('forgets the timer of a connection that has closed', () => {
+    const own = keep(new Redis({ lazyConnect: true }));
+    const nodeOfCluster = keep(new Redis({ lazyConnect: true }));
+    const nodes = { nodes: [{ host: 'a', port: 1 }], shared: {} };
+    keep(clusterClient(nodes, {}, 30_000)).emit('+node', nodeOfCluster);
+    for (const closed of [
+      client,
+      nodeOfCluster,
+      keep(subscriberClient(own)),
+      keep(nodeSubscriberClient(own)),
+    ]) {
+      const before = jest.getTimerCount();
+      Object.assign(closed, { socketTimeoutTimer: setTimeout(() => undefined, 10_000) });
+      closed.emit('close');
+      expect(jest.getTimerCount()).toBe(before);
+    }
+  });
+
+  it('for messages leaves the database and the options of commands aside', () => {
+    const given = keep(
+      new Redis({ lazyConnect: true, db: 3, keyPrefix: 'app:', enableReadyCheck: false, host: 'a' }),
+    );
+    expect(keep(subscriberClient(given)).options).toMatchObject({
+      host: 'a',
+      db: 0,
+      autoResubscribe: false,
+      enableReadyCheck: true,
+      enableOfflineQueue: false,
+      lazyConnect: false,
+    });
+    const ofNode = keep(nodeSubscriberClient(given)).options;
+    expect(ofNode).toMatchObject({
+      host: 'a',
+      keyPrefix: '',
+      readOnly: false,
+      autoResubscribe: false,
+      enableReadyCheck: false,
+      lazyConnect: false,
+    });
+    expect(ofNode.retryStrategy?.(1)).toBeNull();
+  });
+
+  it('of a cluster decides itself what is sent again, and looks for nodes itself', () => {
+    const nodes = [{ host: 'a', port: 1, tls: {} }];
+    const given = { redisOptions: { password: 'secret', enableReadyCheck: true }, enableReadyCheck: true };
+    const { options } = keep(clusterClient({ nodes, shared: { username: 'user' } }, given, 30_000));
+    expect(options).toMatchObject({
+      enableReadyCheck: false,
+      enableOfflineQueue: false,
+      lazyConnect: true,
+      slotsRefreshInterval: 0,
+      clusterNodeRetryStrategy: null,
+      redisOptions: {
+        username: 'user',
+        password: 'secret',
+        enableReadyCheck: false,
+        maxRetriesPerRequest: 0,
+        socketTimeout: 10_000,
+      },
+    });
+    expect([1, 2, 20].map((attempt) => options.clusterRetryStrategy?.(attempt))).toEqual([50, 100, 500]);
+  });
+
+  it('is named by where it connects, without user and password', () => {
+    const name = (options: RedisOptions) => nodeName({ options } as unknown as Redis);
+    expect(name({ host: 'a', port: 7, username: 'user', password: 'secret' })).toBe('a:7');
+    expect(name({})).toBe('localhost:6379');
+    expect(nodeName(client)).toBe('127.0.0.1:1');
+    expect(name({ path: '/run/redis.sock', host: 'a' })).toBe('/run/redis.sock');
+    expect(name({ sentinels: [{ host: 'a' }], name: 'master', host: 'b' })).toBe('sentinel master');
+    expect(name({ sentinels: [{ host: 'a' }] })).toBe('sentinel');
+    const nodes = [
+      { host: 'a', port: 1 },
+      { host: 'b', port: 2 },
+    ];
+    expect(clusterName({ nodes, shared: { password: 'secret' } })).toBe('cluster a:1, b:2');
+  });
+});
+
+describe('A client of the application', () => {
+  const GOOD: RedisOptions = {
+    commandTimeout: 5_000,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy: () => 50,
+  };
+  const codes = (options: RedisOptions) =>
+    clientWarnings({ options } as unknown as Redis, 'a:1').map(({ code, node }) => `${code} ${node}`);
+
+  it.each<[string[], RedisOptions]>([
+    [[], {}],
+    [['command-timeout a:1'], { commandTimeout: undefined }],
+    [['resend a:1'], { autoResendUnfulfilledCommands: true }],
+    [['resend a:1'], { autoResendUnfulfilledCommands: true, maxRetriesPerRequest: 1 }],
+    [[], { autoResendUnfulfilledCommands: true, maxRetriesPerRequest: 0 }],
+    [['failover-detector a:1'], { sentinels: [{ port: 1 }] }],
+    [['failover-detector a:1'], { sentinels: [{ port: 1 }], failoverDetector: false }],
+    [[], { sentinels: [{ port: 1 }], failoverDetector: true }],
+    [['retry-strategy a:1'], { retryStrategy: null }],
+  ])('is warned of %j with %j', (warnings, options) => {
+    expect(codes({ ...GOOD, ...options })).toEqual(warnings);
+  });
+
+  it('of a cluster says in its list of nodes what it says of no other node', () => {
+    const startupNodes = [
+      { host: 'a', keyPrefix: 'app:' },
+      'redis://b:1?keyPrefix=other:&stringNumbers=true',
+      7_000,
+    ];
+    expect(listedOptions({ startupNodes } as unknown as Parameters<typeof listedOptions>[0])).toEqual([
+      { host: 'a', keyPrefix: 'app:' },
+      { keyPrefix: 'other:', stringNumbers: 'true' },
+      {},
+    ]);
+    expect(listedOptions({} as unknown as Parameters<typeof listedOptions>[0])).toEqual([]);
+  });
+
+  it('has one listener for all services, and none when the last has left', () => {
+    const own = new Redis({ lazyConnect: true });
+    const before = own.listenerCount('ready');
+    const heard: unknown[] = [];
+    const stops = ['a', 'b'].map((name) =>
+      listen(own, { ready: (...details) => heard.push([name, ...details]) }),
+    );
+    expect(own.listenerCount('ready')).toBe(before + 1);
+    own.emit('ready', 1);
+    stops[0]?.();
+    stops[0]?.();
+    own.emit('ready', 2);
+    expect(heard).toEqual([
+      ['a', 1],
+      ['b', 1],
+      ['b', 2],
+    ]);
+    expect(own.listenerCount('ready')).toBe(before + 1);
+    stops[1]?.();
+    expect(own.listenerCount('ready')).toBe(before);
+    own.emit('ready', 3);
+    const again = listen(own, { ready: () => heard.push('again') });
+    own.emit('ready', 4);
+    again();
+    expect(heard.slice(3)).toEqual(['again']);
+    own.disconnect();
+  });
 });

@@ -1,0 +1,126 @@
+import type { Redis } from 'ioredis';
+import type { AcquisitionGuard, Argument, Command } from '../../lib/stores/redis/command.js';
+import type { Deployment, Server } from '../../lib/stores/redis/deployment.js';
+import type { Script } from '../../lib/stores/redis/script.js';
+
+/** What is answered: an error is thrown. */
+type Answer = (command: readonly unknown[]) => unknown;
+
+const settled = async (answer: () => unknown): Promise<unknown> => {
+  const value = await Promise.resolve().then(answer);
+  if (value instanceof Error) throw value;
+  return value;
+};
+
+/** A server that answers each command by a function. For answers that a real one gives rarely, or several of them at once. */
+export class ScriptedServer implements Server {
+  isDown = false;
+  readonly sent: (readonly unknown[])[] = [];
+
+  constructor(
+    readonly node: string,
+    private readonly answer: Answer = () => undefined,
+  ) {}
+
+  outage(): Error {
+    return new Error(`${this.node} is away`);
+  }
+
+  async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
+    const ask = (...sent: readonly unknown[]) => {
+      this.sent.push(sent);
+      return settled(() => this.answer(sent));
+    };
+    const client: unknown = new Proxy(
+      {},
+      {
+        get: (_, name) => {
+          if (name === 'createBuiltinCommand')
+            return (own: string) => ({ string: (...args: unknown[]) => ask(own, ...args) });
+          if (name === 'call') return ask;
+          return (...args: unknown[]) => ask(name, ...args);
+        },
+      },
+    );
+    return await command(client as Redis);
+  }
+}
+
+/** A script as it was asked for. */
+export interface Run extends Command {
+  readonly script: Script;
+  readonly acquisition: AcquisitionGuard | undefined;
+}
+
+interface DeploymentScript {
+  isCluster?: boolean;
+  sharded?: boolean;
+  servers?: readonly Server[];
+  /** @default the first server */
+  nodeOf?: (key: string) => Server | undefined;
+  groupOf?: (key: string) => number;
+  /** What a script answers; an error is thrown. */
+  run?: (run: Run) => unknown;
+}
+
+/** A deployment whose servers and scripts answer by functions. */
+export class ScriptedDeployment implements Deployment {
+  readonly node = 'deployment';
+  readonly keyPrefix = '';
+  readonly isCluster: boolean;
+  readonly sharded: boolean;
+  generation = 1;
+  readonly runs: Run[] = [];
+  closed = false;
+
+  constructor(private readonly script: DeploymentScript) {
+    this.isCluster = script.isCluster ?? false;
+    this.sharded = script.sharded ?? false;
+  }
+
+  learnSharding(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    acquisition?: AcquisitionGuard,
+  ): Promise<unknown> {
+    const run = { script, keys, args, acquisition };
+    this.runs.push(run);
+    return settled(() => this.script.run?.(run));
+  }
+
+  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
+    return commands.map(({ keys, args }) => this.run(script, keys, args));
+  }
+
+  groupOf(key: string): number {
+    return this.script.groupOf?.(key) ?? 0;
+  }
+
+  nodeOf(key: string): Server | undefined {
+    const { nodeOf, servers } = this.script;
+    return nodeOf === undefined ? servers?.[0] : nodeOf(key);
+  }
+
+  generationOf(): number {
+    return this.generation;
+  }
+
+  nodes(): Promise<readonly Server[]> {
+    const { servers } = this.script;
+    return servers === undefined ? Promise.reject(new Error('no node')) : Promise.resolve(servers);
+  }
+
+  onChange(): void {
+    // Nothing changes here.
+  }
+
+  close(): Promise<void> {
+    this.closed = true;
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,612 @@
+import { describe, expect, it } from '@jest/globals';
+import { RESERVED } from '../../../lib/port/lock-store.js';
+import { AcquireCommands } from '../../../lib/stores/redis/acquire-commands.js';
+import { Confirmations } from '../../../lib/stores/redis/confirmations.js';
+import { inspect, ownersOn } from '../../../lib/stores/redis/inspection.js';
+import { Listing } from '../../../lib/stores/redis/listing.js';
+import { nodeHealth } from '../../../lib/stores/redis/node-health.js';
+import { Periods } from '../../../lib/stores/redis/periods.js';
+import { NODE_OF_CLUSTER } from '../../../lib/stores/redis/redis-errors.js';
+import { ReleaseRequests } from '../../../lib/stores/redis/release-requests.js';
+import { Renewals } from '../../../lib/stores/redis/renewals.js';
+import { Replication, replicationTerms } from '../../../lib/stores/redis/replication.js';
+import { ScriptCalls } from '../../../lib/stores/redis/script-calls.js';
+import * as scripts from '../../../lib/stores/redis/script.js';
+import { subscribersOf } from '../../../lib/stores/redis/subscribers.js';
+import { FULL, Trial } from '../../../lib/stores/redis/trial.js';
+import { ScriptedDeployment, ScriptedServer } from '../../doubles/scripted-deployment.js';
+
+/** What a real server answers rarely, or several servers at one moment. */
+
+const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+const AWAY = new Error('connect ECONNREFUSED');
+
+/** A server that counts the subscribers of some channels. */
+const counting = (node: string, counts: Readonly<Record<string, number>>, receivers = 0) =>
+  new ScriptedServer(node, ([command, , ...channels]) =>
+    command === 'PUBLISH' ? receivers : channels.flatMap((name) => [name, counts[String(name)] ?? 0]),
+  );
+const gone = (node: string) => new ScriptedServer(node, () => AWAY);
+
+const callsOf = (deployment: ScriptedDeployment) => new ScriptCalls(deployment, 'lock:');
+
+describe('The subscribers of channels on a cluster', () => {
+  it('are those of all nodes', async () => {
+    const servers = [counting('a', { one: 1, two: 2 }), counting('b', { two: 3 })];
+    expect(await subscribersOf(new ScriptedDeployment({ servers }), ['one', 'two'])).toEqual({
+      counts: [1, 5],
+      isUncertain: false,
+    });
+  });
+
+  it('are uncertain where a node does not answer', async () => {
+    const servers = [counting('a', { one: 1 }), gone('b')];
+    expect(await subscribersOf(new ScriptedDeployment({ servers }), ['one'])).toEqual({
+      counts: [1],
+      isUncertain: true,
+    });
+  });
+});
+
+describe('A look at a lock', () => {
+  const CHANNEL = 'redisson_lock__channel:{lock:a}';
+  const QUEUE = ['x one:1', 1_000_000, 'x two:1', 2_000_000];
+  const asked = (parts: ConstructorParameters<typeof ScriptedDeployment>[0], answer: unknown) => {
+    const deployment = new ScriptedDeployment({ ...parts, run: () => answer });
+    return { deployment, look: () => inspect(deployment, callsOf(deployment), 'a') };
+  };
+
+  it('is none of a lock that is free', async () => {
+    expect(await asked({}, null).look()).toBeNull();
+  });
+
+  it('at a single server takes what its script counts', async () => {
+    const server = counting('a', { [CHANNEL]: 9 });
+    const { deployment, look } = asked({ servers: [server] }, ['17 x:1', 2, ['x:1', 250], QUEUE, 0, ['one']]);
+    expect(await look()).toMatchObject({ listeners: 2, queue: [{ dead: true }, { dead: false }] });
+    expect(server.sent).toEqual([]);
+    expect(deployment.runs[0]?.args.slice(0, 2)).toEqual(['NUMSUB', CHANNEL]);
+  });
+
+  it('at a cluster counts the subscribers of all nodes, and finds the dead by that', async () => {
+    const servers = [
+      counting('a', { [CHANNEL]: 1, 'lock_queue__channel:one': 1 }),
+      counting('b', { [CHANNEL]: 2 }),
+    ];
+    const { look } = asked({ isCluster: true, servers }, ['17 x:1', 0, ['x:1', 250], QUEUE, 0, []]);
+    expect(await look()).toMatchObject({ listeners: 3, queue: [{ dead: false }, { dead: true }] });
+  });
+
+  it('at a cluster takes no waiter for dead while a node does not answer', async () => {
+    const servers = [counting('a', {}), gone('b')];
+    const { look } = asked({ isCluster: true, servers }, ['17 x:1', 0, ['x:1', 250], QUEUE, 0, []]);
+    expect(await look()).toMatchObject({ queue: [{ dead: false }, { dead: false }] });
+  });
+
+  it('at a cluster with sharded messages takes the listeners that the node of the lock counts', async () => {
+    const servers = [counting('a', { [CHANNEL]: 9, 'lock_queue__channel:two': 1 })];
+    const parts = { isCluster: true, sharded: true, servers };
+    const { deployment, look } = asked(parts, ['17 x:1', 2, ['x:1', 250], QUEUE, 0, []]);
+    expect(await look()).toMatchObject({ listeners: 2, queue: [{ dead: true }, { dead: false }] });
+    expect(deployment.runs[0]?.args.slice(0, 2)).toEqual(['SHARDNUMSUB', CHANNEL]);
+    const idle = asked(parts, ['17 x:1', 2, ['x:1', 250], [], 0, []]);
+    servers[0]?.sent.splice(0);
+    expect(await idle.look()).toMatchObject({ listeners: 2, queue: [] });
+    expect(servers[0]?.sent).toEqual([]);
+  });
+
+  it('names the owners of one side, of which a plain lock has none', async () => {
+    const owners = (mode: 'shared' | 'exclusive' | undefined, answer: unknown) => {
+      const deployment = new ScriptedDeployment({ run: () => answer });
+      return ownersOn(mode, deployment, callsOf(deployment), 'a');
+    };
+    const shared = ['17 x:1 read-write', 0, ['sx:1', 250, 'xy:1', 250], [], 1, []];
+    expect(await owners(undefined, shared)).toEqual(['x:1', 'y:1']);
+    expect(await owners('shared', shared)).toEqual(['x:1']);
+    expect(await owners('exclusive', shared)).toEqual(['y:1']);
+    const plain = ['17 x:1', 0, ['x:1', 250], [], 0, []];
+    expect(await owners(undefined, plain)).toEqual(['x:1']);
+    expect(await owners('exclusive', plain)).toEqual([]);
+    expect(await owners(undefined, null)).toEqual([]);
+  });
+});
+
+describe('A request to release', () => {
+  const REQUEST = { name: 'a', owner: 'one:1', id: 'id', by: 'other', reason: undefined };
+  const CHANNEL = 'lock_queue__channel:one';
+  const send = (parts: ConstructorParameters<typeof ScriptedDeployment>[0]) => {
+    const deployment = new ScriptedDeployment(parts);
+    return new ReleaseRequests(deployment, callsOf(deployment)).send(REQUEST);
+  };
+
+  it('is sent to a client that is subscribed', async () => {
+    const server = counting('a', { [CHANNEL]: 1 });
+    expect(await send({ servers: [server] })).toBe(true);
+    expect(server.sent.at(-1)).toEqual(['PUBLISH', CHANNEL, expect.stringMatching(/^lost one:1 asked \{/)]);
+  });
+
+  it('is not sent to one that is not', async () => {
+    const server = counting('a', {}, 1);
+    expect(await send({ servers: [server] })).toBe(false);
+    expect(server.sent.map(([command]) => command)).toEqual(['PUBSUB']);
+  });
+
+  it('is sent all the same where that is uncertain, and the receivers are counted', async () => {
+    expect(await send({ servers: [counting('a', {}, 1), gone('b')] })).toBe(true);
+    expect(await send({ servers: [counting('a', {}, 0), gone('b')] })).toBe(false);
+  });
+
+  it('goes over any node while it is open which one has the lock', async () => {
+    const server = counting('a', { [CHANNEL]: 1 });
+    expect(await send({ servers: [server], nodeOf: () => undefined })).toBe(true);
+    expect(server.sent).toHaveLength(2);
+  });
+
+  it('is not taken for heard where no server at all can say it', async () => {
+    await expect(send({ servers: [gone('a')] })).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+
+  it('fails with the name of the lock', async () => {
+    await expect(send({})).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a' });
+  });
+});
+
+describe('The names of locks on several servers', () => {
+  const scanning = (node: string, ...pages: [next: string, keys: string[]][]) =>
+    new ScriptedServer(node, () => pages.shift());
+  const list = (servers: readonly ScriptedServer[], cursor?: string, prefix = '') => {
+    const deployment = new ScriptedDeployment({ servers });
+    return new Listing(deployment, callsOf(deployment), 'lock:').names({ prefix, cursor });
+  };
+  const names = (...given: string[]) => given.map((name) => ({ name, isQueue: false }));
+
+  it('come server by server, in the order of their names, page by page', async () => {
+    const servers = [
+      scanning('b:1', ['0', ['lock:three']]),
+      scanning('a:1', ['7', ['lock:one']], ['0', ['lock:two']]),
+    ];
+    const first = await list(servers);
+    expect(first).toEqual({ names: names('one'), cursor: '7 a:1' });
+    const second = await list(servers, first.cursor);
+    expect(second).toEqual({ names: names('two'), cursor: '0 b:1' });
+    expect(await list(servers, second.cursor)).toEqual({ names: names('three'), cursor: undefined });
+    expect(servers[1]?.sent.map(([, cursor]) => cursor)).toEqual(['0', '7']);
+  });
+
+  it('pass over a server that has gone meanwhile, and end behind the last one', async () => {
+    const servers = [scanning('c:1', ['0', ['lock:one']])];
+    expect(await list(servers, '7 b:1')).toEqual({ names: names('one'), cursor: undefined });
+    // The next one begins with its first page.
+    expect(servers[0]?.sent.map(([, cursor]) => cursor)).toEqual(['0']);
+    expect(await list(servers, '7 d:1')).toEqual({ names: [], cursor: undefined });
+  });
+
+  it('are those with the prefix, taken literally', async () => {
+    const server = scanning('a:1', ['0', []]);
+    await list([server], undefined, 'a*[b]?\\');
+    expect(server.sent).toEqual([['scan', '0', 'MATCH', 'lock:a\\*\\[b\\]\\?\\\\*', 'COUNT', 1_000]]);
+  });
+
+  it('include a lock that has only waiters, and no key of any other purpose', async () => {
+    const keys = [
+      'lock:',
+      `lock:one${RESERVED}queue{1}`,
+      `lock:one${RESERVED}fence{1}`,
+      `lock:${RESERVED}label:one`,
+      `lock:${RESERVED}queue`,
+    ];
+    expect(await list([scanning('a:1', ['0', keys])])).toEqual({
+      names: [{ name: 'one', isQueue: true }],
+      cursor: undefined,
+    });
+  });
+
+  it.each(['', '7', 'x a:1', '18446744073709551616 a:1', '7 ', '99999999999999999999 a:1'])(
+    'do not begin at %j',
+    async (cursor) => {
+      await expect(list([scanning('a:1')], cursor)).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        option: 'cursor',
+      });
+    },
+  );
+
+  it('may begin at the greatest cursor of a server', async () => {
+    const server = scanning('a:1', ['0', ['lock:one']]);
+    expect(await list([server], '18446744073709551615 a:1')).toMatchObject({ names: names('one') });
+  });
+
+  it('are unavailable where a server does not answer', async () => {
+    await expect(list([gone('a:1')])).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    const none = new ScriptedDeployment({});
+    await expect(
+      new Listing(none, callsOf(none), '').names({ prefix: '', cursor: undefined }),
+    ).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+});
+
+describe('The health of a server', () => {
+  const server = (info: string, ping: unknown = 'PONG', time: unknown = ['1700000000', '500000']) =>
+    new ScriptedServer('a:1', ([command]) =>
+      command === 'info' ? `redis_version:7.2.4\r\n${info}` : command === 'ping' ? ping : time,
+    );
+  const alive = (isAlive: boolean) => ({ alive: () => Promise.resolve(isAlive) });
+  const UP = Promise.resolve({ status: 'up', error: undefined } as const);
+
+  it('is up, with what it tells', async () => {
+    const health = await nodeHealth(server('run_id:abc\r\n'), alive(true), UP, false);
+    expect(health).toMatchObject({ node: 'a:1', status: 'up', error: undefined, subscriber: true });
+    expect(health).toMatchObject({ version: '7.2.4', runId: 'abc', latency: expect.any(Number) });
+    expect(health.latency).toBeGreaterThanOrEqual(0);
+    expect((health.clockOffset ?? NaN) + Date.now()).toBeLessThan(1_700_000_000_500 + 60_000);
+    expect((health.clockOffset ?? NaN) + Date.now()).toBeGreaterThan(1_700_000_000_500 - 60_000);
+    expect(Object.keys(health)).not.toContain('full');
+  });
+
+  it('is down where it does not answer, whatever else is known', async () => {
+    const health = await nodeHealth(gone('a:1'), alive(false), UP, false);
+    expect(health).toMatchObject({
+      status: 'down',
+      error: 'connect ECONNREFUSED',
+      latency: undefined,
+      clockOffset: undefined,
+    });
+  });
+
+  it('is up where it answers that the user may not send PING', async () => {
+    const health = await nodeHealth(server('', reply('NOPERM no')), undefined, undefined, false);
+    expect(health).toMatchObject({ status: 'up', latency: expect.any(Number), subscriber: undefined });
+  });
+
+  it('is down where it takes no writes, and where no lock can be taken', async () => {
+    const replica = await nodeHealth(server('role:slave\r\n'), undefined, UP, false);
+    expect(replica).toMatchObject({ status: 'down', error: expect.stringContaining('replica') });
+    const failed = Promise.resolve({ status: 'down', error: 'no' } as const);
+    expect(await nodeHealth(server(''), undefined, failed, false)).toMatchObject({
+      status: 'down',
+      error: 'no',
+    });
+  });
+
+  it('is down where it is a node of a cluster, unless the others are known', async () => {
+    const node = server('cluster_enabled:1\r\n');
+    expect(await nodeHealth(node, undefined, UP, false)).toMatchObject({
+      status: 'down',
+      error: NODE_OF_CLUSTER,
+    });
+    expect(await nodeHealth(node, undefined, UP, true)).toMatchObject({ status: 'up' });
+  });
+
+  it('is degraded where it is full, or part of the work is refused, or messages do not come through', async () => {
+    const full = 'maxmemory:1\r\nused_memory:2\r\nmaxmemory_policy:noeviction\r\n';
+    expect(await nodeHealth(server(full), alive(true), UP, false)).toMatchObject({
+      status: 'degraded',
+      error: FULL.error,
+    });
+    const part = Promise.resolve({ status: 'degraded', error: 'part' } as const);
+    expect(await nodeHealth(server(''), alive(false), part, false)).toMatchObject({
+      status: 'degraded',
+      error: 'part',
+    });
+    expect(await nodeHealth(server(''), alive(false), UP, false)).toMatchObject({
+      status: 'degraded',
+      error: expect.stringContaining('messages do not come through'),
+    });
+  });
+});
+
+describe('A trial', () => {
+  const trial = (answer: unknown, parts: ConstructorParameters<typeof ScriptedDeployment>[0] = {}) => {
+    const server = new ScriptedServer('a:1');
+    const deployment = new ScriptedDeployment({ servers: [server], run: () => answer, ...parts });
+    const calls = callsOf(deployment);
+    const made = new Trial({
+      connection: deployment,
+      keys: (name) => calls.keys(name),
+      publishing: (keys) => calls.publishing(keys),
+      replication: undefined,
+    });
+    return { deployment, server, at: () => made.at(server) };
+  };
+
+  it('shows that all can be done', async () => {
+    expect(await trial([]).at()).toEqual({ status: 'up', error: undefined });
+  });
+
+  it('shows what cannot be done, once for each reason', async () => {
+    const lacks = ['PUBLISH', 'NOPERM no', 'PUBLISH', 'NOPERM no', 'HSET', 'NOPERM other'];
+    expect(await trial(lacks).at()).toEqual({
+      status: 'degraded',
+      error: 'its releases cannot be told, so waiters poll: PUBLISH: NOPERM no; HSET: NOPERM other',
+    });
+    expect(await trial(['HSET', 'NOPERM no']).at()).toEqual({
+      status: 'degraded',
+      error: 'part of what can be done with locks is refused: HSET: NOPERM no',
+    });
+  });
+
+  it.each([
+    ['memory is full', reply('OOM command not allowed'), FULL],
+    ['the server is away', AWAY, { status: 'down', error: 'connect ECONNREFUSED' }],
+    ['the answer is none', 'QUEUED', { status: 'down', error: expect.stringContaining('"QUEUED"') }],
+  ])('shows that no lock can be taken where %s', async (_, answer, finding) => {
+    expect(await trial(answer).at()).toEqual(finding);
+  });
+
+  it('takes a lock of each node of a cluster, and finds another when its slot has moved', async () => {
+    let slot = 3;
+    const found = (key: string) => key.includes(`{${String(slot)}}`);
+    const { deployment, server, at } = trial([], {
+      isCluster: true,
+      nodeOf: (key) => (found(key) ? server : undefined),
+    });
+    await at();
+    slot = 5;
+    await at();
+    await at();
+    expect(deployment.runs.map(({ keys }) => /\{\d+\}/.exec(keys[0] ?? '')?.[0])).toEqual([
+      '{3}',
+      '{5}',
+      '{5}',
+    ]);
+  });
+
+  it('takes none at a master without slots', async () => {
+    const { deployment, at } = trial(AWAY, { isCluster: true, nodeOf: () => undefined });
+    expect(await at()).toEqual({ status: 'up', error: undefined });
+    expect(deployment.runs).toEqual([]);
+  });
+});
+
+describe('Renewals', () => {
+  const request = (name: string, leaseTime = 3_000) => ({ name, owner: 'one:1', leaseTime });
+  const renew = (
+    requests: readonly ReturnType<typeof request>[],
+    parts: ConstructorParameters<typeof ScriptedDeployment>[0],
+    confirm: () => Promise<void> = () => Promise.resolve(),
+  ) => {
+    const deployment = new ScriptedDeployment(parts);
+    const calls = callsOf(deployment);
+    const confirmed: string[] = [];
+    const renewals = new Renewals({
+      connection: deployment,
+      keys: (name) => calls.keys(name),
+      confirmation: (name) => () => {
+        confirmed.push(name);
+        return confirm();
+      },
+    });
+    return { deployment, confirmed, states: Promise.allSettled(renewals.renew(requests)) };
+  };
+  const held = ({ keys }: { keys: readonly string[] }) => keys.filter((_, n) => n % 2 === 0).map(() => 1);
+  const namesOf = (keys: readonly string[]) => keys.filter((_, n) => n % 2 === 0);
+
+  it('travel together, by slot, a hundred in one command', async () => {
+    const requests = Array.from({ length: 201 }, (_, n) => request(`n:${String(n)}`));
+    const { deployment, states } = renew(requests, { run: held });
+    expect(await states).toEqual(requests.map(() => ({ status: 'fulfilled', value: 'held' })));
+    expect(deployment.runs.map(({ keys }) => keys.length / 2)).toEqual([100, 100, 1]);
+    const two = renew([request('a'), request('b'), request('c')], {
+      run: held,
+      groupOf: (key) => (key === 'lock:b' ? 2 : 1),
+    });
+    await two.states;
+    expect(two.deployment.runs.map(({ keys }) => namesOf(keys))).toEqual([['lock:a', 'lock:c'], ['lock:b']]);
+  });
+
+  it('each have their own answer, and a key that is no lock names its lock', async () => {
+    const requests = ['a', 'b', 'c', 'd'].map((name) => request(name));
+    const { states } = renew(requests, { run: () => [1, 0, -1, -2] });
+    expect(await states).toMatchObject([
+      { value: 'held' },
+      { value: 'deleted' },
+      { value: 'taken' },
+      { reason: { code: 'LOCK_KIND_MISMATCH', key: 'd' } },
+    ]);
+  });
+
+  it('wait for replicas where they have written something', async () => {
+    const wrote = renew([request('a')], { run: held });
+    await wrote.states;
+    expect(wrote.confirmed).toEqual(['a']);
+    const asked = renew([request('a', 0)], { run: held });
+    expect(await asked.states).toMatchObject([{ value: 'held' }]);
+    expect(asked.confirmed).toEqual([]);
+    const lost = renew([request('a')], { run: () => [0] });
+    await lost.states;
+    expect(lost.confirmed).toEqual([]);
+    const missed = renew([request('a')], { run: held }, () => Promise.reject(AWAY));
+    expect(await missed.states).toMatchObject([{ status: 'rejected' }]);
+  });
+
+  it.each(['TRYAGAIN Multiple keys request during rehashing of slot', "NOPERM can't run 'zscore'"])(
+    'travel one by one after %s',
+    async (refusal) => {
+      const { deployment, states } = renew(
+        ['a', 'b'].map((name) => request(name)),
+        {
+          run: ({ keys }) => (keys.length > 2 || keys[0] === 'lock:b' ? reply(refusal) : [1]),
+        },
+      );
+      expect(await states).toMatchObject([
+        { value: 'held' },
+        { reason: { code: 'LOCK_UNAVAILABLE', key: 'b', effect: 'refused' } },
+      ]);
+      expect(deployment.runs).toHaveLength(3);
+    },
+  );
+
+  it('fail together without the name of one of them', async () => {
+    const { deployment, states } = renew(
+      ['a', 'b'].map((name) => request(name)),
+      { run: () => AWAY },
+    );
+    expect(await states).toMatchObject([
+      { reason: { code: 'LOCK_UNAVAILABLE', key: undefined, effect: 'unknown' } },
+      { reason: { code: 'LOCK_UNAVAILABLE', key: undefined, effect: 'unknown' } },
+    ]);
+    expect(deployment.runs).toHaveLength(1);
+  });
+});
+
+describe('A confirmation by replicas', () => {
+  const replicated = (
+    servers: readonly ScriptedServer[] = [waiting(1)],
+    nodeOf?: () => ScriptedServer | undefined,
+  ) => {
+    const deployment = new ScriptedDeployment(nodeOf === undefined ? { servers } : { servers, nodeOf });
+    const calls = callsOf(deployment);
+    const replication = new Replication({ replicas: 1, timeout: 100 });
+    return { deployment, servers, confirmations: new Confirmations(deployment, calls, replication) };
+  };
+  const waiting = (confirmed: number) => new ScriptedServer('a:1', () => confirmed);
+  const granted = () => Promise.resolve({ granted: true });
+
+  it('follows a grant, and not a refusal', async () => {
+    const { servers, confirmations } = replicated();
+    expect(await confirmations.confirmed('a', () => Promise.resolve({ granted: false }))).toEqual({
+      granted: false,
+    });
+    expect(servers[0]?.sent).toEqual([]);
+    expect(await confirmations.confirmed('a', granted)).toEqual({ granted: true });
+    expect(servers[0]?.sent).toEqual([['wait', 1, 100]]);
+  });
+
+  it('is none where too few have it, and the grant counts as unknown', async () => {
+    const { confirmations } = replicated([waiting(0)]);
+    await expect(confirmations.confirmed('a', granted)).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      effect: 'unknown',
+      key: 'a',
+    });
+  });
+
+  it.each<[string, (made: ReturnType<typeof replicated>) => void]>([
+    ['connection', ({ deployment }) => deployment.generation++],
+    ['server', ({ servers }) => (servers as ScriptedServer[]).unshift(waiting(1))],
+  ])('is none over another %s', async (_, change) => {
+    const made = replicated([waiting(1)]);
+    const asking = made.confirmations.confirmed('a', () => {
+      change(made);
+      return granted();
+    });
+    await expect(asking).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
+  });
+
+  it('is none while it is open which server has the lock', async () => {
+    const { confirmations } = replicated([waiting(1)], () => undefined);
+    await expect(confirmations.confirmed('a', granted)).rejects.toMatchObject({ effect: 'unknown' });
+  });
+
+  it('follows a note of work that is done, where the lock is still held', async () => {
+    const { servers, deployment, confirmations } = replicated();
+    const states = [1, 0, -1];
+    const run = () => Promise.resolve(states.shift());
+    const periods = new Periods(callsOf(Object.assign(deployment, { run })), confirmations);
+    const note = () => periods.remember({ name: 'a', owner: 'one:1', period: 1_000 });
+    expect(await note()).toBe('held');
+    expect(servers[0]?.sent).toHaveLength(1);
+    expect([await note(), await note()]).toEqual(['deleted', 'taken']);
+    expect(servers[0]?.sent).toHaveLength(1);
+  });
+
+  it('of several writes is asked for once at a time, and a failed one holds up no other', async () => {
+    const answers: ((confirmed: number) => void)[] = [];
+    const server = new ScriptedServer('a:1', () => new Promise((resolve) => answers.push(resolve)));
+    const replication = new Replication({ replicas: 1, timeout: 100 });
+    const asked = () => new Promise((resolve) => setImmediate(resolve));
+    const first = replication.confirm(server);
+    await asked();
+    const others = [replication.confirm(server), replication.confirm(server)];
+    await asked();
+    expect(answers).toHaveLength(1);
+    answers[0]?.(0);
+    await expect(first).rejects.toMatchObject({ name: 'TooFewReplicas' });
+    await asked();
+    expect(answers).toHaveLength(2);
+    answers[1]?.(1);
+    await Promise.all(others);
+    expect(server.sent).toHaveLength(2);
+  });
+
+  it('has a quarter of the time of a command, or a given one that is shorter than it', () => {
+    expect(replicationTerms({ replicas: 2 }, 1_001)).toEqual({ replicas: 2, timeout: 250 });
+    expect(replicationTerms({ replicas: 2, timeout: 999 }, 1_000)).toEqual({ replicas: 2, timeout: 999 });
+    for (const timeout of [1_000, 2_000, 0])
+      expect(() => replicationTerms({ replicas: 2, timeout }, 1_000)).toThrow(
+        expect.objectContaining({ code: 'LOCK_CONFIG', option: 'replication.timeout' }),
+      );
+  });
+});
+
+describe('An acquisition', () => {
+  const acquiring = (answer: (script: scripts.Script) => unknown) => {
+    const deployment = new ScriptedDeployment({ run: ({ script }) => answer(script) });
+    const calls = callsOf(deployment);
+    return {
+      deployment,
+      commands: new AcquireCommands(deployment, calls, new Confirmations(deployment, calls, undefined)),
+    };
+  };
+  const REQUEST = { name: 'a', owner: 'one:1', leaseTime: 3_000 };
+  const GROUP = { names: ['a', 'b'], owner: 'one:1', leaseTime: 3_000 };
+
+  it('gives up where the name is used as another kind again and again', async () => {
+    const { deployment, commands } = acquiring((script) =>
+      script === scripts.retire ? [0, 'fair', 1] : [-3],
+    );
+    await expect(commands.acquire(REQUEST)).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH', key: 'a' });
+    expect(deployment.runs.length).toBeLessThan(20);
+  });
+
+  it('is asked for again once the other kind is over, and not where that is in use', async () => {
+    const answers = [[-3], 17];
+    const over = acquiring((script) => (script === scripts.retire ? [0, 'fair', 1] : answers.shift()));
+    expect(await over.commands.acquire(REQUEST)).toEqual({ granted: true, fencingToken: 17 });
+    const used = acquiring((script) => (script === scripts.retire ? [1, 'fair', 1] : [-3]));
+    await expect(used.commands.acquire(REQUEST)).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
+    expect(used.deployment.runs).toHaveLength(2);
+  });
+
+  it('of several names says which one is in the way', async () => {
+    const ask = (answer: unknown) => acquiring(() => answer).commands.acquireAll(GROUP);
+    expect(await ask([-2, 250, 'b:1'])).toEqual({
+      granted: false,
+      name: 'b',
+      retryAfter: 250,
+      holder: 'b:1',
+    });
+    await expect(ask([-2])).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH', key: 'b' });
+    await expect(ask(AWAY)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a,b' });
+    const wrong = acquiring((script) => (script === scripts.retire ? reply('WRONGTYPE no') : [-2, -3]));
+    await expect(wrong.commands.acquireAll(GROUP)).rejects.toMatchObject({
+      code: 'LOCK_KIND_MISMATCH',
+      key: 'b',
+    });
+    const lost = acquiring((script) => (script === scripts.retire ? AWAY : [-2, -3]));
+    await expect(lost.commands.acquireAll(GROUP)).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      key: 'a,b',
+    });
+  });
+
+  it('is taken back by a release of its owner, as long as it is under way, and no other one is', async () => {
+    const answers: ((token: number) => void)[] = [];
+    const { deployment, commands } = acquiring(() => new Promise((resolve) => answers.push(resolve)));
+    const first = commands.acquire(REQUEST);
+    const second = commands.acquire({ ...REQUEST, name: 'b' });
+    const other = commands.acquire({ ...REQUEST, owner: 'two:1' });
+    await Promise.resolve();
+    const unwanted = () => deployment.runs.map(({ acquisition }) => acquisition?.unwanted);
+    answers[0]?.(1);
+    await first;
+    commands.takeBack('one:1');
+    expect(unwanted()).toEqual([false, true, false]);
+    answers[1]?.(2);
+    await second;
+    commands.takeBack('two:1');
+    expect(unwanted()).toEqual([false, true, true]);
+    answers[2]?.(3);
+    await other;
+  });
+});
