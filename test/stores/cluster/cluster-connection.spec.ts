@@ -1,0 +1,488 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Cluster } from 'ioredis';
+import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
+import { release } from '../../../lib/stores/redis/script.js';
+import { slotOf } from '../../../lib/stores/redis/slots.js';
+
+const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+type Answer = (command: string, keys: readonly string[]) => unknown;
+
+const settled = async (answer: () => unknown): Promise<unknown> => {
+  const value = await Promise.resolve().then(answer);
+  if (value instanceof Error) throw value;
+  return value;
+};
+
+/** A node that answers by a function: what several real nodes answer at one moment, while slots move, takes seconds. */
+class Node extends EventEmitter {
+  status = 'ready';
+  readonly condition = { select: 0 };
+  readonly stream = { writableEnded: false, cork: () => undefined, uncork: () => undefined };
+  readonly options: { host: string; port: number; keyPrefix?: string };
+  readonly sent: string[] = [];
+  /** With it, a pipeline gets no answer. */
+  lost: Error | undefined;
+
+  constructor(
+    port: number,
+    public answer: Answer = () => 1,
+  ) {
+    super();
+    this.options = { host: 'host', port };
+  }
+
+  get name(): string {
+    return `host:${String(this.options.port)}`;
+  }
+
+  private ask(command: string, args: readonly unknown[]): Promise<unknown> {
+    const keys = args.slice(2, 2 + Number(args[1])).map(String);
+    this.sent.push([command, ...keys].join(' '));
+    return settled(() => this.answer(command, keys));
+  }
+
+  sendCommand(): void {
+    // Each command below is answered at once.
+  }
+
+  createBuiltinCommand(name: string) {
+    return { string: (...args: readonly unknown[]) => this.ask(name, args) };
+  }
+
+  call(command: string): Promise<unknown> {
+    return settled(() => this.answer(command, []));
+  }
+
+  pipeline() {
+    const asked: (() => Promise<unknown>)[] = [];
+    const add =
+      (command: string) =>
+      (...args: readonly unknown[]) => {
+        asked.push(() => this.ask(command, args));
+        return pipeline;
+      };
+    const pipeline = {
+      asking: add('asking'),
+      evalsha: add('evalsha'),
+      eval: add('eval'),
+      exec: async () => {
+        if (this.lost !== undefined) throw this.lost;
+        const replies: [unknown, unknown][] = [];
+        for (const ask of asked) {
+          await ask().then(
+            (answer) => replies.push([null, answer]),
+            (error: unknown) => replies.push([error, undefined]),
+          );
+        }
+        return replies;
+      },
+    };
+    return pipeline;
+  }
+}
+
+class Client extends EventEmitter {
+  status = 'ready';
+  slots: string[][] = [];
+  readonly options: Record<string, unknown> = {};
+  looks = 0;
+  info: unknown = 'cluster_state:ok';
+  readonly learned: string[] = [];
+  learn: () => void = () => undefined;
+  readonly ended: string[] = [];
+
+  constructor(readonly all: Node[]) {
+    super();
+  }
+
+  nodes(): Node[] {
+    return this.all;
+  }
+
+  refreshSlotsCache(): void {
+    this.looks++;
+  }
+
+  eval(_: string, __: number, key: string): Promise<unknown> {
+    this.learned.push(key);
+    this.learn();
+    return Promise.resolve(0);
+  }
+
+  cluster(): Promise<unknown> {
+    return settled(() => this.info);
+  }
+
+  connect(): Promise<void> {
+    this.status = 'ready';
+    this.emit('ready');
+    return Promise.resolve();
+  }
+
+  quit(): Promise<void> {
+    this.ended.push('quit');
+    return Promise.resolve();
+  }
+
+  disconnect(): void {
+    this.ended.push('disconnect');
+  }
+}
+
+describe('The connection to a cluster', () => {
+  /** ms that a command has. */
+  const TIMEOUT = 150;
+  const KEYS = ['lock:a', 'lock:a:fence'];
+  let one: Node;
+  let two: Node;
+  let client: Client;
+  let connection: ClusterConnection;
+
+  const own = (node: Node, key = 'lock:a') => {
+    client.slots[slotOf(key)] = [node.name];
+  };
+  const connect = (owned = false, timeout = TIMEOUT) =>
+    new ClusterConnection(client as unknown as Cluster, 'cluster', timeout, owned);
+  const run = (acquisition?: { unwanted: boolean }) => connection.run(release, KEYS, [], acquisition);
+  const soon = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T> | undefined> =>
+    (await Promise.allSettled([promise]))[0];
+  const scriptsOf = (node: Node) => node.sent.filter((command) => /^(asking|eval)/.test(command));
+
+  beforeEach(() => {
+    one = new Node(1);
+    two = new Node(2);
+    client = new Client([one, two]);
+    own(one);
+    own(two, 'lock:b');
+    connection = connect();
+  });
+
+  afterEach(() => connection.close());
+
+  it('sends a command to the master of its slot, with the prefix of the client', async () => {
+    client.options.keyPrefix = 'app:';
+    own(two, 'app:lock:a');
+    expect(await soon(run())).toMatchObject({ value: 1 });
+    expect(scriptsOf(two)).toEqual(['evalsha app:lock:a app:lock:a:fence']);
+    expect(scriptsOf(one)).toEqual([]);
+    two.sent.splice(0);
+    await soon(
+      connection.runEach(release, [{ keys: KEYS, args: [] }])[0] ?? Promise.reject(new Error('none')),
+    );
+    expect(scriptsOf(two)).toEqual(['evalsha app:lock:a app:lock:a:fence']);
+  });
+
+  it('follows a slot that has moved, when it has learned where to', async () => {
+    one.answer = (command) => (command === 'evalsha' ? reply('MOVED 1 host:2') : 1);
+    client.learn = () => {
+      own(two);
+    };
+    expect(await soon(run())).toMatchObject({ value: 1 });
+    expect(client.learned).toEqual(['lock:a']);
+    expect([scriptsOf(one).length, scriptsOf(two).length]).toEqual([1, 1]);
+    expect(connection.nodeOf('lock:a')?.node).toBe('host:2');
+  });
+
+  it('asks the node that a slot is on its way to, and does not know for a while which one has a key', async () => {
+    one.answer = (command) => (command === 'evalsha' ? reply('ASK 1 host:2') : 1);
+    expect(connection.nodeOf('lock:a')?.node).toBe('host:1');
+    expect(await soon(run())).toMatchObject({ value: 1 });
+    expect(scriptsOf(two)).toEqual(['asking', 'evalsha lock:a lock:a:fence']);
+    expect(connection.nodeOf('lock:a')).toBeUndefined();
+    expect(connection.nodeOf('lock:b')?.node).toBe('host:2');
+    await sleep(2 * TIMEOUT + 10);
+    expect(connection.nodeOf('lock:a')?.node).toBe('host:1');
+  });
+
+  it.each<[string, unknown]>([
+    ['a table', { 'inside:2': { host: 'host', port: 2 } }],
+    ['a function', (address: string) => (address === 'inside:2' ? { host: 'host', port: 2 } : null)],
+  ])('finds that node by %s of addresses', async (_, natMap) => {
+    client.options.natMap = natMap;
+    one.answer = (command) => (command === 'evalsha' ? reply('ASK 1 inside:2') : 1);
+    expect(await soon(run())).toMatchObject({ value: 1 });
+    expect(scriptsOf(two)).toContain('asking');
+    expect(client.learned).toEqual([]);
+  });
+
+  it('learns of a node that has no slot yet by asking the client', async () => {
+    const three = new Node(3);
+    one.answer = (command) => (command === 'evalsha' ? reply('ASK 1 host:3') : 1);
+    client.learn = () => client.all.push(three);
+    expect(await soon(run())).toMatchObject({ value: 1 });
+    expect(client.learned).toEqual(['lock:a']);
+    expect(scriptsOf(three)).toContain('asking');
+  });
+
+  it('tries again while keys are on their way, and says so when the time is over', async () => {
+    const answers = [reply('TRYAGAIN no'), reply('TRYAGAIN no'), 7];
+    one.answer = (command) => (command === 'evalsha' ? answers.shift() : 1);
+    expect(await soon(run())).toMatchObject({ value: 7 });
+    one.answer = (command) => (command === 'evalsha' ? reply('TRYAGAIN no') : 1);
+    one.sent.splice(0);
+    expect(await soon(run())).toMatchObject({ reason: { message: 'TRYAGAIN no' } });
+    // At once, and with a pause before each further try.
+    expect(scriptsOf(one).length).toBeLessThan(6);
+  });
+
+  it.each(['CLUSTERDOWN no', 'LOADING no', 'MASTERDOWN no', 'READONLY no'])(
+    'looks for the nodes after %s, and does not send the command again',
+    async (refusal) => {
+      one.answer = (command) => (command === 'evalsha' ? reply(refusal) : 1);
+      expect(await soon(run())).toMatchObject({ reason: { message: refusal } });
+      expect([scriptsOf(one).length, client.looks]).toEqual([1, 1]);
+    },
+  );
+
+  it('sends nothing again that may have been carried out, and looks for the nodes', async () => {
+    one.answer = (command) => (command === 'evalsha' ? new Error('Connection is closed.') : 1);
+    expect(await soon(run())).toMatchObject({ reason: { message: 'Connection is closed.' } });
+    expect([scriptsOf(one).length, client.looks]).toEqual([1, 1]);
+    one.answer = (command) => (command === 'evalsha' ? reply('OOM no') : 1);
+    await sleep(100);
+    expect(await soon(run())).toMatchObject({ reason: { message: 'OOM no' } });
+    expect([scriptsOf(one).length, client.looks]).toEqual([2, 1]);
+  });
+
+  it('sends an acquisition that was given up nowhere else', async () => {
+    const acquisition = { unwanted: false };
+    one.answer = (command) => {
+      if (command !== 'evalsha') return 1;
+      acquisition.unwanted = true;
+      return reply('MOVED 1 host:2');
+    };
+    client.learn = () => {
+      own(two);
+    };
+    expect(await soon(run(acquisition))).toMatchObject({ status: 'rejected' });
+    expect(scriptsOf(two)).toEqual([]);
+  });
+
+  it('does not take an acquisition for granted whose release went to another node', async () => {
+    const acquisition = { unwanted: false };
+    one.answer = (command) => {
+      if (command !== 'evalsha') return 1;
+      acquisition.unwanted = true;
+      own(two);
+      return 1;
+    };
+    expect(await soon(run(acquisition))).toMatchObject({
+      reason: { message: 'the slot has moved meanwhile' },
+    });
+  });
+
+  it('waits for a slot that no node has, for the time of a command', async () => {
+    client.slots = [];
+    own(two, 'lock:b');
+    const running = soon(run());
+    await sleep(20);
+    own(one);
+    expect(await running).toMatchObject({ value: 1 });
+    client.slots = [];
+    expect(await soon(run())).toMatchObject({
+      reason: { name: 'NotConnected', message: expect.stringContaining('no node has the slot') },
+    });
+    expect(connection.generationOf('lock:a')).toBe(0);
+  });
+
+  it('answers each of several commands by itself', async () => {
+    one.answer = (command) => (command === 'evalsha' ? reply('OOM no') : 1);
+    two.answer = () => 2;
+    const commands = [['lock:a'], ['lock:b'], ['lock:a'], ['none']].map((keys) => ({ keys, args: [] }));
+    const results = await soon(Promise.allSettled(connection.runEach(release, commands)));
+    expect(results).toMatchObject({
+      value: [
+        { reason: { message: 'OOM no' } },
+        { value: 2 },
+        { reason: { message: 'OOM no' } },
+        { reason: { name: 'NotConnected' } },
+      ],
+    });
+  });
+
+  it.each(['MOVED 1 host:2', 'ASK 1 host:2', 'NOSCRIPT no', 'TRYAGAIN no'])(
+    'sends one of several again by itself after %s',
+    async (refusal) => {
+      await soon(connection.learnSharding());
+      const answers: unknown[] = [reply(refusal)];
+      one.answer = () => answers.shift() ?? 7;
+      const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
+      expect(await soon(Promise.all(results))).toMatchObject({ value: [7] });
+      expect(scriptsOf(one)).toHaveLength(2);
+    },
+  );
+
+  it('sends none of several again that may have been carried out', async () => {
+    await soon(connection.learnSharding());
+    one.lost = new Error('Connection is closed.');
+    const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
+    expect(await soon(Promise.all(results))).toMatchObject({ reason: { message: 'Connection is closed.' } });
+    expect([scriptsOf(one).length, client.looks]).toEqual([0, 1]);
+  });
+
+  it('looks for the nodes where several commands are refused by one that is out of date', async () => {
+    one.answer = () => reply('READONLY no');
+    const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
+    expect(await soon(Promise.all(results))).toMatchObject({ reason: { message: 'READONLY no' } });
+    expect(client.looks).toBe(1);
+  });
+
+  it('looks once in a while, and only where it is connected', async () => {
+    connection.look();
+    connection.look();
+    expect(client.looks).toBe(1);
+    await sleep(60);
+    connection.look();
+    expect(client.looks).toBe(2);
+    client.status = 'connecting';
+    await sleep(60);
+    connection.look();
+    expect(client.looks).toBe(2);
+  });
+
+  it.each<[boolean | string, unknown, unknown]>([
+    [true, 0, 1],
+    [true, 0, new Error('away')],
+    [true, 0, reply('LOADING no')],
+    [false, 0, reply("ERR unknown command 'SPUBLISH'")],
+    [false, 0, reply("NOPERM can't run 'spublish'")],
+    [true, 0, reply('MOVED 1 host:1')],
+    ['NotConnected', new Error('away'), reply('CLUSTERDOWN no')],
+  ])('has sharded messages (%s) where its nodes answer %s and %s', async (sharded, first, second) => {
+    one.answer = () => first;
+    two.answer = () => second;
+    const learned = await soon(connection.learnSharding());
+    if (typeof sharded === 'boolean') {
+      expect(learned?.status).toBe('fulfilled');
+      expect(connection.sharded).toBe(sharded);
+    } else {
+      expect(learned).toMatchObject({ reason: { name: sharded } });
+      expect(connection.sharded).toBe(false);
+    }
+  });
+
+  it('connects at the first use, and fails in time where it cannot', async () => {
+    client.status = 'wait';
+    expect(await soon(run())).toMatchObject({ value: 1 });
+    client.status = 'wait';
+    client.on('error', () => undefined);
+    client.connect = () => {
+      client.status = 'connecting';
+      client.emit('error', new Error('connect ECONNREFUSED'));
+      return Promise.reject(new Error('no'));
+    };
+    expect(await soon(connection.nodes())).toMatchObject({
+      reason: { name: 'NotConnected', cause: { message: 'connect ECONNREFUSED' } },
+    });
+    client.status = 'end';
+    const over: string[] = [];
+    await Promise.all([
+      soon(connection.nodes()).then(() => over.push('refused')),
+      sleep(TIMEOUT).then(() => over.push('time')),
+    ]);
+    expect(over).toEqual(['refused', 'time']);
+  });
+
+  it('goes on as soon as it is connected', async () => {
+    client.status = 'connecting';
+    const over: string[] = [];
+    const all = Promise.all([
+      soon(run()).then(() => over.push('sent')),
+      sleep(TIMEOUT - 20).then(() => over.push('time')),
+    ]);
+    await sleep(10);
+    expect(scriptsOf(one)).toEqual([]);
+    client.status = 'ready';
+    client.emit('ready');
+    await all;
+    expect(over).toEqual(['sent', 'time']);
+    expect(scriptsOf(one)).toHaveLength(1);
+  });
+
+  it.each([
+    [true, reply("NOPERM can't run 'cluster|info'"), 'NotAdmitted'],
+    [true, 'cluster_state:ok', 'NotConnected'],
+    [false, reply("NOPERM can't run 'cluster|info'"), 'NotConnected'],
+  ])('says why a client that checks it (%s) is not let in: %s', async (enableReadyCheck, info, name) => {
+    client.status = 'connect';
+    Object.assign(client.options, { enableReadyCheck });
+    client.info = info;
+    client.emit('connect');
+    await sleep(5);
+    expect(await soon(connection.nodes())).toMatchObject({ reason: { name } });
+  });
+
+  it('does not take a node for away that lets this client in, and says no more than that', async () => {
+    const changes: ConnectionChange[] = [];
+    connection.onChange((change) => changes.push(change));
+    await soon(connection.nodes());
+    const refusal = reply("NOPERM can't run 'cluster|slots'");
+    client.emit('node error', refusal, 'host:1');
+    expect(changes.filter(({ connected }) => !connected)).toEqual([]);
+    one.status = 'connecting';
+    client.emit('node error', refusal, 'host:1');
+    expect(changes.filter(({ connected }) => !connected)).toMatchObject([{ node: 'host:1' }]);
+  });
+
+  it('keeps what it knows of nodes that are there, whenever the slots are looked up', async () => {
+    await soon(connection.nodes());
+    const before = one.listenerCount('close');
+    one.status = 'end';
+    client.emit('refresh');
+    expect([one.listenerCount('close'), two.listenerCount('close')]).toEqual([before, before]);
+  });
+
+  it('names each master once, and uses the present one of several clients of a node', async () => {
+    client.slots[7] = ['host:1'];
+    const names = async () => (await connection.nodes()).map(({ node }) => node).sort();
+    expect(await names()).toEqual(['host:1', 'host:2']);
+    expect([connection.isMaster('host:1'), connection.isMaster('host:3')]).toEqual([true, false]);
+    const former = connection.ownerOf(slotOf('lock:a'));
+    one.status = 'end';
+    const again = new Node(1);
+    client.all.push(again);
+    const present = connection.ownerOf(slotOf('lock:a'));
+    expect(present).not.toBe(former);
+    expect(present?.client).toBe(again);
+    expect(connection.ownerOf(slotOf('lock:a'))).toBe(present);
+    expect(one.listenerCount('close')).toBe(0);
+  });
+
+  it('tells of its nodes, but not that one is away which has no slot any more', async () => {
+    const changes: ConnectionChange[] = [];
+    connection.onChange((change) => changes.push(change));
+    await soon(connection.nodes());
+    client.emit('node error', reply('NOAUTH no'), 'host:9');
+    expect(changes).toEqual([]);
+    one.status = 'close';
+    one.emit('close');
+    expect(changes).toMatchObject([{ node: 'host:1', connected: false }]);
+    client.slots[slotOf('lock:b')] = ['host:1'];
+    two.status = 'end';
+    two.emit('close');
+    expect(changes).toHaveLength(1);
+    client.emit('refresh');
+    expect(two.listenerCount('close')).toBe(0);
+    client.emit('close');
+    client.emit('ready');
+    expect(changes.slice(1)).toMatchObject([
+      { node: 'cluster', connected: false },
+      { node: 'cluster', connected: true },
+    ]);
+  });
+
+  it('leaves the client of an application alone when it is closed, and ends its own', async () => {
+    await soon(connection.nodes());
+    await connection.close();
+    expect([client.ended, client.listenerCount('ready'), one.listenerCount('close')]).toEqual([[], 0, 0]);
+    client.all.push(new Node(3));
+    client.slots[9] = ['host:3'];
+    expect(connection.ownerOf(9)).toBeUndefined();
+    const owned = connect(true);
+    await owned.close();
+    expect(client.ended).toEqual(['quit', 'disconnect']);
+  });
+});
