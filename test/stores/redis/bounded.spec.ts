@@ -28,3 +28,11 @@ it('a command that is not answered fails when its time is over, and learns of it
   await failed;
   expect(isOver?.()).toBe(true);
 });
+
+it('what a client rejects with is an error in any case', async () => {
+  const error = new Error('own');
+  await expect(within(1_000, () => Promise.reject(error))).rejects.toBe(error);
+  const text: unknown = 'a text';
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a broken client does
+  await expect(within(1_000, () => Promise.reject(text))).rejects.toEqual(new Error('a text'));
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ServerClock } from '../../../lib/stores/redis/server-clock.js';
+import { ServerClock, ServerClocks } from '../../../lib/stores/redis/server-clock.js';
 
 const TEN_MINUTES = 600_000;
 
@@ -38,5 +38,31 @@ describe('ServerClock', () => {
     clock.learn(51_100, 1_300, 1_301);
     // What is granted now comes 850 ms late, and counts from when it was granted.
     expect(clock.momentOf(51_200, 2_250)).toBe(1_399);
+  });
+});
+
+describe('The bound that a reply gives', () => {
+  it('counts for a minute against replies that took longer, because clocks drift', () => {
+    const clock = new ServerClock();
+    clock.learn(50_000, 1_000, 1_001);
+    // These took up to 20 ms, and so say less.
+    clock.learn(110_019, 60_999, 61_019);
+    expect(clock.momentOf(110_020, 61_100)).toBe(61_019);
+    clock.learn(110_020, 61_000, 61_020);
+    expect(clock.momentOf(110_020, 61_100)).toBe(60_999);
+  });
+
+  it('is given up with a date that it contradicts', () => {
+    const clock = new ServerClock();
+    clock.learn(50_000, 1_000, 1_001);
+    expect(clock.momentOf(60_000, 1_100)).toBe(-Infinity);
+    expect(clock.momentOf(50_000, 1_100)).toBe(-Infinity);
+  });
+
+  it('is that of one server, and of no other', () => {
+    const clocks = new ServerClocks();
+    clocks.of('a').learn(50_000, 1_000, 1_001);
+    expect(clocks.of('a').momentOf(50_000, 1_100)).toBe(999);
+    expect(clocks.of('b').momentOf(50_000, 1_100)).toBe(-Infinity);
   });
 });
