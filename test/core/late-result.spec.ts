@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { StreamableFile } from '@nestjs/common';
 import { of } from 'rxjs';
@@ -170,6 +170,19 @@ describe('a refused result', () => {
     expect(refuse(Promise.resolve())).toThrow('Use mergeMap or concatMap');
     expect(refuse(piped())).toThrow('has left its response unfinished');
     expect(refuse([1, 2])).not.toThrow();
+  });
+
+  it('that is a Promise is refused only once, although it fails later', async () => {
+    const unheard: unknown[] = [];
+    const listener = (reason: unknown) => unheard.push(reason);
+    process.on('unhandledRejection', listener);
+    try {
+      expect(refuse(setImmediate().then(() => Promise.reject(new Error('failed'))))).toThrow('a Promise');
+      await sleep(20);
+      expect(unheard).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', listener);
+    }
   });
 
   it('of a callback may be an Observable, to which nothing subscribes', () => {
