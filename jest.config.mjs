@@ -22,9 +22,9 @@ const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 
 /** @type {import('jest').Config} */
 export default {
-  // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes. More than
-  // this and a slow machine misses the deadlines of their servers.
-  maxWorkers: 4,
+  // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes. This many
+  // keep two cores at 87 %. More than this and a slow machine misses the deadlines of their servers.
+  maxWorkers: 6,
   // Jest keeps what a test file of ES modules has loaded, some 10 MB each, and the garbage collector has ever more to do.
   workerIdleMemoryLimit: '500MB',
   // CI may run on a machine of any speed, and what hangs there is found all the same.
