@@ -2,15 +2,10 @@ import type { Redis } from 'ioredis';
 import type { AcquisitionGuard, Argument, Command } from '../../lib/stores/redis/command.js';
 import type { Deployment, Server } from '../../lib/stores/redis/deployment.js';
 import type { Script } from '../../lib/stores/redis/script.js';
+import { answered } from './replies.js';
 
 /** What is answered: an error is thrown. */
 type Answer = (command: readonly unknown[]) => unknown;
-
-const settled = async (answer: () => unknown): Promise<unknown> => {
-  const value = await Promise.resolve().then(answer);
-  if (value instanceof Error) throw value;
-  return value;
-};
 
 /** A server that answers each command by a function. For answers that a real one gives rarely, or several of them at once. */
 export class ScriptedServer implements Server {
@@ -29,7 +24,7 @@ export class ScriptedServer implements Server {
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
     const ask = (...sent: readonly unknown[]) => {
       this.sent.push(sent);
-      return settled(() => this.answer(sent));
+      return answered(() => this.answer(sent));
     };
     const client: unknown = new Proxy(
       {},
@@ -90,7 +85,7 @@ export class ScriptedDeployment implements Deployment {
   ): Promise<unknown> {
     const run = { script, keys, args, acquisition };
     this.runs.push(run);
-    return settled(() => this.script.run?.(run));
+    return answered(() => this.script.run?.(run));
   }
 
   runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {

@@ -6,15 +6,9 @@ import type { ConnectionChange } from '../../../lib/port/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
 import { release } from '../../../lib/stores/redis/script.js';
 import { slotOf } from '../../../lib/stores/redis/slots.js';
+import { answered, errorReply } from '../../doubles/replies.js';
 
-const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 type Answer = (command: string, keys: readonly string[]) => unknown;
-
-const settled = async (answer: () => unknown): Promise<unknown> => {
-  const value = await Promise.resolve().then(answer);
-  if (value instanceof Error) throw value;
-  return value;
-};
 
 /** A node that answers by a function: what several real nodes answer at one moment, while slots move, takes seconds. */
 class Node extends EventEmitter {
@@ -41,7 +35,7 @@ class Node extends EventEmitter {
   private ask(command: string, args: readonly unknown[]): Promise<unknown> {
     const keys = args.slice(2, 2 + Number(args[1])).map(String);
     this.sent.push([command, ...keys].join(' '));
-    return settled(() => this.answer(command, keys));
+    return answered(() => this.answer(command, keys));
   }
 
   sendCommand(): void {
@@ -53,7 +47,7 @@ class Node extends EventEmitter {
   }
 
   call(command: string): Promise<unknown> {
-    return settled(() => this.answer(command, []));
+    return answered(() => this.answer(command, []));
   }
 
   pipeline() {
@@ -113,7 +107,7 @@ class Client extends EventEmitter {
   }
 
   cluster(): Promise<unknown> {
-    return settled(() => this.info);
+    return answered(() => this.info);
   }
 
   connect(): Promise<void> {
@@ -176,7 +170,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('follows a slot that has moved, when it has learned where to', async () => {
-    one.answer = (command) => (command === 'evalsha' ? reply('MOVED 1 host:2') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('MOVED 1 host:2') : 1);
     client.learn = () => {
       own(two);
     };
@@ -187,7 +181,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('asks the node that a slot is on its way to, and does not know for a while which one has a key', async () => {
-    one.answer = (command) => (command === 'evalsha' ? reply('ASK 1 host:2') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('ASK 1 host:2') : 1);
     expect(connection.nodeOf('lock:a')?.node).toBe('host:1');
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(scriptsOf(two)).toEqual(['asking', 'evalsha lock:a lock:a:fence']);
@@ -202,7 +196,7 @@ describe('The connection to a cluster', () => {
     ['a function', (address: string) => (address === 'inside:2' ? { host: 'host', port: 2 } : null)],
   ])('finds that node by %s of addresses', async (_, natMap) => {
     client.options.natMap = natMap;
-    one.answer = (command) => (command === 'evalsha' ? reply('ASK 1 inside:2') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('ASK 1 inside:2') : 1);
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(scriptsOf(two)).toContain('asking');
     expect(client.learned).toEqual([]);
@@ -210,7 +204,7 @@ describe('The connection to a cluster', () => {
 
   it('learns of a node that has no slot yet by asking the client', async () => {
     const three = new Node(3);
-    one.answer = (command) => (command === 'evalsha' ? reply('ASK 1 host:3') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('ASK 1 host:3') : 1);
     client.learn = () => client.all.push(three);
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(client.learned).toEqual(['lock:a']);
@@ -218,10 +212,10 @@ describe('The connection to a cluster', () => {
   });
 
   it('tries again while keys are on their way, and says so when the time is over', async () => {
-    const answers = [reply('TRYAGAIN no'), reply('TRYAGAIN no'), 7];
+    const answers = [errorReply('TRYAGAIN no'), errorReply('TRYAGAIN no'), 7];
     one.answer = (command) => (command === 'evalsha' ? answers.shift() : 1);
     expect(await soon(run())).toMatchObject({ value: 7 });
-    one.answer = (command) => (command === 'evalsha' ? reply('TRYAGAIN no') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
     one.sent.splice(0);
     expect(await soon(run())).toMatchObject({ reason: { message: 'TRYAGAIN no' } });
     // At once, and with a pause before each further try.
@@ -231,7 +225,7 @@ describe('The connection to a cluster', () => {
   it.each(['CLUSTERDOWN no', 'LOADING no', 'MASTERDOWN no', 'READONLY no'])(
     'looks for the nodes after %s, and does not send the command again',
     async (refusal) => {
-      one.answer = (command) => (command === 'evalsha' ? reply(refusal) : 1);
+      one.answer = (command) => (command === 'evalsha' ? errorReply(refusal) : 1);
       expect(await soon(run())).toMatchObject({ reason: { message: refusal } });
       expect([scriptsOf(one).length, client.looks]).toEqual([1, 1]);
     },
@@ -241,7 +235,7 @@ describe('The connection to a cluster', () => {
     one.answer = (command) => (command === 'evalsha' ? new Error('Connection is closed.') : 1);
     expect(await soon(run())).toMatchObject({ reason: { message: 'Connection is closed.' } });
     expect([scriptsOf(one).length, client.looks]).toEqual([1, 1]);
-    one.answer = (command) => (command === 'evalsha' ? reply('OOM no') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('OOM no') : 1);
     await sleep(100);
     expect(await soon(run())).toMatchObject({ reason: { message: 'OOM no' } });
     expect([scriptsOf(one).length, client.looks]).toEqual([2, 1]);
@@ -252,7 +246,7 @@ describe('The connection to a cluster', () => {
     one.answer = (command) => {
       if (command !== 'evalsha') return 1;
       acquisition.unwanted = true;
-      return reply('MOVED 1 host:2');
+      return errorReply('MOVED 1 host:2');
     };
     client.learn = () => {
       own(two);
@@ -289,7 +283,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('answers each of several commands by itself', async () => {
-    one.answer = (command) => (command === 'evalsha' ? reply('OOM no') : 1);
+    one.answer = (command) => (command === 'evalsha' ? errorReply('OOM no') : 1);
     two.answer = () => 2;
     const commands = [['lock:a'], ['lock:b'], ['lock:a'], ['none']].map((keys) => ({ keys, args: [] }));
     const results = await soon(Promise.allSettled(connection.runEach(release, commands)));
@@ -307,7 +301,7 @@ describe('The connection to a cluster', () => {
     'sends one of several again by itself after %s',
     async (refusal) => {
       await soon(connection.learnSharding());
-      const answers: unknown[] = [reply(refusal)];
+      const answers: unknown[] = [errorReply(refusal)];
       one.answer = () => answers.shift() ?? 7;
       const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
       expect(await soon(Promise.all(results))).toMatchObject({ value: [7] });
@@ -324,7 +318,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('looks for the nodes where several commands are refused by one that is out of date', async () => {
-    one.answer = () => reply('READONLY no');
+    one.answer = () => errorReply('READONLY no');
     const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
     expect(await soon(Promise.all(results))).toMatchObject({ reason: { message: 'READONLY no' } });
     expect(client.looks).toBe(1);
@@ -346,11 +340,11 @@ describe('The connection to a cluster', () => {
   it.each<[boolean | string, unknown, unknown]>([
     [true, 0, 1],
     [true, 0, new Error('away')],
-    [true, 0, reply('LOADING no')],
-    [false, 0, reply("ERR unknown command 'SPUBLISH'")],
-    [false, 0, reply("NOPERM can't run 'spublish'")],
-    [true, 0, reply('MOVED 1 host:1')],
-    ['NotConnected', new Error('away'), reply('CLUSTERDOWN no')],
+    [true, 0, errorReply('LOADING no')],
+    [false, 0, errorReply("ERR unknown command 'SPUBLISH'")],
+    [false, 0, errorReply("NOPERM can't run 'spublish'")],
+    [true, 0, errorReply('MOVED 1 host:1')],
+    ['NotConnected', new Error('away'), errorReply('CLUSTERDOWN no')],
   ])('has sharded messages (%s) where its nodes answer %s and %s', async (sharded, first, second) => {
     one.answer = () => first;
     two.answer = () => second;
@@ -403,9 +397,9 @@ describe('The connection to a cluster', () => {
   });
 
   it.each([
-    [true, reply("NOPERM can't run 'cluster|info'"), 'NotAdmitted'],
+    [true, errorReply("NOPERM can't run 'cluster|info'"), 'NotAdmitted'],
     [true, 'cluster_state:ok', 'NotConnected'],
-    [false, reply("NOPERM can't run 'cluster|info'"), 'NotConnected'],
+    [false, errorReply("NOPERM can't run 'cluster|info'"), 'NotConnected'],
   ])('says why a client that checks it (%s) is not let in: %s', async (enableReadyCheck, info, name) => {
     client.status = 'connect';
     Object.assign(client.options, { enableReadyCheck });
@@ -419,7 +413,7 @@ describe('The connection to a cluster', () => {
     const changes: ConnectionChange[] = [];
     connection.onChange((change) => changes.push(change));
     await soon(connection.nodes());
-    const refusal = reply("NOPERM can't run 'cluster|slots'");
+    const refusal = errorReply("NOPERM can't run 'cluster|slots'");
     client.emit('node error', refusal, 'host:1');
     expect(changes.filter(({ connected }) => !connected)).toEqual([]);
     one.status = 'connecting';
@@ -455,7 +449,7 @@ describe('The connection to a cluster', () => {
     const changes: ConnectionChange[] = [];
     connection.onChange((change) => changes.push(change));
     await soon(connection.nodes());
-    client.emit('node error', reply('NOAUTH no'), 'host:9');
+    client.emit('node error', errorReply('NOAUTH no'), 'host:9');
     expect(changes).toEqual([]);
     one.status = 'close';
     one.emit('close');

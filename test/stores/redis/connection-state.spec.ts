@@ -4,6 +4,7 @@ import { stageOf } from '../../../lib/stores/redis/connection-stage.js';
 import { ConnectionState } from '../../../lib/stores/redis/connection-state.js';
 import { NotAdmitted, WrongDatabase } from '../../../lib/stores/redis/redis-errors.js';
 import { SentinelRound } from '../../../lib/stores/redis/sentinel-round.js';
+import { errorReply } from '../../doubles/replies.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -12,8 +13,6 @@ beforeEach(() => {
 afterEach(() => {
   jest.useRealTimers();
 });
-
-const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 
 describe('The state of a connection', () => {
   const open = () => {
@@ -78,7 +77,7 @@ describe('The state of a connection', () => {
     const news = state.news(1_000);
     state.failed(new Error('connect ECONNREFUSED'));
     expect([await isOver(news), state.refusal]).toEqual([false, undefined]);
-    state.failed(reply('WRONGPASS invalid username-password pair'));
+    state.failed(errorReply('WRONGPASS invalid username-password pair'));
     expect(await isOver(news)).toBe(true);
     expect(state.refusal).toBeInstanceOf(NotAdmitted);
     expect(changes).toMatchObject([
@@ -92,7 +91,7 @@ describe('The state of a connection', () => {
 
   it('shows no password that a failed command contains, and leaves that error to the application', () => {
     const { state } = open();
-    const error = Object.assign(reply('WRONGPASS no'), { command: { name: 'auth', args: ['secret'] } });
+    const error = Object.assign(errorReply('WRONGPASS no'), { command: { name: 'auth', args: ['secret'] } });
     state.failed(error);
     expect(state.lastError).toMatchObject({
       name: 'ReplyError',
@@ -106,7 +105,7 @@ describe('The state of a connection', () => {
   it('of a cluster is told by what the last of its nodes has said', () => {
     const { state } = open();
     const command = { name: 'auth', args: ['secret'] };
-    const last = Object.assign(reply('NOAUTH no'), { command });
+    const last = Object.assign(errorReply('NOAUTH no'), { command });
     state.failed(Object.assign(new Error('Failed to refresh slots cache.'), { lastNodeError: last }));
     expect(state.lastError).toMatchObject({ message: 'NOAUTH no' });
     expect(state.lastError).not.toHaveProperty('command');

@@ -15,10 +15,10 @@ import * as scripts from '../../../lib/stores/redis/script.js';
 import { subscribersOf } from '../../../lib/stores/redis/subscribers.js';
 import { FULL, Trial } from '../../../lib/stores/redis/trial.js';
 import { ScriptedDeployment, ScriptedServer } from '../../doubles/scripted-deployment.js';
+import { errorReply } from '../../doubles/replies.js';
 
 /** What a real server answers rarely, or several servers at one moment. */
 
-const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 const AWAY = new Error('connect ECONNREFUSED');
 
 /** A server that counts the subscribers of some channels. */
@@ -254,7 +254,7 @@ describe('The health of a server', () => {
   });
 
   it('is up where it answers that the user may not send PING', async () => {
-    const health = await nodeHealth(server('', reply('NOPERM no')), undefined, undefined, false);
+    const health = await nodeHealth(server('', errorReply('NOPERM no')), undefined, undefined, false);
     expect(health).toMatchObject({ status: 'up', latency: expect.any(Number), subscriber: undefined });
   });
 
@@ -326,7 +326,7 @@ describe('A trial', () => {
   });
 
   it.each([
-    ['memory is full', reply('OOM command not allowed'), FULL],
+    ['memory is full', errorReply('OOM command not allowed'), FULL],
     ['the server is away', AWAY, { status: 'down', error: 'connect ECONNREFUSED' }],
     ['the answer is none', 'QUEUED', { status: 'down', error: expect.stringContaining('"QUEUED"') }],
   ])('shows that no lock can be taken where %s', async (_, answer, finding) => {
@@ -425,7 +425,7 @@ describe('Renewals', () => {
       const { deployment, states } = renew(
         ['a', 'b'].map((name) => request(name)),
         {
-          run: ({ keys }) => (keys.length > 2 || keys[0] === 'lock:b' ? reply(refusal) : [1]),
+          run: ({ keys }) => (keys.length > 2 || keys[0] === 'lock:b' ? errorReply(refusal) : [1]),
         },
       );
       expect(await states).toMatchObject([
@@ -578,7 +578,7 @@ describe('An acquisition', () => {
     });
     await expect(ask([-2])).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH', key: 'b' });
     await expect(ask(AWAY)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a,b' });
-    const wrong = acquiring((script) => (script === scripts.retire ? reply('WRONGTYPE no') : [-2, -3]));
+    const wrong = acquiring((script) => (script === scripts.retire ? errorReply('WRONGTYPE no') : [-2, -3]));
     await expect(wrong.commands.acquireAll(GROUP)).rejects.toMatchObject({
       code: 'LOCK_KIND_MISMATCH',
       key: 'b',

@@ -19,17 +19,17 @@ import {
   UnexpectedReply,
   WrongDatabase,
 } from '../../../lib/stores/redis/redis-errors.js';
+import { errorReply } from '../../doubles/replies.js';
 
 /** As ioredis throws what a server refuses. */
-const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 
 /** As a server before Redis 7 wraps what a command inside of a script answers. */
 const wrapped = (message: string) =>
-  reply(`ERR Error running script (call to f_1): @user_script:2: @user_script: 2: ${message}`);
+  errorReply(`ERR Error running script (call to f_1): @user_script:2: @user_script: 2: ${message}`);
 
-const NOT_LET_IN = new NotAdmitted(reply('NOAUTH Authentication required.'));
-const OTHER_DATABASE = new WrongDatabase(3, reply('ERR DB index is out of range'));
-const PART_OF_CLUSTER = new NodeOfCluster(reply('MOVED 1 127.0.0.1:7001'));
+const NOT_LET_IN = new NotAdmitted(errorReply('NOAUTH Authentication required.'));
+const OTHER_DATABASE = new WrongDatabase(3, errorReply('ERR DB index is out of range'));
+const PART_OF_CLUSTER = new NodeOfCluster(errorReply('MOVED 1 127.0.0.1:7001'));
 
 describe('What an error says of the command', () => {
   it.each<[string, unknown]>([
@@ -38,16 +38,19 @@ describe('What an error says of the command', () => {
     ['the client is not let in', NOT_LET_IN],
     ['the database is another one', OTHER_DATABASE],
     ['the server is one of a cluster', PART_OF_CLUSTER],
-    ['the user may not send it', reply("NOPERM this user has no permissions to run the 'evalsha' command")],
-    ['the server does not know it', reply("ERR unknown command 'EVALSHA', with args beginning with: ")],
-    ['the server is a replica', reply("READONLY You can't write against a read only replica.")],
-    ['memory is full', reply("OOM command not allowed when used memory > 'maxmemory'.")],
+    [
+      'the user may not send it',
+      errorReply("NOPERM this user has no permissions to run the 'evalsha' command"),
+    ],
+    ['the server does not know it', errorReply("ERR unknown command 'EVALSHA', with args beginning with: ")],
+    ['the server is a replica', errorReply("READONLY You can't write against a read only replica.")],
+    ['memory is full', errorReply("OOM command not allowed when used memory > 'maxmemory'.")],
     ['memory is full, before Redis 7', wrapped("-OOM command not allowed when used memory > 'maxmemory'.")],
-    ['another script is busy', reply('BUSY Redis is busy running a script.')],
-    ['the slot is being moved', reply('TRYAGAIN Multiple keys request during rehashing of slot')],
-    ['the disk is full', reply('MISCONF Errors writing to the AOF file')],
-    ['replicas are missing', reply('NOREPLICAS Not enough good replicas to write.')],
-    ['the server loads its data', reply('LOADING Redis is loading the dataset in memory')],
+    ['another script is busy', errorReply('BUSY Redis is busy running a script.')],
+    ['the slot is being moved', errorReply('TRYAGAIN Multiple keys request during rehashing of slot')],
+    ['the disk is full', errorReply('MISCONF Errors writing to the AOF file')],
+    ['replicas are missing', errorReply('NOREPLICAS Not enough good replicas to write.')],
+    ['the server loads its data', errorReply('LOADING Redis is loading the dataset in memory')],
   ])('nothing is changed where %s', (_, error) => {
     expect(translate(error, 'a')).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
   });
@@ -56,11 +59,11 @@ describe('What an error says of the command', () => {
     ['no answer came', new CommandTimeout(500)],
     ['the answer is none', new UnexpectedReply('QUEUED')],
     ['the connection was closed', new Error('Connection is closed.')],
-    ['a script failed in the middle', reply('ERR user_script:4: attempt to compare nil with number')],
-    ['a command inside of a script was refused', reply('NOPERM ACL failure in script: no permissions')],
+    ['a script failed in the middle', errorReply('ERR user_script:4: attempt to compare nil with number')],
+    ['a command inside of a script was refused', errorReply('NOPERM ACL failure in script: no permissions')],
     [
       'a command inside of a script is not known',
-      reply('ERR Unknown Redis command called from script script: f_1, on @user_script:2.'),
+      errorReply('ERR Unknown Redis command called from script script: f_1, on @user_script:2.'),
     ],
     ['replicas have not confirmed it', new TooFewReplicas(0, 1, 100)],
     ['it is no error', 'a text'],
@@ -75,12 +78,12 @@ describe('What an error says of the command', () => {
   });
 
   it('a key of another type is no lock', () => {
-    const cause = reply('WRONGTYPE Operation against a key holding the wrong kind of value');
+    const cause = errorReply('WRONGTYPE Operation against a key holding the wrong kind of value');
     const error = translate(cause, 'a');
     expect(isLockKindMismatchError(error)).toBe(true);
     expect(error).toMatchObject({ key: 'a', cause });
     expect(isLockKindMismatchError(translate(cause, undefined))).toBe(true);
-    expect(isLockUnavailableError(translate(reply('ERR WRONGTYPE'), 'a'))).toBe(true);
+    expect(isLockUnavailableError(translate(errorReply('ERR WRONGTYPE'), 'a'))).toBe(true);
   });
 });
 
@@ -89,17 +92,20 @@ describe('Another try', () => {
     ['a client that is not let in', NOT_LET_IN],
     ['another database', OTHER_DATABASE],
     ['a node of a cluster', PART_OF_CLUSTER],
-    ['a password that is asked for', reply('NOAUTH Authentication required.')],
-    ['a password that is wrong', reply('WRONGPASS invalid username-password pair')],
-    ['a command that is forbidden', reply("NOPERM this user has no permissions to run the 'eval' command")],
+    ['a password that is asked for', errorReply('NOAUTH Authentication required.')],
+    ['a password that is wrong', errorReply('WRONGPASS invalid username-password pair')],
+    [
+      'a command that is forbidden',
+      errorReply("NOPERM this user has no permissions to run the 'eval' command"),
+    ],
     [
       'a command that is forbidden inside of a script',
       wrapped("The user executing the script can't run this"),
     ],
-    ['a command that the server does not know', reply("ERR unknown command 'WAIT'")],
+    ['a command that the server does not know', errorReply("ERR unknown command 'WAIT'")],
     [
       'a command inside of a script that the server does not know',
-      new CommandRefused(reply('ERR Unknown Redis command called from script'), 'HSET'),
+      new CommandRefused(errorReply('ERR Unknown Redis command called from script'), 'HSET'),
     ],
   ])('cannot help against %s', (_, error) => {
     expect(isPermanent(error)).toBe(true);
@@ -109,8 +115,8 @@ describe('Another try', () => {
   it.each<[string, unknown]>([
     ['a lost connection', new NotConnected('close', undefined)],
     ['a missing answer', new CommandTimeout(500)],
-    ['a failover', reply("READONLY You can't write against a read only replica.")],
-    ['an error of a script', reply('ERR user_script:4: attempt to compare nil with number')],
+    ['a failover', errorReply("READONLY You can't write against a read only replica.")],
+    ['an error of a script', errorReply('ERR user_script:4: attempt to compare nil with number')],
     ['an error that only repeats such a text', new Error("ERR unknown command 'WAIT'")],
     ['what is no error', undefined],
   ])('may help against %s', (_, error) => {
@@ -121,15 +127,15 @@ describe('Another try', () => {
 
 describe('The code of a refusal', () => {
   it.each<[string | undefined, unknown]>([
-    ['OOM', reply('OOM command not allowed')],
+    ['OOM', errorReply('OOM command not allowed')],
     ['OOM', wrapped('-OOM command not allowed')],
-    ['NOPERM', reply("ERR The user executing the script can't run this command or subcommand")],
-    ['NOPERM', reply('NOPERM ACL failure in script')],
-    ['ERR', reply('ERR')],
+    ['NOPERM', errorReply("ERR The user executing the script can't run this command or subcommand")],
+    ['NOPERM', errorReply('NOPERM ACL failure in script')],
+    ['ERR', errorReply('ERR')],
     // Without a code of its own, what the script failed by is an ERR.
     ['ERR', wrapped('attempt to compare nil with number')],
-    ['HSET', new CommandRefused(reply('HSET is what a proxy says'), 'HSET')],
-    [undefined, reply('a proxy with a word of its own')],
+    ['HSET', new CommandRefused(errorReply('HSET is what a proxy says'), 'HSET')],
+    [undefined, errorReply('a proxy with a word of its own')],
     [undefined, new Error('OOM command not allowed')],
     [undefined, 'OOM command not allowed'],
   ])('is %s', (code, error) => {
@@ -137,7 +143,7 @@ describe('The code of a refusal', () => {
   });
 
   it('is that of a replica where it takes no writes, or has lost its master', () => {
-    expect(['READONLY no', 'MASTERDOWN no', 'OOM no'].map((text) => isOfReplica(reply(text)))).toEqual([
+    expect(['READONLY no', 'MASTERDOWN no', 'OOM no'].map((text) => isOfReplica(errorReply(text)))).toEqual([
       true,
       true,
       false,
@@ -146,7 +152,7 @@ describe('The code of a refusal', () => {
 
   it('is that of a withheld command where it is forbidden, or unknown', () => {
     const texts = ['NOPERM no', "ERR unknown command 'INFO'", 'ERR unknown', 'OOM no'];
-    expect(texts.map((text) => isWithheld(reply(text)))).toEqual([true, true, false, false]);
+    expect(texts.map((text) => isWithheld(errorReply(text)))).toEqual([true, true, false, false]);
   });
 
   it('shows that EVALSHA alone is withheld', () => {
@@ -157,21 +163,21 @@ describe('The code of a refusal', () => {
       "NOPERM this user has no permissions to run the 'eval' command",
       "ERR wrong number of arguments for 'evalsha' command",
     ];
-    expect(texts.map((text) => lacksEvalsha(reply(text)))).toEqual([true, true, true, false, false]);
+    expect(texts.map((text) => lacksEvalsha(errorReply(text)))).toEqual([true, true, true, false, false]);
     expect(lacksEvalsha(new Error(texts[0]))).toBe(false);
   });
 
   it.each(['MOVED 1 127.0.0.1:7001', 'ASK 1 127.0.0.1:7001', 'CLUSTERDOWN no', 'CROSSSLOT no'])(
     'shows a client of a single server that it is one of a cluster: %s',
     (text) => {
-      const error = ofSingleServer(reply(text));
+      const error = ofSingleServer(errorReply(text));
       expect(error).toBeInstanceOf(NodeOfCluster);
       expect(error).toMatchObject({ message: expect.stringContaining(text) });
     },
   );
 
   it('shows that in no other case', () => {
-    for (const error of [reply('OOM no'), new Error('MOVED 1'), undefined])
+    for (const error of [errorReply('OOM no'), new Error('MOVED 1'), undefined])
       expect(ofSingleServer(error)).toBe(error);
   });
 });
@@ -186,7 +192,7 @@ it('each error is known by its name in a log', () => {
     new UnexpectedReply('QUEUED'),
     PART_OF_CLUSTER,
     new TooFewReplicas(1, 2, 100),
-    new CommandRefused(reply('NOPERM no'), 'HSET'),
+    new CommandRefused(errorReply('NOPERM no'), 'HSET'),
   ].map(String);
   expect(lines).toEqual([
     'CommandTimeout: Redis did not answer within 500 ms',
@@ -222,8 +228,8 @@ describe('A refusal inside of a script', () => {
 
   it.each([
     ['HSET', wrapped("The user executing the script can't run this command or subcommand")],
-    ['PUBLISH', reply('ERR Unknown Redis command called from script script: f_1, on @user_script:3.')],
-    ['PUBLISH', reply('NOPERM ACL failure in script: no permissions, on @user_script:3.')],
+    ['PUBLISH', errorReply('ERR Unknown Redis command called from script script: f_1, on @user_script:3.')],
+    ['PUBLISH', errorReply('NOPERM ACL failure in script: no permissions, on @user_script:3.')],
   ])('names the command %s by its line', (command, error) => {
     const named = withCommand(error, script);
     expect(named).toBeInstanceOf(CommandRefused);
@@ -235,9 +241,9 @@ describe('A refusal inside of a script', () => {
 
   it.each<[string, unknown]>([
     ['it is about something else', wrapped('-OOM command not allowed')],
-    ['it says no line', reply('NOPERM ACL failure in script: no permissions')],
-    ['the line has no command', reply('NOPERM ACL failure in script, on @user_script:1.')],
-    ['there is no such line', reply('NOPERM ACL failure in script, on @user_script:9.')],
+    ['it says no line', errorReply('NOPERM ACL failure in script: no permissions')],
+    ['the line has no command', errorReply('NOPERM ACL failure in script, on @user_script:1.')],
+    ['there is no such line', errorReply('NOPERM ACL failure in script, on @user_script:9.')],
     ['it is no reply', new Error('NOPERM ACL failure in script, on @user_script:2.')],
   ])('stays as it is where %s', (_, error) => {
     expect(withCommand(error, script)).toBe(error);

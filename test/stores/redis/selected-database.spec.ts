@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { onDatabaseSwitch } from '../../../lib/stores/redis/database-switches.js';
 import { SelectedDatabase } from '../../../lib/stores/redis/selected-database.js';
-
-const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+import { errorReply } from '../../doubles/replies.js';
 
 describe('The database of a connection', () => {
   /** A client that is on a database, and a server that answers SELECT. */
@@ -55,9 +54,9 @@ describe('The database of a connection', () => {
   });
 
   it.each([
-    ['the server refuses it', () => reply('ERR DB index is out of range'), 'WrongDatabase'],
-    ['the user may not ask', () => reply("NOPERM can't run 'select'"), 'WrongDatabase'],
-    ['the server is busy', () => reply('BUSY Redis is busy'), 'NotConnected'],
+    ['the server refuses it', () => errorReply('ERR DB index is out of range'), 'WrongDatabase'],
+    ['the user may not ask', () => errorReply("NOPERM can't run 'select'"), 'WrongDatabase'],
+    ['the server is busy', () => errorReply('BUSY Redis is busy'), 'NotConnected'],
     ['the connection is lost', () => new Error('Connection is closed.'), 'NotConnected'],
     ['a transaction is open', () => 'QUEUED', 'NotConnected'],
   ])('is not certain where %s, and is asked for again', async (_, answer, name) => {
@@ -155,15 +154,19 @@ describe('The database of a connection', () => {
   });
 
   it('says why the server has not confirmed it', async () => {
-    const cause = reply('BUSY Redis is busy');
+    const cause = errorReply('BUSY Redis is busy');
     await expect(open({ db: 3 }, () => cause).database.confirm()).rejects.toMatchObject({ cause });
   });
 
   it('is looked after here where the server refuses SELECT, and nothing else is', () => {
     const { database } = open({});
-    expect(database.isOwnBusiness(Object.assign(reply('ERR'), { command: { name: 'select' } }))).toBe(true);
-    expect(database.isOwnBusiness(Object.assign(reply('ERR'), { command: { name: 'auth' } }))).toBe(false);
-    expect(database.isOwnBusiness(reply('ERR'))).toBe(false);
+    expect(database.isOwnBusiness(Object.assign(errorReply('ERR'), { command: { name: 'select' } }))).toBe(
+      true,
+    );
+    expect(database.isOwnBusiness(Object.assign(errorReply('ERR'), { command: { name: 'auth' } }))).toBe(
+      false,
+    );
+    expect(database.isOwnBusiness(errorReply('ERR'))).toBe(false);
   });
 });
 
@@ -208,7 +211,7 @@ describe('The switches of an application', () => {
     expect(switches).toEqual(['2', '0']);
     expect(sent.map(({ name }) => name)).toEqual(['select', 'RESET', 'get']);
     two.resolve('OK');
-    reset.reject(reply('NOPERM no'));
+    reset.reject(errorReply('NOPERM no'));
     expect(switches.slice(2)).toEqual(['2 done', '0 refused']);
     expect(heard).toEqual(['OK', 'NOPERM no']);
   });
@@ -240,7 +243,7 @@ describe('The switches of an application', () => {
     send('select', '2').resolve('QUEUED');
     send('get', 'key').resolve('QUEUED');
     send('select', '99').resolve('QUEUED');
-    send('exec').resolve(['OK', 'OK', 'value', reply('ERR DB index is out of range')]);
+    send('exec').resolve(['OK', 'OK', 'value', errorReply('ERR DB index is out of range')]);
     expect(switches).toEqual(['2', '99', '2 done', '99 refused']);
     send('select', '3').resolve('OK');
     expect(switches.slice(4)).toEqual(['3', '3 done']);
@@ -261,20 +264,20 @@ describe('The switches of an application', () => {
   it('that the server does not put into a transaction have their own answer', () => {
     const { switches, watch, send } = open();
     watch();
-    send('multi').reject(reply('ERR'));
+    send('multi').reject(errorReply('ERR'));
     send('select', '2').resolve('OK');
-    send('exec').reject(reply('ERR EXEC without MULTI'));
+    send('exec').reject(errorReply('ERR EXEC without MULTI'));
     expect(switches).toEqual(['2', '2 done']);
   });
 
   it('of a transaction are answered once, and an end without a beginning ends nothing', () => {
     const { switches, watch, send } = open();
     watch();
-    send('exec').reject(reply('ERR EXEC without MULTI'));
+    send('exec').reject(errorReply('ERR EXEC without MULTI'));
     send('multi').resolve('OK');
     send('select', '2').resolve('QUEUED');
     send('exec').resolve(['OK']);
-    send('exec').reject(reply('ERR EXEC without MULTI'));
+    send('exec').reject(errorReply('ERR EXEC without MULTI'));
     expect(switches).toEqual(['2', '2 done']);
   });
 
