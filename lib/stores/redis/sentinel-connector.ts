@@ -89,7 +89,7 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       return Reflect.get(this, 'sentinelIterator');
     }
 
-    /** The sentinels of the options, and those that ioredis has found by asking them. */
+    /** The sentinels of the options, and the sentinels that ioredis has learned of from their answers. */
     private get sentinels(): Sentinel[] {
       return [...(Reflect.get(this.iterator, 'sentinels') as Sentinel[])];
     }
