@@ -425,7 +425,7 @@ export class Acquisition {
     const entryUntil = this.stands
       ? Math.max(until, this.blockedUntil) + this.lease + QUEUE_ENTRY_LIFE
       : until;
-    void this.context.releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
+    this.context.releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
   }
 
   private end(): void {

@@ -35,11 +35,8 @@ export class GroupRequest {
         ...context,
         store: this,
         releaser: {
-          release: async ({ owner }, until, options) => {
-            const releases = names.map((name) =>
-              context.releaser.release({ ...terms, name, owner }, until, options),
-            );
-            return (await Promise.all(releases)).find((reply) => reply !== 'released') ?? 'released';
+          release: ({ owner }, until, options) => {
+            for (const name of names) context.releaser.release({ ...terms, name, owner }, until, options);
           },
         },
         // Exists only until it is split into the tenures of the members.

@@ -187,7 +187,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     const { name, owner, terms, fencingToken, queue } = tenure;
     const { leaseTime } = terms;
     tenure.lose('taken');
-    void this.context.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
+    this.context.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
     this.lookAt(former);
   }
 

@@ -88,7 +88,8 @@ export const refusedWith = ({
 
 /** What waiters need from their client. */
 export interface WaitingContext {
-  readonly releaser: Pick<Releaser, 'release'>;
+  /** Makes sure that what a waiter gives back arrives. No waiter needs the answer. */
+  readonly releaser: { release(...given: Parameters<Releaser['release']>): void };
   nextOwner(): string;
   /** The lease to ask the store for. */
   initialLease(terms: LeaseTerms): number;
