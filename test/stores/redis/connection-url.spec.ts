@@ -18,11 +18,16 @@ describe('A URL is read into options', () => {
     ['redis:///3', { host: 'localhost', port: 6379, db: 3 }],
     ['rediss://a', { ...HOST, tls: {} }],
     ['redis://[::1]:7', { host: '::1', port: 7 }],
+    ['redis://a?noDelay=true', { ...HOST, noDelay: true }],
     [`redis://:${encoded}@a`, { ...HOST, password: PASSWORD }],
     [`redis://us%40er:${encoded}@a`, { ...HOST, username: 'us@er', password: PASSWORD }],
     [`redis://a?username=u&password=${encoded}`, { ...HOST, username: 'u', password: PASSWORD }],
     ['redis://a?db=3&family=6&protocol=3', { ...HOST, db: 3, family: 6, protocol: 3 }],
     ['redis://a?connectTimeout=500&keepAlive=0', { ...HOST, connectTimeout: 500, keepAlive: 0 }],
+    [
+      'redis://a?connectTimeout=1&keepAlive=2147483647',
+      { ...HOST, connectTimeout: 1, keepAlive: 2_147_483_647 },
+    ],
     [
       'redis://a?noDelay=false&connectionName=n-m&keyPrefix=app:',
       {
@@ -49,7 +54,7 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     ['?family=5', /family in the URL must be 0, 4 or 6/],
     ['?connectTimeout=1e3', /connectTimeout in the URL must be a whole number of ms/],
     ['?connectTimeout=0', /connectTimeout in the URL/],
-    ['?connectTimeout=3000000000', /connectTimeout in the URL/],
+    ['?connectTimeout=2147483648', /connectTimeout in the URL/],
     ['?noDelay=1', /noDelay in the URL must be true or false/],
     ['?noDelay=toString', /noDelay in the URL must be true or false/],
     ['?noDelay=__proto__', /noDelay in the URL must be true or false/],
@@ -98,6 +103,19 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     const error = refusal({ connection: { cluster } });
     expect((error as Error).message).toMatch(rule);
     expect((error as Error).message).not.toContain('4711');
+  });
+
+  it.each([
+    ['redis://', /^connection: is not a valid URL/],
+    ['redis://a:port', /^connection: is not a valid URL/],
+    [
+      'a/user:4711',
+      /^connection: a URL must start with redis:\/\/ or rediss:\/\/ \(found: text without a scheme\)/,
+    ],
+  ])('as a whole: %s', (connection, rule) => {
+    const error = refusal({ connection }) as Error;
+    expect(isLockConfigError(error)).toBe(true);
+    expect(error.message).toMatch(rule);
   });
 
   function refusal(options: object): unknown {
