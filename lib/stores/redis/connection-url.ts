@@ -63,8 +63,8 @@ export function urlOptions(option: string, url: string): RedisOptions {
     ...credentials(parsed, refuse),
     ...(parsed.protocol === 'rediss:' ? { tls: {} } : {}),
   };
-  const [, database] = /^\/?(.*)$/s.exec(parsed.pathname) ?? [];
-  if (database) {
+  const database = parsed.pathname.replace(/^\//, '');
+  if (database !== '') {
     const db = whole(0)(database);
     if (db === undefined) throw refuse('the path of the URL must be the number of a database');
     options.db = db;
