@@ -64,7 +64,7 @@ export class BareLock {
     const ends = Object.fromEntries(Object.entries(holders).map(([holder, ms]) => [holder, now + ms]));
     for (const [holder, end] of Object.entries(ends)) await this.redis.zadd(LOCK, end, holder);
     const last = Math.max(...Object.values(ends));
-    await this.redis.call('PEXPIREAT', LOCK, last > now ? last : now + STAY);
+    await this.redis.pexpireat(LOCK, last > now ? last : now + STAY);
     await this.fence(fence);
     return ends;
   }
@@ -92,12 +92,12 @@ export class BareLock {
   }
 
   async queue(): Promise<readonly string[]> {
-    return await this.redis.zrange(QUEUE, 0, -1);
+    return await this.redis.zrange(QUEUE, '0', '-1');
   }
 
   /** The holders of a kind with holders, each with the end of its hold, ms of the server's clock. */
   async ends(): Promise<Readonly<Record<string, number>>> {
-    const flat = await this.redis.zrange(LOCK, 0, -1, 'WITHSCORES');
+    const flat = await this.redis.zrange(LOCK, '0', '-1', 'WITHSCORES');
     return Object.fromEntries(
       flat.flatMap((holder, n) => (n % 2 === 0 ? [[holder, Number(flat[n + 1])] as const] : [])),
     );

@@ -244,6 +244,83 @@ describe('A lock with holders that is busy', () => {
   });
 });
 
+describe('A server whose memory is full', () => {
+  const full = (isFull: boolean) => lock.redis.config('SET', 'maxmemory', isFull ? '1' : '0');
+
+  beforeEach(() => full(false));
+  afterAll(() => full(false));
+
+  it('refuses a new owner, which leaves nothing behind', async () => {
+    await full(true);
+    await expect(acquire('a:1')).rejects.toThrow(/^OOM/);
+    expect(await lock.redis.exists(LOCK, FENCE, QUEUE)).toBe(0);
+  });
+
+  it('lets in an owner at its turn, and one that confirms its claim', async () => {
+    await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 500 });
+    await full(true);
+    expect((await acquire('a:1'))[0]).toBe(1);
+    expect(await lock.queue()).toEqual([]);
+    await full(false);
+    await lock.clear();
+    await lock.holders('5 a:1 fair 1', { 'xa:1': CLAIM });
+    await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 500 });
+    await full(true);
+    expect((await acquire('a:1'))[0]).toBe(1);
+  });
+});
+
+describe('A user without some rights', () => {
+  const as = async (rights: string, ask: (redis: BareLock['redis']) => Promise<unknown>) => {
+    await lock.redis.call(
+      'ACL',
+      'SETUSER',
+      'limited',
+      'on',
+      'nopass',
+      '~*',
+      '&*',
+      '+@all',
+      ...rights.split(' '),
+    );
+    const redis = lock.redis.duplicate({ username: 'limited', password: 'any' });
+    try {
+      return await ask(redis);
+    } finally {
+      redis.disconnect();
+    }
+  };
+  const releaseWith = (redis: BareLock['redis']) =>
+    redis.eval(queueRelease.source, 3, LOCK, FENCE, QUEUE, ...['a:1', 'x', 'fair', 1, 0, LEASE, STAY, '']);
+
+  it('passes over a process that is gone by the count of the messages where it may not ask who listens', async () => {
+    await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
+    await lock.waiters({ 'x gone:1 30000': 900, 'x b:1 30000': 500 });
+    await lock.listen('b');
+    expect(await as('-pubsub', releaseWith)).toBe(1);
+    expect(Object.keys(await lock.ends())).toEqual(['xb:1']);
+  });
+
+  it('passes over all waiters where it may send no message: they look by themselves', async () => {
+    await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
+    await lock.waiters({ 'x b:1 30000': 500 });
+    await lock.listen('b');
+    expect(await as('-publish', releaseWith)).toBe(1);
+    expect(await lock.redis.exists(LOCK, QUEUE)).toBe(0);
+  });
+
+  it('gives a plain waiter that is gone no claim', async () => {
+    await lock.fence('5 z:1');
+    await lock.waiters({ 'p gone:1 30000': 900 });
+    const args = ['a:1', 'x', 'fair', 1, LEASE, 1, 0, '', STAY, ''];
+    const reply = await as('-pubsub', (redis) =>
+      redis.eval(queueAcquire.source, 3, LOCK, FENCE, QUEUE, ...args),
+    );
+    expect((reply as Reply)[0]).toBe(1);
+    expect(await lock.redis.type(LOCK)).toBe('zset');
+  });
+});
+
 describe('Permits', () => {
   it('are given out up to the capacity, and the first that ends is waited for', async () => {
     const ends = await lock.holders('5 c:1 semaphore 2', { 'sb:1': 9_000, 'sc:1': 5_000 });
@@ -337,6 +414,17 @@ describe('A turn', () => {
     expect(Object.keys(await lock.ends())).toEqual(['xb:1']);
   });
 
+  it('is told to the first that lives, while the lock is busy', async () => {
+    await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
+    await lock.waiters({ 'x gone:1 30000': 900, 'x gone:2 30000': 800, 'x b:1 30000': 500 });
+    await lock.listen('b');
+    expect(await release('c:1')).toBe(-1);
+    expect(await lock.queue()).toEqual(['x b:1 30000']);
+    expect((await lock.told()).map((message) => message.split(' ').slice(0, 3).join(' '))).toEqual([
+      'b: next b:1',
+    ]);
+  });
+
   it('comes to all readers up to the next writer', async () => {
     await lock.holders('5 a:1 read-write 1000', { 'xa:1': 5_000 });
     await lock.waiters({ 's b:1 30000': 500, 's b:2 30000': 400, 'x c:1 30000': 300, 's d:1 30000': 200 });
@@ -394,6 +482,19 @@ describe('A turn', () => {
     expect(await lock.redis.get(FENCE)).toBe(`${String(token)} b:1`);
     expect(await lock.endOf(FENCE)).toBe((await lock.endOf(LOCK)) + STAY);
     expect(await lock.queue()).toEqual(['x c:1 30000']);
+  });
+
+  it('of a plain waiter is for no longer than the lease that it has asked for', async () => {
+    await lock.waiters({ 'p b:1 300': 700 });
+    await lock.listen('b');
+    await acquire('a:1');
+    const [[, , owner, , , span, , rivals] = []] = granted(await lock.told());
+    expect([owner, span, rivals]).toEqual(['b:1', '300', '0']);
+    await lock.clear();
+    await lock.listen('b');
+    await lock.waiters({ 'p b:1': 700 });
+    await acquire('a:1');
+    expect(granted(await lock.told())[0]?.[5]).toBe(String(CLAIM));
   });
 
   it('of plain waiters that are all gone is not waited for', async () => {

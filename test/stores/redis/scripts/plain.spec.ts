@@ -381,6 +381,21 @@ describe('Waiters outside of the queue', () => {
     expect(leftToThem).toBeLessThan(45);
   });
 
+  it('get the lock from a queue whose first processes are gone, too', async () => {
+    await lock.listen('releases', 'b', 'c');
+    for (;;) {
+      await lock.redis.del(LOCK, FENCE, QUEUE);
+      await lock.plain('a:1', 5_000);
+      await lock.waiters({ 'p gone:1 30000': 900, 'p b:1 30000': 500, 'p c:1 30000': 400 });
+      await release('a:1');
+      const told = await lock.told();
+      if ((await lock.redis.exists(LOCK)) === 1) continue;
+      expect(told).toEqual(['releases: 0', 'b: next b:1 10 1', 'c: next c:1 1010']);
+      expect(await lock.queue()).toEqual(['p b:1 30000', 'p c:1 30000']);
+      return;
+    }
+  });
+
   it('are told of a claim, which ends sooner than the hold that they know of', async () => {
     await lock.listen('releases', 'b');
     await lock.plain('a:1', 5_000);
@@ -577,6 +592,37 @@ describe('Several plain locks at once', () => {
     expect(await lock.redis.hgetall('b')).toEqual({ 'w:1': '1' });
     expect(words(await lock.told(), 3)).toEqual(['w: granted w:1']);
     expect(await lock.redis.exists('a', 'c')).toBe(0);
+  });
+});
+
+describe('A server whose memory is full', () => {
+  const full = (isFull: boolean) => lock.redis.config('SET', 'maxmemory', isFull ? '1' : '0');
+
+  beforeEach(() => full(false));
+  afterAll(() => full(false));
+
+  it('refuses a new owner, and leaves the entry of one at its turn where the lock is refused', async () => {
+    await full(true);
+    await expect(acquire('a:1')).rejects.toThrow(/^OOM/);
+    expect(await lock.redis.exists(LOCK, FENCE)).toBe(0);
+    await full(false);
+    await lock.plain('b:1', 5_000);
+    await full(true);
+    await expect(stand('a:1')).rejects.toThrow(/^OOM/);
+    expect(await lock.redis.exists(QUEUE)).toBe(0);
+  });
+
+  it('lets in an owner at its turn, one that confirms its claim, and the next one after a release', async () => {
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 500 });
+    await full(true);
+    expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
+    expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
+    await full(false);
+    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.listen('b');
+    await full(true);
+    expect(await release('a:1', { token: FAR })).toBe(1);
+    expect(await lock.redis.hgetall(LOCK)).toEqual({ 'b:1': '1' });
   });
 });
 
