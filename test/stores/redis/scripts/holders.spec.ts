@@ -293,7 +293,7 @@ describe('A user without some rights', () => {
   const releaseWith = (redis: BareLock['redis']) =>
     redis.eval(queueRelease.source, 3, LOCK, FENCE, QUEUE, ...['a:1', 'x', 'fair', 1, 0, LEASE, STAY, '']);
 
-  it('passes over a process that is gone by the count of the messages where it may not ask who listens', async () => {
+  it('passes over a process that is gone by the count of receivers where it may not send PUBSUB', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
     await lock.waiters({ 'x gone:1 30000': 900, 'x b:1 30000': 500 });
     await lock.listen('b');
