@@ -24,13 +24,13 @@ const LIFECYCLE = [
  */
 export function lockClass(type: Type, lock: LockDeclaration): void {
   const prototype = type.prototype as object;
-  let locked = 0;
+  let hasMethod = false;
   for (const property of Reflect.ownKeys(prototype)) {
     const descriptor = Reflect.getOwnPropertyDescriptor(prototype, property);
     const method: unknown = descriptor?.value;
     if (property === 'constructor' || LIFECYCLE.includes(property as string)) continue;
     if (descriptor === undefined || typeof method !== 'function') continue;
-    locked++;
+    hasMethod = true;
     if (isLockedMethod(method)) continue;
     if (!isAsyncFunction(method) && declaredReturn(prototype, property) === undefined) {
       throw misplaced(
@@ -42,5 +42,5 @@ export function lockClass(type: Type, lock: LockDeclaration): void {
     lockMethod(prototype, property, descriptor, lock);
     Object.defineProperty(prototype, property, descriptor);
   }
-  if (locked === 0) throw misplaced(type.name, 'finds no method in the class');
+  if (!hasMethod) throw misplaced(type.name, 'finds no method in the class');
 }

@@ -311,6 +311,16 @@ describe('once', () => {
       expect(await waits).toMatchObject({ code: 'LOCK_ABORTED', cause: reason });
     });
 
+    it('ends its wait after the wait time of the module, where it has none of its own', async () => {
+      const impatient = new LockService({
+        store: storeWith(() => ({ recall: () => new Promise(() => undefined) })),
+        waitTime: 50,
+      });
+      services.push(impatient);
+      const waits = failure(impatient.once('report', { period: 1_000 }, () => 0));
+      expect(isLockUnavailableError(await Promise.race([waits, sleep(5_000)]))).toBe(true);
+    });
+
     it('ends its wait after the wait time', async () => {
       const began = performance.now();
       expect(isLockUnavailableError(await wait({ waitTime: 300 }))).toBe(true);

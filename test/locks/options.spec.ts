@@ -140,6 +140,15 @@ describe.each(KINDS)('%s', (_, lockOf) => {
   });
 });
 
+it('renew: false alone holds for the lease time of the module, and no longer', async () => {
+  const short = new LockService({ store, leaseTime: 60 });
+  const lease = await short.acquire('a', { renew: false });
+  expect(lease.remainingTime()).toBeGreaterThan(0);
+  await until(() => !lease.held);
+  expect(store.calls.renew).toBe(0);
+  await short.close();
+});
+
 it('takes no minHoldTime that is longer than maxHoldTime, at which a lease that is renewed ends', async () => {
   const locks = new LockService({ store: 'memory', maxHoldTime: 500 });
   for (const lock of [

@@ -51,6 +51,11 @@ describe('a method that returns an Observable', () => {
       return source();
     }
 
+    @DistributedLock('stream', { returns: 'observable', signal: (signal: AbortSignal) => signal })
+    abortable(signal: AbortSignal) {
+      return signal.aborted ? EMPTY : source();
+    }
+
     @DistributedLock('stream')
     undeclared(): never {
       return source() as never;
@@ -126,6 +131,16 @@ describe('a method that returns an Observable', () => {
     expect(nest.entries.total).toBe(3);
     expect(nest.entries.most).toBe(1);
     expect(new Set(leases.map((lease) => lease?.fencingToken)).size).toBe(3);
+  });
+
+  it('ends its wait with the signal of its call', async () => {
+    const abort = new AbortController();
+    const lease = await nest.locks.acquire('stream');
+    const waiting = lastValueFrom(streams.abortable(abort.signal));
+    await sleep(5);
+    abort.abort(new Error('gone'));
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED', cause: { message: 'gone' } });
+    await lease.release();
   });
 
   it('is released when it fails, and the error is its own', async () => {

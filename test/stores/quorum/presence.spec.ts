@@ -160,6 +160,7 @@ describe('Presence', () => {
     const absent = jest.fn();
     void presence.observe(0, new Promise(() => undefined));
     presence.onAbsence(0, absent)();
+    expect(jest.getTimerCount()).toBe(0);
     await pass(10 * LATEST);
     expect(absent).not.toHaveBeenCalled();
     expect(presence.isAbsent(0)).toBe(false);
