@@ -176,7 +176,7 @@ describe('A lock with holders that is busy', () => {
   ])('lets the second look %i ms before the end of a claim at %i', async (left, look) => {
     const ends = await lock.holders('5 b:1 fair 1', { 'xb:1': left });
     await lock.listen('c');
-    await lock.waiters({ 'x c:1 30000': 100 });
+    await lock.waiters({ 'x c:1 30000': 10 });
     const [, now, , second] = await acquire('a:1');
     expect(Number(second) - look).toBe((ends['xb:1'] ?? 0) - now - left);
   });
@@ -257,14 +257,14 @@ describe('A server whose memory is full', () => {
   });
 
   it('lets in an owner at its turn, and one that confirms its claim', async () => {
-    await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 500 });
+    await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 50 });
     await full(true);
     expect((await acquire('a:1'))[0]).toBe(1);
     expect(await lock.queue()).toEqual([]);
     await full(false);
     await lock.clear();
     await lock.holders('5 a:1 fair 1', { 'xa:1': CLAIM });
-    await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 500 });
+    await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 50 });
     await full(true);
     expect((await acquire('a:1'))[0]).toBe(1);
   });
@@ -295,7 +295,7 @@ describe('A user without some rights', () => {
 
   it('passes over a process that is gone by the count of receivers where it may not send PUBSUB', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x gone:1 30000': 900, 'x b:1 30000': 500 });
+    await lock.waiters({ 'x gone:1 30000': 90, 'x b:1 30000': 50 });
     await lock.listen('b');
     expect(await as('-pubsub', releaseWith)).toBe(1);
     expect(Object.keys(await lock.ends())).toEqual(['xb:1']);
@@ -303,7 +303,7 @@ describe('A user without some rights', () => {
 
   it('passes over all waiters where it may send no message: they look by themselves', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x b:1 30000': 500 });
+    await lock.waiters({ 'x b:1 30000': 50 });
     await lock.listen('b');
     expect(await as('-publish', releaseWith)).toBe(1);
     expect(await lock.redis.exists(LOCK, QUEUE)).toBe(0);
@@ -311,7 +311,7 @@ describe('A user without some rights', () => {
 
   it('gives a plain waiter that is gone no claim', async () => {
     await lock.fence('5 z:1');
-    await lock.waiters({ 'p gone:1 30000': 900 });
+    await lock.waiters({ 'p gone:1 30000': 90 });
     const args = ['a:1', 'x', 'fair', 1, LEASE, 1, 0, '', STAY, ''];
     const reply = await as('-pubsub', (redis) =>
       redis.eval(queueAcquire.source, 3, LOCK, FENCE, QUEUE, ...args),
@@ -391,8 +391,8 @@ describe('A turn', () => {
   });
 
   it.each([
-    ['for the whole lease within a second', 500, 30_000],
-    ['for a claim where the arrival is in the future', -500, CLAIM],
+    ['for the whole lease within a second', 50, 30_000],
+    ['for a claim where the arrival is in the future', -5_000, CLAIM],
     ['for no longer than the lease', 1_500, 300],
   ])('comes %s', async (_, ago, span) => {
     const lease = span === CLAIM ? 30_000 : span;
@@ -416,7 +416,7 @@ describe('A turn', () => {
 
   it('is told to the first that lives, while the lock is busy', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x gone:1 30000': 900, 'x gone:2 30000': 800, 'x b:1 30000': 500 });
+    await lock.waiters({ 'x gone:1 30000': 90, 'x gone:2 30000': 80, 'x b:1 30000': 50 });
     await lock.listen('b');
     expect(await release('c:1')).toBe(-1);
     expect(await lock.queue()).toEqual(['x b:1 30000']);
@@ -427,7 +427,7 @@ describe('A turn', () => {
 
   it('comes to all readers up to the next writer', async () => {
     await lock.holders('5 a:1 read-write 1000', { 'xa:1': 5_000 });
-    await lock.waiters({ 's b:1 30000': 500, 's b:2 30000': 400, 'x c:1 30000': 300, 's d:1 30000': 200 });
+    await lock.waiters({ 's b:1 30000': 50, 's b:2 30000': 40, 'x c:1 30000': 30, 's d:1 30000': 20 });
     await lock.listen('b', 'c', 'd');
     await release('a:1', WRITE);
     const told = await lock.told();
@@ -451,7 +451,7 @@ describe('A turn', () => {
   it('comes to the owner that asks as an answer, and those behind it that may enter are told', async () => {
     await lock.fence('5 z:1 read-write 1000');
     const entry = `s a:1 ${String(LEASE)}`;
-    await lock.waiters({ [entry]: 1_500, 's b:1 30000': 500 });
+    await lock.waiters({ [entry]: 1_500, 's b:1 30000': 50 });
     await lock.listen('a', 'b');
     expect((await acquire('a:1', READ))[0]).toBe(1);
     expect(granted(await lock.told()).map(([, , owner]) => owner)).toEqual(['b:1']);
@@ -460,10 +460,10 @@ describe('A turn', () => {
 
   it('for a waiter of another kind is a word that it asks', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x b:1 30000': 500, 'p c:1 30000': 300 });
+    await lock.waiters({ 'x b:1 30000': 50, 'p c:1 30000': 30 });
     await lock.listen('b', 'c');
     await release('a:1');
-    await lock.waiters({ 'p c:1 30000': 300 });
+    await lock.waiters({ 'p c:1 30000': 30 });
     await release('b:1');
     expect((await lock.told()).map((message) => message.split(' ').slice(0, 4).join(' '))).toContain(
       'c: next c:1 0',
@@ -472,7 +472,7 @@ describe('A turn', () => {
   });
 
   it('of a plain waiter that lives is a claim of the plain lock, which comes first', async () => {
-    await lock.waiters({ 'p gone:1 30000': 900, 'p b:1 30000': 700, 'x c:1 30000': 300 });
+    await lock.waiters({ 'p gone:1 30000': 90, 'p b:1 30000': 70, 'x c:1 30000': 30 });
     await lock.fence('5 z:1');
     await lock.listen('b', 'c');
     expect(await acquire('a:1')).toEqual([-1, 'lock', 1]);
@@ -485,20 +485,20 @@ describe('A turn', () => {
   });
 
   it('of a plain waiter is for no longer than the lease that it has asked for', async () => {
-    await lock.waiters({ 'p b:1 300': 700 });
+    await lock.waiters({ 'p b:1 300': 70 });
     await lock.listen('b');
     await acquire('a:1');
     const [[, , owner, , , span, , rivals] = []] = granted(await lock.told());
     expect([owner, span, rivals]).toEqual(['b:1', '300', '0']);
     await lock.clear();
     await lock.listen('b');
-    await lock.waiters({ 'p b:1': 700 });
+    await lock.waiters({ 'p b:1': 70 });
     await acquire('a:1');
     expect(granted(await lock.told())[0]?.[5]).toBe(String(CLAIM));
   });
 
   it('of plain waiters that are all gone is not waited for', async () => {
-    await lock.waiters({ 'p gone:1 30000': 900, 'p gone:2 300': 700 });
+    await lock.waiters({ 'p gone:1 30000': 90, 'p gone:2 300': 70 });
     await lock.fence('5 z:1');
     expect((await acquire('a:1'))[0]).toBe(1);
     expect(await lock.queue()).toEqual([]);
@@ -540,7 +540,7 @@ describe('A release of a lock with holders', () => {
   it('gives up the entry, by the lease that was asked for or by a search', async () => {
     await lock.holders('5 b:1 fair 1', { 'xb:1': 5_000 });
     await lock.listen('a');
-    await lock.waiters({ 'x a:1 7': 900, 'x a:1 9': 800, 'x a:10 7': 700 });
+    await lock.waiters({ 'x a:1 7': 90, 'x a:1 9': 80, 'x a:10 7': 70 });
     expect(await release('a:1', { asked: 9 })).toBe(-1);
     expect(await lock.queue()).toEqual(['x a:1 7', 'x a:10 7']);
     await release('a:1', { asked: 0 });
@@ -549,14 +549,14 @@ describe('A release of a lock with holders', () => {
 
   it('lets no waiter of the plain lock lose its entry', async () => {
     await lock.fence('5 z:1');
-    await lock.waiters({ 'p b:1 7': 900 });
+    await lock.waiters({ 'p b:1 7': 90 });
     expect(await release('a:1')).toBe(0);
     expect(await lock.queue()).toEqual(['p b:1 7']);
   });
 
   it('leaves the lock taken for as long as was asked for, under another owner', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x b:1 30000': 500 });
+    await lock.waiters({ 'x b:1 30000': 50 });
     await lock.listen('b');
     expect(await release('a:1', { keepFor: 60_000 })).toBe(1);
     const ends = await lock.ends();
@@ -616,7 +616,7 @@ describe('A hold that passes to another owner', () => {
 
   it('tells the waiters only where it ends sooner than they know', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x c:1 30000': 500 });
+    await lock.waiters({ 'x c:1 30000': 50 });
     await lock.listen('c');
     await pass('a:1', 'b:1', { lease: 9_000 });
     expect(await lock.told()).toEqual([]);
@@ -687,7 +687,7 @@ describe('A kind with holders that a plain lock is to follow', () => {
 
   it('is forgotten when it is not, and its last token stays', async () => {
     await lock.fence('5 a:1 semaphore 2');
-    await lock.waiters({ 's gone:1 7': 900 });
+    await lock.waiters({ 's gone:1 7': 90 });
     expect(await end()).toEqual([0, 'semaphore', 2]);
     expect(await lock.redis.get(FENCE)).toBe('5 a:1');
     expect(await lock.redis.pttl(FENCE)).toBeGreaterThan(STAY / 2);
@@ -696,7 +696,7 @@ describe('A kind with holders that a plain lock is to follow', () => {
 
   it('gives its waiters their turn before', async () => {
     await lock.fence('5 a:1 semaphore 2');
-    await lock.waiters({ 's b:1 7': 900 });
+    await lock.waiters({ 's b:1 30000': 90 });
     await lock.listen('b');
     expect(await end()).toEqual([1, 'semaphore', 2]);
     expect(Object.keys(await lock.ends())).toEqual(['sb:1']);
@@ -728,7 +728,7 @@ describe('A forced release of a lock with holders', () => {
 
   it('lets the next waiters in', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 9_000 });
-    await lock.waiters({ 'x b:1 30000': 500 });
+    await lock.waiters({ 'x b:1 30000': 50 });
     await lock.listen('b');
     expect(await force('a:1')).toBe(1);
     expect(Object.keys(await lock.ends())).toEqual(['xb:1']);
@@ -741,7 +741,7 @@ describe('A look at a lock with holders', () => {
 
   it('shows its holders with their time, its waiters, and the processes that are gone', async () => {
     await lock.holders('5 a:1 semaphore 3', { 'sa:1': 9_000, 'sb:1': -5 });
-    const arrivals = await lock.waiters({ 's b:2 7': 900, 's c:1 7': 800, 's c:2 7': 700 });
+    const arrivals = await lock.waiters({ 's b:2 7': 90, 's c:1 7': 80, 's c:2 7': 70 });
     await lock.listen('b');
     const [fence, listeners, holders, queue, withHolders, gone] = (await look()) ?? [];
     expect([fence, listeners, withHolders, gone]).toEqual(['5 a:1 semaphore 3', 0, 1, ['c']]);
@@ -758,14 +758,14 @@ describe('A look at a lock with holders', () => {
 
   it('shows a queue without a holder by its kind, and nothing where there is neither', async () => {
     expect(await look()).toBeNull();
-    await lock.waiters({ 's b:2 7': 900 });
+    await lock.waiters({ 's b:2 7': 90 });
     expect((await look())?.slice(2, 5)).toMatchObject([[], ['s b:2 7', expect.any(String)], 1]);
     await lock.clear();
-    await lock.waiters({ 'p b:2 7': 900 });
+    await lock.waiters({ 'p b:2 7': 90 });
     expect((await look())?.[4]).toBe(0);
     await lock.clear();
     await lock.plain('a:1', 5_000);
-    await lock.waiters({ 'x b:2 7': 900 });
+    await lock.waiters({ 'x b:2 7': 90 });
     expect((await look())?.[4]).toBe(0);
   });
 });

@@ -72,7 +72,8 @@ const release = async (owner: string, leave: Leave = {}): Promise<unknown> => {
 const words = (told: readonly string[], count: number) =>
   told.map((message) => message.split(' ').slice(0, count).join(' '));
 const left = (key: string) => lock.redis.pttl(key);
-const near = (ms: number) => ({ from: ms - 200, to: ms });
+/** A busy machine takes its time. */
+const near = (ms: number) => ({ from: Math.max(0, ms - 3_000), to: ms });
 const expectNear = (ms: number, { from, to }: { from: number; to: number }) => {
   expect(ms).toBeGreaterThan(from);
   expect(ms).toBeLessThanOrEqual(to);
@@ -109,7 +110,7 @@ describe('A plain lock that is free', () => {
   });
 
   it('is taken by an owner outside of its queue: the holder has died', async () => {
-    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('b');
     expect(typeof (await acquire('a:1'))).toBe('number');
     expect(await lock.queue()).toEqual(['p b:1 30000']);
@@ -118,19 +119,19 @@ describe('A plain lock that is free', () => {
   });
 
   it('tells the first of its queue of an end that comes sooner than it looks', async () => {
-    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('b');
     await acquire('a:1', { lease: 10_000 });
     expect(words(await lock.told(), 3)).toEqual(['b: next b:1']);
   });
 
   it('takes the entry of its new owner out of the queue', async () => {
-    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 500, 'p b:1 30000': 300 });
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 50, 'p b:1 30000': 30 });
     await lock.listen('a', 'b');
     expect(typeof (await stand('a:1'))).toBe('number');
     expect(await lock.queue()).toEqual(['p b:1 30000']);
     await lock.clear();
-    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 500 });
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 50 });
     expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
     expect(await lock.queue()).toEqual([]);
   });
@@ -250,7 +251,7 @@ describe('A release of a plain lock', () => {
 
   it('hands it over to the first that lives, which is told', async () => {
     await lock.plain('a:1', 5_000);
-    await lock.waiters({ 'p gone:1 30000': 900, 'p b:1 30000': 500, 'p c:1 30000': 300 });
+    await lock.waiters({ 'p gone:1 30000': 90, 'p b:1 30000': 50, 'p c:1 30000': 30 });
     await lock.listen('b', 'c');
     expect(await release('a:1', { token: FAR })).toBe(1);
     expect(words(await lock.told(), 4)).toEqual([`b: granted b:1 ${String(FAR + 1_000)}`]);
@@ -274,7 +275,7 @@ describe('A release of a plain lock', () => {
 
   it('leaves it taken for as long as was asked for, under another owner, and says so to all', async () => {
     await lock.plain('a:1', 5_000);
-    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('b', 'releases');
     expect(await release('a:1', { keepFor: 60_000 })).toBe(1);
     expect(await lock.redis.hgetall(LOCK)).toEqual({ 'kept:a:1': '1' });
@@ -288,21 +289,21 @@ describe('A release of a plain lock', () => {
   });
 
   it('gives up an entry, and the queue goes on where the lock has no holder', async () => {
-    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 900, 'p b:1 30000': 500 });
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 90, 'p b:1 30000': 50 });
     await lock.fence('5 z:1');
     await lock.listen('b');
     expect(await release('a:1')).toBe(0);
     expect(words(await lock.told(), 3)).toEqual(['b: granted b:1']);
     await lock.clear();
     await lock.plain('c:1', 5_000);
-    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 900, 'p b:1 30000': 500 });
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 90, 'p b:1 30000': 50 });
     await lock.listen('b');
     expect(await release('a:1')).toBe(-1);
     expect([await lock.queue(), words(await lock.told(), 3)]).toEqual([['p b:1 30000'], ['b: next b:1']]);
   });
 
   it('gives up an entry of what has become something else', async () => {
-    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 900, 'p b:1 30000': 500 });
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 90, 'p b:1 30000': 50 });
     await lock.redis.set(LOCK, 'a');
     await expect(release('a:1')).rejects.toThrow(/^WRONGTYPE/);
     expect(await lock.queue()).toEqual(['p b:1 30000']);
@@ -312,7 +313,7 @@ describe('A release of a plain lock', () => {
 
   it('neither lets in nor passes a waiter of another kind', async () => {
     await lock.fence('5 z:1');
-    await lock.waiters({ 'x b:1 30000': 500 });
+    await lock.waiters({ 'x b:1 30000': 50 });
     await lock.listen('b');
     expect(await release('a:1')).toBe(0);
     expect([await lock.queue(), await lock.told()]).toEqual([['x b:1 30000'], []]);
@@ -333,7 +334,7 @@ describe('A release with the next caller of its process', () => {
 
   it('puts it behind those that wait', async () => {
     await lock.plain('a:1', 5_000, '5 a:1');
-    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('a', 'b');
     const reply = (await release('a:1', { next: 'a:2', nextLease: 9_000 })) as unknown[];
     const [released, look, holder, arrival, now, name, listens] = reply;
@@ -364,7 +365,7 @@ describe('Waiters outside of the queue', () => {
     for (let n = 0; n < 60; n++) {
       await lock.redis.del(LOCK, FENCE, QUEUE);
       await lock.plain('a:1', 5_000);
-      await lock.waiters({ 'p b:1 30000': 500 });
+      await lock.waiters({ 'p b:1 30000': 50 });
       await release('a:1');
       const told = await lock.told();
       if ((await lock.redis.exists(LOCK)) === 1) {
@@ -386,7 +387,7 @@ describe('Waiters outside of the queue', () => {
     for (;;) {
       await lock.redis.del(LOCK, FENCE, QUEUE);
       await lock.plain('a:1', 5_000);
-      await lock.waiters({ 'p gone:1 30000': 900, 'p b:1 30000': 500, 'p c:1 30000': 400 });
+      await lock.waiters({ 'p gone:1 30000': 90, 'p b:1 30000': 50, 'p c:1 30000': 40 });
       await release('a:1');
       const told = await lock.told();
       if ((await lock.redis.exists(LOCK)) === 1) continue;
@@ -409,7 +410,7 @@ describe('Waiters outside of the queue', () => {
     for (let n = 0; n < 12; n++) {
       await lock.redis.del(LOCK, FENCE, QUEUE);
       await lock.plain('a:1', 5_000);
-      await lock.waiters({ 'p b:1 30000': 500 });
+      await lock.waiters({ 'p b:1 30000': 50 });
       await release('a:1', { keepFor: 9_000 });
       expect((await lock.told()).some((message) => /^b: next b:1 \d{4}$/.test(message))).toBe(true);
     }
@@ -467,7 +468,7 @@ describe('A plain hold that passes to another owner', () => {
 
   it('tells the waiters only where it ends sooner than they know', async () => {
     await lock.plain('a:1', 5_000);
-    await lock.waiters({ 'p c:1 30000': 500 });
+    await lock.waiters({ 'p c:1 30000': 50 });
     await lock.listen('c', 'releases');
     await pass('a:1', 'b:1', 9_000);
     expect(await lock.told()).toEqual([]);
@@ -482,7 +483,7 @@ describe('A forced release of a plain lock', () => {
 
   it('takes it from the owner that is named, tells it, and lets the next one in', async () => {
     await lock.plain('a:1', 5_000);
-    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('a', 'b');
     expect(await force('a:1 z:1')).toBe(1);
     expect(words(await lock.told(), 3)).toEqual(['a: lost a:1', 'b: granted b:1']);
@@ -613,12 +614,12 @@ describe('A server whose memory is full', () => {
   });
 
   it('lets in an owner at its turn, one that confirms its claim, and the next one after a release', async () => {
-    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 500 });
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 50 });
     await full(true);
     expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
     expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
     await full(false);
-    await lock.waiters({ 'p b:1 30000': 500 });
+    await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('b');
     await full(true);
     expect(await release('a:1', { token: FAR })).toBe(1);
