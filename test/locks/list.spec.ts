@@ -129,7 +129,7 @@ describe.each(stores)('list on %s', (_, options) => {
 const cursorOf = (at: string) => Buffer.from(JSON.stringify([at, ''])).toString('base64url');
 
 it.each([
-  ['Redis', ['99999999999999999999 {node}', '-1 {node}', '1', ' ']],
+  ['Redis', ['18446744073709551616 {node}', '-1 {node}', '1', ' ']],
   ['three nodes', ['5 {node}', '6 0 ', '1 2 ', '-1 0 ', '1e1 1 ', 'x', '0 0 99999999999999999999 {node}']],
 ])('list on %s refuses the cursor of another store', async (kind, cursors) => {
   const { port } = new URL(server.url);

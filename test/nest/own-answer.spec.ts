@@ -420,6 +420,21 @@ describe('LockInterceptor, on a handler that answers by itself', () => {
     },
   );
 
+  it('finds a handler whose function has another name than the method', async () => {
+    const answer = new Readable({ read: () => undefined });
+    const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+    const { passthrough } = Held.prototype;
+    const name = Object.getOwnPropertyDescriptor(passthrough, 'name');
+    Object.defineProperty(passthrough, 'name', { value: 'begun', configurable: true });
+    try {
+      const context = contextOf(passthrough, answer);
+      await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
+      await until(async () => !(await isLocked()));
+    } finally {
+      Object.defineProperty(passthrough, 'name', name ?? {});
+    }
+  });
+
   it('does not wait for the answer of Nest where instrumentation has wrapped the handler', async () => {
     const answer = new Readable({ read: () => undefined });
     const interceptor = new (LockInterceptor('rows'))(app.get(LockService));

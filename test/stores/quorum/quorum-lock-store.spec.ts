@@ -104,6 +104,19 @@ describe('QuorumLockStore', () => {
     await until(async () => (await holders()).every((owner) => owner === undefined));
   });
 
+  it('repeats it for as long as the lease lasts, which may be longer than that of the module', async () => {
+    const short = new QuorumLockStore(members, 50);
+    expect((await short.acquire(request)).granted).toBe(true);
+    const [first] = members;
+    if (first === undefined) throw new Error('no member');
+    first.store.onRelease = () => Promise.reject(unanswered());
+    expect(await short.release(request)).toBe('released');
+    await sleep(150);
+    first.store.onRelease = () => undefined;
+    await until(async () => (await first.store.inspect('a')) === null);
+    await short.close();
+  });
+
   it('repeats a release behind a request that may arrive after it', async () => {
     const gate = deferred();
     members[4]!.store.beforeAcquire = () => gate.promise;

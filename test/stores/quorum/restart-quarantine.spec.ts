@@ -86,15 +86,6 @@ describe('a new quorum', () => {
     expect(await voters(other, members)).toEqual(all(members, true));
   });
 
-  it('that works tells so by a note on a member that has restarted', async () => {
-    const members = scriptedMembers(3);
-    const quarantine = new RestartQuarantine(members, LEASE);
-    expect(await voters(quarantine, members)).toEqual(all(members, true));
-    members[1]!.restart();
-    expect(await voters(quarantine, members)).toEqual([true, false, true]);
-    expect(members[1]!.noted).toBe('0');
-  });
-
   it('is not founded by what was seen before another process has founded it', async () => {
     const members = scriptedMembers(3);
     const [first, second] = [new RestartQuarantine(members, LEASE), new RestartQuarantine(members, LEASE)];
