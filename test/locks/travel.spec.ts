@@ -18,9 +18,10 @@ import type { TransferReply, TransferRequest } from '../../lib/store/index.js';
 import { until } from '../scenarios/until.js';
 
 /** What becomes of a transfer: carried out and answered, perhaps late, not carried out, or carried out without an answer. */
-type Fate = 'answered' | 'refused' | 'lost before' | 'lost after' | 'permanent' | 'late';
+type Fate = 'answered' | 'refused' | 'lost before' | 'lost after' | 'permanent' | 'slow' | 'late';
 
 /** ms */
+const SLOW = 50;
 const LATE = 1_500;
 
 class FaultyStore extends MemoryLockStore {
@@ -33,7 +34,8 @@ class FaultyStore extends MemoryLockStore {
     const effect = fate === 'refused' ? 'refused' : 'unknown';
     const failure = new LockUnavailableError(request.name, { effect, permanent: fate === 'permanent' });
     if (fate === 'late') await sleep(LATE);
-    if (fate === 'answered' || fate === 'late') return await super.transfer(request);
+    if (fate === 'slow') await sleep(SLOW);
+    if (fate === 'answered' || fate === 'slow' || fate === 'late') return await super.transfer(request);
     if (fate === 'lost after') await super.transfer(request);
     throw failure;
   }
@@ -448,6 +450,16 @@ describe('a transfer without an answer', () => {
       expect((await b.acquire('job', { waitTime: 250 })).held).toBe(true);
     },
   );
+
+  it('is waited for', async () => {
+    const lease = await a.acquire('job');
+    store.fates.push('slow');
+    const ticket = await lease.handOver();
+    store.fates.push('slow');
+    const { owner } = await b.resume(ticket);
+    expect(await holders('job')).toEqual([owner]);
+    expect(store.requests).toHaveLength(2);
+  });
 
   it('ends within the waitTime of the module, and what comes of it later is taken back', async () => {
     const impatient = service({ waitTime: 100 });

@@ -434,6 +434,22 @@ describe('@OnlyLeader', () => {
     expect(count).toThrow(`@OnlyLeader on Jobs.count: ${message}`);
   });
 
+  it('has a lease time of its own, also in an object that Nest makes after the boot', async () => {
+    @Injectable()
+    class Late {
+      @OnlyLeader('late', { leaseTime: 5_000 })
+      async run(): Promise<string> {
+        return Promise.resolve('led');
+      }
+    }
+    const app = await boot([]);
+    const late = await app.get(ModuleRef).create(Late);
+    await until(() => app.get(LockService).getElection('late').isLeader());
+    expect(await late.run()).toBe('led');
+    const [holder] = (await app.get(LockService).inspect('late'))?.holders ?? [];
+    expect(holder?.remainingTime).toBeLessThanOrEqual(5_000);
+  });
+
   it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {
     @Injectable()
     class Jobs {
