@@ -1,0 +1,204 @@
+import { EventEmitter } from 'node:events';
+import { beforeEach, expect, it } from '@jest/globals';
+import type { Redis, RedisOptions } from 'ioredis';
+import { sentinelOptions } from '../../../lib/stores/redis/sentinel-connector.js';
+import type { Address } from '../../../lib/stores/redis/sentinel-votes.js';
+
+/** What ioredis does inside is a double here, in which each sentinel answers as told; real ones are in sentinel.spec. */
+const FORMER = { host: '10.0.0.1', port: 6379 };
+const NEXT = { host: '10.0.0.2', port: 6379 };
+
+type Sentinel = Partial<Address>;
+const [one, two, three] = [1, 2, 3].map((port): Sentinel => ({ host: 'sentinel', port }));
+const SENTINELS = [one, two, three] as [Sentinel, Sentinel, Sentinel];
+
+/** Where each sentinel says that the master is. */
+let answers: Map<Sentinel, Address | null>;
+let opened: { sentinel: Sentinel; options: RedisOptions | undefined; client: EventEmitter }[];
+let asked: Sentinel[];
+
+type Emit = (type: string, error: Error) => void;
+
+class Base {
+  stream: object | undefined;
+  disconnected = 0;
+  emit: Emit = () => undefined;
+  sentinelIterator = {
+    sentinels: SENTINELS,
+    at: 0,
+    /** The order in which a connection asks. */
+    order: [...SENTINELS],
+    next() {
+      const value = this.order[this.at++];
+      return { done: value === undefined, value };
+    },
+    reset(moveCurrentToFirst: boolean) {
+      const { at, order } = this;
+      if (moveCurrentToFirst && at > 1) order.unshift(...order.splice(at - 1, 1));
+      this.at = 0;
+    },
+  };
+
+  constructor(readonly options: RedisOptions) {}
+
+  connectToSentinel(sentinel: Sentinel, options?: RedisOptions): EventEmitter {
+    const client = new EventEmitter();
+    opened.push({ sentinel, options, client });
+    return client;
+  }
+
+  resolve(sentinel: Sentinel): Promise<Address | null> {
+    asked.push(sentinel);
+    return Promise.resolve(answers.get(sentinel) ?? null);
+  }
+
+  connect(emit: Emit): Promise<object> {
+    this.emit = emit;
+    return Promise.resolve({});
+  }
+
+  disconnect(): void {
+    this.disconnected++;
+  }
+}
+
+const clientOf = (base: typeof Base | typeof Bare) => ({ connector: new base({}) }) as unknown as Redis;
+
+/** An ioredis whose connector has other methods inside. */
+class Bare {
+  constructor(readonly options: RedisOptions) {}
+}
+
+function made(options: RedisOptions = {}): Base {
+  const { Connector } = sentinelOptions({ sentinels: SENTINELS }, clientOf(Base));
+  return new (Connector as unknown as typeof Base)(options);
+}
+
+/** Asks a sentinel for the master, and connects to that. */
+async function connected(options?: RedisOptions): Promise<Base> {
+  const connector = made(options);
+  await connector.resolve(one ?? {});
+  connector.stream = {};
+  return connector;
+}
+
+/** A connection to a sentinel that watches for failovers becomes ready. */
+const watch = (connector: Base, options: RedisOptions = { lazyConnect: true }) => {
+  const client = connector.connectToSentinel(two ?? {}, options);
+  client.emit('ready');
+};
+const settle = () => new Promise(setImmediate);
+
+beforeEach(() => {
+  [answers, opened, asked] = [new Map(), [], []];
+  for (const sentinel of SENTINELS) answers.set(sentinel, FORMER);
+});
+
+it('is not used without sentinels, nor in place of a connector that was given', () => {
+  expect(sentinelOptions({})).toEqual({});
+  expect(sentinelOptions({ sentinels: SENTINELS, Connector: Base as never })).toEqual({});
+  expect(sentinelOptions({ sentinels: SENTINELS }).Connector).toBeDefined();
+});
+
+it('is as that of ioredis where a version has other methods inside', () => {
+  const { Connector } = sentinelOptions({ sentinels: SENTINELS }, clientOf(Bare));
+  const connector = new (Connector as unknown as typeof Bare)({ db: 3 });
+  expect(connector.options).toEqual({ db: 3 });
+  expect(Object.keys(connector)).not.toContain('resolve');
+});
+
+it('tells what a sentinel has refused, in place of a closed connection', async () => {
+  const connector = made();
+  const told: Error[] = [];
+  await connector.connect((_, error) => told.push(error));
+  const closed = new Error('All sentinels are unreachable. Last error: Connection is closed.');
+  connector.emit('error', closed);
+  expect(told).toEqual([closed]);
+  connector.connectToSentinel(one ?? {}).emit('error', new Error('ECONNREFUSED'));
+  connector.emit('error', closed);
+  expect(told[1]).toMatchObject({
+    message: 'All sentinels are unreachable. Last error: ECONNREFUSED',
+    cause: closed,
+  });
+  const other = new Error('no master');
+  connector.emit('error', other);
+  expect(told[2]).toBe(other);
+});
+
+it('waits for a sentinel for no longer than for the master when it is closed', () => {
+  made({ disconnectTimeout: 20 }).connectToSentinel(one ?? {}, { db: 1 });
+  made().connectToSentinel(one ?? {}, { db: 1 });
+  expect(opened.map(({ options }) => options)).toEqual([{ db: 1, disconnectTimeout: 20 }, { db: 1 }]);
+});
+
+it('leaves a master that most sentinels do not name any more, and asks one of these first', async () => {
+  const connector = await connected();
+  answers.set(two ?? {}, NEXT).set(three ?? {}, NEXT);
+  asked = [];
+  watch(connector);
+  await settle();
+  expect(asked).toEqual(SENTINELS);
+  expect(connector.disconnected).toBe(1);
+  expect(connector.sentinelIterator.order).toEqual([two, one, three]);
+  expect(connector.sentinelIterator.at).toBe(0);
+});
+
+it('stays with a master that most sentinels name, and with one that it has not asked for', async () => {
+  const connector = await connected();
+  answers.set(three ?? {}, NEXT);
+  watch(connector);
+  await settle();
+  expect(connector.disconnected).toBe(0);
+  for (const sentinel of SENTINELS) answers.set(sentinel, NEXT);
+  const unconnected = made();
+  watch(unconnected);
+  await settle();
+  expect(unconnected.disconnected).toBe(0);
+  const masterless = made();
+  answers.set(one ?? {}, null);
+  await masterless.resolve(one ?? {});
+  watch(masterless);
+  await settle();
+  expect(masterless.disconnected).toBe(0);
+});
+
+it('does not leave a connection that is another one by now', async () => {
+  const connector = await connected();
+  for (const sentinel of SENTINELS) answers.set(sentinel, NEXT);
+  watch(connector);
+  connector.stream = {};
+  await settle();
+  expect(connector.disconnected).toBe(0);
+});
+
+it('compares with connections that watch, for a master alone, and once for several of them', async () => {
+  const connector = await connected();
+  asked = [];
+  watch(connector, {});
+  watch(connector, { lazyConnect: false });
+  await settle();
+  expect(asked).toEqual([]);
+  for (let n = 0; n < 5; n++) watch(connector);
+  await settle();
+  // Once for the first, and once more for those that came meanwhile.
+  expect(asked).toEqual([...SENTINELS, ...SENTINELS]);
+  watch(connector);
+  await settle();
+  expect(asked).toHaveLength(9);
+  const replica = await connected({ role: 'slave' });
+  asked = [];
+  watch(replica);
+  await settle();
+  expect(asked).toEqual([]);
+});
+
+it('asks in the order of the options where the sentinel is not among them any more', async () => {
+  const connector = await connected();
+  for (const sentinel of SENTINELS) answers.set(sentinel, NEXT);
+  connector.sentinelIterator.order = [three ?? {}];
+  connector.sentinelIterator.at = 1;
+  watch(connector);
+  await settle();
+  expect(connector.disconnected).toBe(1);
+  expect(connector.sentinelIterator).toMatchObject({ order: [three], at: 0 });
+});
