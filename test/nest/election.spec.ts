@@ -438,7 +438,7 @@ describe('@OnlyLeader', () => {
     @Injectable()
     class Late {
       @OnlyLeader('late', { leaseTime: 5_000 })
-      async run(): Promise<string> {
+      async run(): Promise<string | undefined> {
         return Promise.resolve('led');
       }
     }
