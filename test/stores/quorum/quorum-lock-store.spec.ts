@@ -552,6 +552,19 @@ describe('QuorumLockStore', () => {
       expect(next.granted && next.fencingToken).toBeGreaterThan(token);
     });
 
+    it('takes the lock also where the last token has been evicted on all nodes', async () => {
+      await store.acquire(request);
+      for (const { store: scripted } of members) {
+        const inspect = scripted.inspect.bind(scripted);
+        scripted.inspect = async (name) => {
+          const stored = await inspect(name);
+          return stored && { ...stored, fencingToken: undefined };
+        };
+      }
+      expect(await store.forceRelease('a')).toBe(true);
+      expect((await holders()).every((owner) => owner === undefined)).toBe(true);
+    });
+
     it('gives a token beyond all that were handed on, and none that is far ahead, however often', async () => {
       const tokens: number[] = [];
       for (let n = 0; n < 8; n++) {
