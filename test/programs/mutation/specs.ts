@@ -53,7 +53,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     [
       REDIS,
       QUEUE,
-      ['test/stores/redis/(states|inspect|health-trial|foreign|kind-at|queue-life|fencing)'],
+      ['test/stores/redis/(replica-reads|states|inspect|health-trial|foreign|kind-at|queue-life|fencing)'],
       ['test/queue/(crashes|order)', 'test/stores/conformance/rights'],
     ],
   ],
