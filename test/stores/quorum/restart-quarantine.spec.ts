@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import { RestartQuarantine } from '../../../lib/stores/quorum/restart-quarantine.js';
 import type { Member } from '../../../lib/stores/quorum/member.js';
 import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { LEASE, OLD, all, pass, settle, voters } from './votes.js';
 
-const LEASE = 30_000;
-/** ms: far beyond any lease of these tests. */
-const OLD = 10_000_000;
+const HOUR = 3_600_000;
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -15,15 +14,6 @@ beforeEach(() => {
 afterEach(() => {
   jest.useRealTimers();
 });
-
-const settle = async <T>(promise: Promise<T>): Promise<T> => {
-  await jest.advanceTimersByTimeAsync(2_000);
-  return await promise;
-};
-const voters = (quarantine: RestartQuarantine, members: readonly ScriptedMember[]) =>
-  settle(Promise.all(members.map((_, index) => quarantine.mayVote(index))));
-const all = (members: readonly unknown[], vote: boolean) => members.map(() => vote);
-const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 describe('a new quorum', () => {
   it('works at once, for every process', async () => {
@@ -64,6 +54,19 @@ describe('a new quorum', () => {
     expect(await voters(quarantine, members)).toEqual(all(members, false));
     members[0]!.reachable = true;
     members[0]!.restart();
+    expect(await voters(quarantine, members)).toEqual(all(members, true));
+  });
+
+  it('is not founded of members of which one has been seen in an earlier run', async () => {
+    const members = scriptedMembers(3);
+    const [last, restarted] = members as [ScriptedMember, ScriptedMember];
+    last.reachable = false;
+    const quarantine = new RestartQuarantine(members, LEASE);
+    expect(await voters(quarantine, members)).toEqual(all(members, false));
+    restarted.restart();
+    last.reachable = true;
+    expect(await voters(quarantine, members)).toEqual(all(members, false));
+    await pass(LEASE);
     expect(await voters(quarantine, members)).toEqual(all(members, true));
   });
 
@@ -182,8 +185,10 @@ describe('a new quorum', () => {
   it('is not founded of servers that do not tell which run they are, which vote when they are old', async () => {
     const members = scriptedMembers(3);
     for (const member of members) member.runId = undefined;
+    const noted = members.map((member) => jest.spyOn(member, 'note'));
     const quarantine = new RestartQuarantine(members, LEASE);
     expect(await voters(quarantine, members)).toEqual(all(members, false));
+    for (const { mock } of noted) expect(mock.calls.map(([text]) => text)).toEqual(['0']);
     await pass(LEASE);
     expect(await voters(quarantine, members)).toEqual(all(members, true));
   });
@@ -370,6 +375,8 @@ describe('a wall clock', () => {
   });
 
   it('of this process that is behind does not make a new quorum of one in service', async () => {
+    // The process has been running for long.
+    await pass(HOUR);
     const members = scriptedMembers(3, 3 * LEASE);
     members[0]!.restart();
     setOwnClock(-10 * LEASE, members);
@@ -410,7 +417,42 @@ describe('the time of a quorum', () => {
   });
 });
 
+describe('a machine that was suspended', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('knows the time of the quorum, whether it has looked at the members before or after', async () => {
+    const members = scriptedMembers(3, OLD);
+    const [before, after] = [new RestartQuarantine(members, LEASE), new RestartQuarantine(members, LEASE)];
+    await voters(before, members);
+    // The wall clock and the uptime of the machine have gone on, and those of the process have not.
+    jest.setSystemTime(Date.now() + HOUR);
+    const uptime = process.uptime.bind(process);
+    jest.spyOn(process, 'uptime').mockImplementation(() => uptime() - HOUR / 1_000);
+    await voters(after, members);
+    for (const { time = NaN } of [before, after])
+      expect(Math.abs(time / 1_000 - Date.now())).toBeLessThan(1_000);
+  });
+});
+
 describe('a lease longer than the usual one', () => {
+  it('puts no node into quarantine that was there when it was asked for, also where a usual one was before', async () => {
+    const members = scriptedMembers(3, OLD);
+    const [away] = members as [ScriptedMember];
+    const quarantine = new RestartQuarantine(members, LEASE);
+    away.reachable = false;
+    expect(await voters(quarantine, members)).toEqual([false, true, true]);
+    quarantine.learn(LEASE);
+    await pass(1_000);
+    away.restart();
+    await pass(1_000);
+    quarantine.learn(10 * LEASE);
+    await pass(LEASE);
+    away.reachable = true;
+    expect(await voters(quarantine, members)).toEqual(all(members, true));
+  });
+
   it('puts no node into quarantine that was there when it was asked for', async () => {
     const members = scriptedMembers(3, 2 * LEASE);
     const quarantine = new RestartQuarantine(members, LEASE);
