@@ -51,7 +51,6 @@ export class WakeUp {
       this.voices++;
       if (this.voices === quorumOf(this.members)) this.wake();
     }
-    if (this.told.size === this.members && this.isMajority) this.end();
   }
 
   close(): void {
