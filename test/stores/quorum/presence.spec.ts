@@ -178,6 +178,18 @@ describe('Presence', () => {
     expect(errors.map(isTakenBack)).toEqual([false, true, false, false, false]);
   });
 
+  it('does not call back, and blames no member, when the wait ends just before it would', async () => {
+    jest.useRealTimers();
+    const absent = jest.fn();
+    void presence.observe(0, new Promise(() => undefined));
+    setImmediate(presence.onAbsence(0, absent));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * SOONEST);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise(setImmediate);
+    expect(absent).not.toHaveBeenCalled();
+    expect(presence.isAbsent(0)).toBe(false);
+  });
+
   it('reads an answer that is already here before it gives up, however busy the process was', async () => {
     jest.useRealTimers();
     const answering = new Promise<string>((resolve) => setImmediate(resolve, 'here'));
