@@ -1,0 +1,102 @@
+import { EventEmitter } from 'node:events';
+import type { Redis, RedisOptions } from 'ioredis';
+import { answered } from './replies.js';
+
+/** A command as it was sent. */
+type Sent = readonly unknown[];
+
+/**
+ * A client of ioredis without a connection: a function answers its commands, and a test says how far it has come. For what a
+ * real connection does only at one moment, or not twice in the same way.
+ */
+export class ScriptedClient extends EventEmitter {
+  status = 'ready';
+  readonly sent: Sent[] = [];
+  /** What the application has sent. */
+  readonly given: object[] = [];
+  /** What the client was told to do with its connection. */
+  readonly steps: string[] = [];
+  condition: { select: number } | undefined;
+  readonly stream = {
+    writableEnded: false,
+    cork: () => this.steps.push('cork'),
+    uncork: () => this.steps.push('uncork'),
+  };
+  readonly ping = this.command('ping');
+  readonly select = this.command('select');
+  readonly subscribe = this.command('subscribe');
+  readonly ssubscribe = this.command('ssubscribe');
+  readonly unsubscribe = this.command('unsubscribe');
+  readonly sunsubscribe = this.command('sunsubscribe');
+  readonly quit = this.command('quit');
+
+  /** @param answer of the server; an error is thrown */
+  constructor(
+    public answer: (command: Sent) => unknown = () => 'OK',
+    readonly options: RedisOptions = {},
+  ) {
+    super();
+  }
+
+  get redis(): Redis {
+    return this as unknown as Redis;
+  }
+
+  /** What the application sends: it is not answered by itself. */
+  sendCommand(command: object): void {
+    this.given.push(command);
+  }
+
+  createBuiltinCommand(name: string) {
+    return { string: this.command(name) };
+  }
+
+  pipeline() {
+    const commands: Sent[] = [];
+    const add =
+      (name: string) =>
+      (...args: Sent) => {
+        commands.push([name, ...args]);
+        return pipeline;
+      };
+    const pipeline = {
+      asking: add('asking'),
+      eval: add('eval'),
+      evalsha: add('evalsha'),
+      exec: () =>
+        Promise.all(
+          commands.map((command) =>
+            this.ask(command).then(
+              (reply) => [null, reply],
+              (error: unknown) => [error, undefined],
+            ),
+          ),
+        ),
+    };
+    return pipeline;
+  }
+
+  connect(): Promise<void> {
+    this.steps.push('connect');
+    return Promise.resolve();
+  }
+
+  disconnect(reconnects = false): void {
+    this.steps.push(reconnects ? 'reconnect' : 'disconnect');
+  }
+
+  /** Says that the connection has come to this, as ioredis does. */
+  comeTo(status: 'ready' | 'close' | 'end'): void {
+    this.status = status;
+    this.emit(status);
+  }
+
+  private command(name: string) {
+    return (...args: Sent): Promise<unknown> => this.ask([name, ...args]);
+  }
+
+  private ask(command: Sent): Promise<unknown> {
+    this.sent.push(command);
+    return answered(() => this.answer(command));
+  }
+}
