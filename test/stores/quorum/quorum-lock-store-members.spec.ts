@@ -203,8 +203,8 @@ describe('A client of a quorum', () => {
       fencingToken: 1,
       grantedAt: 0,
       leaseTime: 1,
-      rivals: false,
-    } as QueueMessage);
+      rivals: 'none',
+    });
     expect(messages).toEqual([missed]);
   });
 

@@ -137,7 +137,7 @@ describe('A forced release', () => {
   };
   const text = ' forced {"by":"ops","reason":"stuck"}';
 
-  it('takes the lock from the owners that were found, and tells them by whom', async () => {
+  it('takes the lock from the owners that were found, and tells them which service took it', async () => {
     const { deployment, done } = force(['17 x:1 read-write', 0, ['sx:1', 250, 'sy:1', 250], [], 1, []]);
     expect(await done).toBe(true);
     expect(deployment.runs[1]).toMatchObject({
