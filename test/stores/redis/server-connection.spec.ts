@@ -1,0 +1,505 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { RedisOptions } from 'ioredis';
+import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection.js';
+import { acquire, inspect } from '../../../lib/stores/redis/script.js';
+import { errorReply } from '../../doubles/replies.js';
+import { ScriptedClient } from '../../doubles/scripted-client.js';
+
+const AWAY = new Error('connect ECONNREFUSED');
+const REPLICA = errorReply("READONLY You can't write against a read only replica.");
+const SENTINELS = { sentinels: [{ host: 'sentinel' }] };
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+interface Given {
+  status?: string;
+  /** Whether the client is this library's own. */
+  owned?: boolean;
+  options?: RedisOptions;
+  answer?: (command: readonly unknown[]) => unknown;
+}
+
+function open({ status = 'ready', owned = true, options = {}, answer = () => 17 }: Given = {}) {
+  const client = new ScriptedClient(answer, options);
+  client.status = status;
+  const connection = new ServerConnection(client.redis, 'node', 1_000, owned);
+  const changes: ConnectionChange[] = [];
+  connection.onChange((change) => changes.push(change));
+  const run = (key = 'a', acquisition?: { unwanted: boolean }) =>
+    connection.run(acquire, [key], [], acquisition);
+  return { client, connection, changes, run };
+}
+
+/** Lets all come to its end that waits for no time. */
+const settled = () => jest.advanceTimersByTimeAsync(0);
+
+const silent = () => new Promise(() => undefined);
+
+describe('The changes of a connection', () => {
+  it('begin with the first connection, also where it was made before', async () => {
+    const late = open({ status: 'wait' });
+    await settled();
+    expect(late.changes).toEqual([]);
+    late.client.comeTo('ready');
+    const early = open();
+    await settled();
+    for (const { changes } of [late, early])
+      expect(changes).toEqual([{ node: 'node', connected: true, first: true, error: undefined }]);
+  });
+
+  it('are told when it is lost, and it is down until the client is ready again', async () => {
+    const { client, changes, connection } = open();
+    await settled();
+    client.comeTo('close');
+    expect(changes.slice(1)).toMatchObject([{ connected: false, first: false }]);
+    expect(connection.isDown).toBe(true);
+    client.status = 'ready';
+    expect(connection.isDown).toBe(false);
+    expect(open({ status: 'connecting' }).connection.isDown).toBe(false);
+  });
+
+  it('are none where the client becomes ready over a connection that it has given up', async () => {
+    const { client, changes } = open({ status: 'connect' });
+    await settled();
+    client.stream.writableEnded = true;
+    client.comeTo('ready');
+    await settled();
+    expect(changes).toEqual([]);
+  });
+
+  it('say why the database could not be chosen', async () => {
+    const refused = errorReply('ERR DB index is out of range');
+    const { client, changes, run } = open({ options: { db: 99 }, answer: () => refused, status: 'connect' });
+    client.comeTo('ready');
+    await settled();
+    expect(changes).toMatchObject([{ connected: false, error: { name: 'WrongDatabase', cause: refused } }]);
+    await expect(run()).rejects.toMatchObject({ name: 'WrongDatabase' });
+    expect(client.sent.every(([command]) => command === 'select')).toBe(true);
+  });
+
+  it('say that the database is not confirmed yet', async () => {
+    const { client, changes } = open({
+      options: { db: 3 },
+      answer: () => errorReply('BUSY no'),
+      status: 'connect',
+    });
+    client.comeTo('ready');
+    await settled();
+    expect(changes).toMatchObject([{ connected: false, error: { name: 'NotConnected' } }]);
+  });
+
+  it('are told while a client asks its sentinels in turn, whose connections never close', () => {
+    const { client, changes } = open({ status: 'connecting', options: SENTINELS });
+    client.emit('error', AWAY);
+    expect(changes).toMatchObject([{ connected: false, error: AWAY }]);
+    const other = open({ status: 'connecting' });
+    other.client.emit('error', AWAY);
+    const connected = open({ status: 'connect', options: SENTINELS });
+    connected.client.emit('error', AWAY);
+    expect([...other.changes, ...connected.changes]).toEqual([]);
+  });
+
+  it('are not those of a client that was left alone', async () => {
+    const { client, changes, connection } = open({ owned: false });
+    const { sendCommand } = client;
+    expect(Object.hasOwn(client, 'sendCommand')).toBe(true);
+    await settled();
+    connection.detach();
+    client.comeTo('close');
+    expect(changes).toHaveLength(1);
+    expect(client.sendCommand).not.toBe(sendCommand);
+    expect(client.eventNames()).toEqual([]);
+  });
+});
+
+describe('Another connection', () => {
+  const watched = (status: string) => {
+    const made = open({ status });
+    let times = 0;
+    made.connection.onReconnected(() => times++);
+    return { ...made, times: () => times };
+  };
+
+  it('is told to those that asked for it, and the first is none', () => {
+    const { client, times } = watched('connect');
+    client.comeTo('ready');
+    expect(times()).toBe(0);
+    client.comeTo('close');
+    client.comeTo('ready');
+    client.comeTo('ready');
+    expect(times()).toBe(2);
+    const early = watched('ready');
+    early.client.comeTo('ready');
+    expect(early.times()).toBe(1);
+  });
+
+  it('is asked for of the client', () => {
+    const { client, connection } = open();
+    connection.renew();
+    expect(client.steps).toEqual(['reconnect']);
+  });
+
+  it('may have sent commands twice, as a switch of the database may', async () => {
+    const { client, connection } = open();
+    const first = connection.generationOf();
+    open();
+    client.comeTo('close');
+    const second = connection.generationOf();
+    expect(second).toBeGreaterThan(first);
+
+    const shared = open({ owned: false });
+    const ignore = () => undefined;
+    const before = shared.connection.generationOf();
+    const select = (database: string) => {
+      shared.client.sendCommand({ name: 'select', args: [database], resolve: ignore, reject: ignore });
+    };
+    select('0');
+    expect(shared.connection.generationOf()).toBe(before);
+    select('2');
+    expect(shared.connection.generationOf()).toBeGreaterThan(before);
+    await expect(shared.run()).rejects.toMatchObject({ name: 'WrongDatabase' });
+  });
+
+  it('goes on where it was after a switch of the database that the server refuses', async () => {
+    const { client, run } = open({ owned: false, answer: ([name]) => (name === 'select' ? 'OK' : 17) });
+    const heard: Error[] = [];
+    const reject = (error: Error) => heard.push(error);
+    const command = { name: 'select', args: ['99'], resolve: () => undefined, reject };
+    client.sendCommand(command);
+    await expect(run()).rejects.toMatchObject({ name: 'WrongDatabase' });
+    command.reject(errorReply('ERR DB index is out of range'));
+    expect(await run()).toBe(17);
+  });
+
+  it('is made by a client of sentinels that has ended by itself', async () => {
+    const { client } = open({ options: SENTINELS });
+    client.comeTo('end');
+    await jest.advanceTimersByTimeAsync(49);
+    expect(client.steps).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(client.steps).toEqual(['connect']);
+  });
+
+  it.each<[string, Given]>([
+    ["the application's", { options: SENTINELS, owned: false }],
+    ['without sentinels', {}],
+  ])('is not made by a client that is %s', async (_, given) => {
+    const { client } = open(given);
+    client.comeTo('end');
+    await jest.advanceTimersByTimeAsync(100);
+    expect(client.steps).toEqual([]);
+  });
+
+  it('is not made by a client that was left alone meanwhile', async () => {
+    const { client, connection } = open({ options: SENTINELS });
+    client.comeTo('end');
+    connection.detach();
+    await jest.advanceTimersByTimeAsync(100);
+    expect(client.steps).toEqual([]);
+  });
+});
+
+describe('A script over a connection', () => {
+  it('is sent, under the one group of a single server', async () => {
+    const { client, connection, run } = open({ options: { keyPrefix: 'app:' } });
+    expect(await run()).toBe(17);
+    expect(client.sent).toEqual([['evalsha', acquire.sha, 1, 'a']]);
+    expect([connection.groupOf(), connection.nodeOf()]).toEqual([0, connection]);
+    expect([connection.isCluster, connection.sharded]).toEqual([false, false]);
+    expect(await connection.nodes()).toEqual([connection]);
+    expect([connection.keyPrefix, open().connection.keyPrefix]).toEqual(['app:', '']);
+    await expect(connection.learnSharding()).resolves.toBeUndefined();
+    expect(client.sent).toHaveLength(1);
+    expect(await run('a', { unwanted: false })).toBe(17);
+    const commands = ['b', 'c'].map((key) => ({ keys: [key], args: [] }));
+    expect(await Promise.all(connection.runEach(inspect, commands))).toEqual([17, 17]);
+  });
+
+  it('may travel together with others of its turn', async () => {
+    const { client, run } = open();
+    for (const key of ['a', 'b', 'c']) run(key).catch(() => undefined);
+    await settled();
+    expect(client.sent).toHaveLength(2);
+  });
+
+  it('is not sent for an acquisition that was given up', async () => {
+    const { client, run } = open();
+    await expect(run('a', { unwanted: true })).rejects.toMatchObject({ name: 'TakenBack' });
+    expect(client.sent).toEqual([]);
+  });
+
+  it('makes a client connect that waits for that, and is sent then', async () => {
+    const { client, run } = open({ status: 'wait' });
+    const running = run();
+    expect([client.steps, client.sent]).toEqual([['connect'], []]);
+    client.comeTo('ready');
+    expect(await running).toBe(17);
+    const connecting = open({ status: 'connecting' });
+    void connecting.run().catch(() => undefined);
+    expect(connecting.client.steps).toEqual([]);
+  });
+
+  it('waits for a connection for its time', async () => {
+    for (const [left, time] of [
+      [Infinity, 1_000],
+      [300, 300],
+    ]) {
+      const { client, connection } = open({ status: 'connecting' });
+      const until = performance.now() + (left ?? 0);
+      const sending = { group: 0, until, asking: false, isAlone: false };
+      let reason: unknown;
+      connection.run(acquire, ['a'], [], undefined, sending).catch((error: unknown) => (reason = error));
+      await jest.advanceTimersByTimeAsync((time ?? 0) - 1);
+      expect(reason).toBeUndefined();
+      await jest.advanceTimersByTimeAsync(1);
+      expect(reason).toMatchObject({ name: 'NotConnected' });
+      expect(client.sent).toEqual([]);
+    }
+  });
+
+  it('waits for the answer about the database for what is left of its time', async () => {
+    const { client, run } = open({ status: 'connecting', options: { db: 3 }, answer: silent });
+    const running = Promise.allSettled([run()]);
+    await jest.advanceTimersByTimeAsync(400);
+    client.comeTo('ready');
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(await running).toMatchObject([{ reason: { message: expect.stringContaining('within 600 ms') } }]);
+    expect(client.sent).toEqual([['select', 3]]);
+  });
+
+  it('waits for the right database', async () => {
+    const { client, run } = open({ options: { db: 3 }, answer: ([name]) => (name === 'select' ? 'OK' : 17) });
+    expect(await run()).toBe(17);
+    client.comeTo('close');
+    client.status = 'ready';
+    expect(await run()).toBe(17);
+    expect(client.sent.map(([command]) => command)).toEqual(['select', 'evalsha', 'select', 'evalsha']);
+  });
+
+  it.each<[string, (made: ReturnType<typeof open>) => void]>([
+    [
+      'has ended',
+      ({ client }) => {
+        client.comeTo('end');
+      },
+    ],
+    [
+      'is left alone',
+      ({ connection }) => {
+        connection.detach();
+      },
+    ],
+    ['is refused', ({ client }) => client.emit('error', errorReply('NOAUTH no'))],
+  ])('waits no longer where the client %s', async (_, happen) => {
+    const made = open({ status: 'connecting' });
+    const running = Promise.allSettled([made.run()]);
+    happen(made);
+    await settled();
+    expect(await running).toMatchObject([{ status: 'rejected' }]);
+  });
+
+  it('does not wait at all where the client has ended, or was refused', async () => {
+    const ended = open({ status: 'end' });
+    await expect(ended.run()).rejects.toMatchObject({ name: 'NotConnected', message: /end/ });
+    const { client, run } = open({ status: 'connecting' });
+    await settled();
+    client.emit('error', errorReply('WRONGPASS no'));
+    await expect(run()).rejects.toMatchObject({ name: 'NotAdmitted' });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is sent by its digest again over the next connection', async () => {
+    const { client, run } = open({
+      answer: ([command]) => (command === 'evalsha' ? errorReply("ERR unknown command 'evalsha'") : 17),
+    });
+    await run();
+    await run();
+    client.comeTo('close');
+    client.status = 'ready';
+    await run();
+    expect(client.sent.map(([command]) => command)).toEqual(['evalsha', 'eval', 'eval', 'evalsha', 'eval']);
+  });
+});
+
+describe('Any other command over a connection', () => {
+  it('follows the scripts that were asked for before it, and has its time', async () => {
+    const { client, connection, run } = open({ answer: silent });
+    void run('a').catch(() => undefined);
+    void run('b').catch(() => undefined);
+    const sent = Promise.allSettled([connection.send((its) => its.ping())]);
+    expect(client.sent.map(([command, , , key]) => key ?? command)).toEqual(['a', 'b', 'ping']);
+    await jest.advanceTimersByTimeAsync(1_001);
+    expect(await sent).toMatchObject([{ reason: { name: 'CommandTimeout' } }]);
+  });
+
+  it('waits for a connection', async () => {
+    const { client, connection } = open({ status: 'wait' });
+    const sent = connection.send((its) => its.ping());
+    expect(client.sent).toEqual([]);
+    client.comeTo('ready');
+    expect(await sent).toBe(17);
+    await expect(open({ status: 'end' }).connection.send((its) => its.ping())).rejects.toMatchObject({
+      name: 'NotConnected',
+    });
+  });
+
+  it('may be many scripts in one piece, with an answer for each', async () => {
+    const forbidden = errorReply('NOPERM no');
+    const inside = errorReply(
+      "ERR The user executing the script can't run this command or subcommand script: f, on @user_script:" +
+        `${String(1 + inspect.source.split('\n').findIndex((line) => line.includes("redis.call('")))}.`,
+    );
+    const { client, connection, run } = open({
+      answer: ([, , , key]) => (key === 'b' ? forbidden : key === 'c' ? inside : key),
+    });
+    const commands = ['a', 'b', 'c'].map((key) => ({ keys: [key], args: [1] }));
+    expect(await connection.pipeline(inspect, commands)).toMatchObject([
+      'a',
+      forbidden,
+      { name: 'CommandRefused', reply: inside },
+    ]);
+    expect(client.sent[0]).toEqual(['evalsha', inspect.sha, 1, 'a', 1]);
+    client.answer = ([command]) => (command === 'evalsha' ? errorReply("ERR unknown command 'evalsha'") : 17);
+    await run();
+    await connection.pipeline(inspect, commands);
+    expect(client.sent.at(-1)).toEqual(['eval', inspect.source, 1, 'c', 1]);
+  });
+});
+
+describe('What a client says of its errors', () => {
+  it('is the cause of what cannot be sent', () => {
+    const { client, connection } = open({ status: 'connecting' });
+    expect(connection.outage()).toMatchObject({ name: 'NotConnected', message: /connecting/ });
+    client.emit('error', AWAY);
+    expect(connection.outage().cause).toBe(AWAY);
+    client.comeTo('ready');
+    expect(connection.outage().cause).toBe(AWAY);
+    const connected = open({ status: 'connect' });
+    connected.client.emit('error', AWAY);
+    expect(connected.connection.outage().cause).toBe(AWAY);
+  });
+
+  it('counts only until it is ready, and not about the SELECT that is sent again', () => {
+    const { client, connection } = open();
+    client.emit('error', AWAY);
+    client.status = 'connect';
+    client.emit('error', Object.assign(errorReply('ERR no'), { command: { name: 'select' } }));
+    expect(connection.outage().cause).toBeUndefined();
+  });
+
+  const noMaster = new Error('Sentinel failed: invalid reply: null');
+  const asking = (...happen: ((client: ScriptedClient) => void)[]) => {
+    const { client, connection } = open({ status: 'connecting', options: SENTINELS });
+    client.emit('sentinelError', noMaster);
+    for (const each of happen) each(client);
+    client.status = 'connecting';
+    client.emit('error', AWAY);
+    return connection.outage().cause;
+  };
+
+  it('is explained by the answers of the sentinels since the last connection', () => {
+    expect(asking()).toMatchObject({ message: 'no sentinel knows a master of this name' });
+    expect(
+      asking((client) => {
+        client.comeTo('ready');
+      }),
+    ).toBe(AWAY);
+    expect(
+      asking((client) => {
+        client.status = 'connect';
+        client.emit('error', new Error('lost'));
+      }),
+    ).toBe(AWAY);
+  });
+
+  const infoRefused = (message: string) => Object.assign(errorReply(message), { command: { name: 'info' } });
+
+  it('that INFO is withheld makes the next connection do without it', () => {
+    const { client, connection } = open({ status: 'connect' });
+    client.emit('error', infoRefused("NOPERM User has no permissions to run the 'info' command"));
+    expect(client.options.enableReadyCheck).toBe(false);
+    expect(connection.outage().cause).toBeUndefined();
+  });
+
+  it.each<[string, Given, unknown]>([
+    ['a client of the application', { owned: false }, infoRefused('NOPERM no')],
+    ['a connection that is ready', { status: 'ready' }, infoRefused('NOPERM no')],
+    ['another answer to INFO', {}, infoRefused('LOADING no')],
+    ['another command', {}, Object.assign(errorReply('NOPERM no'), { command: { name: 'client' } })],
+    ['what is no answer', {}, AWAY],
+  ])('does not do that where it is about %s', (_, given, error) => {
+    const { client } = open({ status: 'connect', ...given });
+    client.on('error', () => undefined);
+    client.emit('error', error);
+    expect(client.options).not.toHaveProperty('enableReadyCheck');
+  });
+});
+
+describe('A connection that leads to a replica', () => {
+  const asked = async ({ client, run }: ReturnType<typeof open>) => {
+    const before = client.steps.length;
+    await run().catch(() => undefined);
+    return client.steps.length > before;
+  };
+
+  it('is given up for another, less and less often', async () => {
+    const made = open({ answer: () => REPLICA });
+    const times: number[] = [];
+    const start = performance.now();
+    for (let time = 0; time <= 17_000; time += 50) {
+      if (await asked(made)) times.push(performance.now() - start);
+      await jest.advanceTimersByTimeAsync(50);
+    }
+    expect(times).toEqual([0, 100, 300, 700, 1_500, 3_100, 6_300, 11_300, 16_300]);
+    expect(made.client.steps).toEqual(times.map(() => 'reconnect'));
+    expect(made.connection.outage().cause).toBe(REPLICA);
+  });
+
+  it('is given up soon after the first of another failover', async () => {
+    const made = open({ answer: () => REPLICA });
+    const after = async (time: number) => {
+      await jest.advanceTimersByTimeAsync(time);
+      return await asked(made);
+    };
+    expect([await after(0), await after(100), await after(200)]).toEqual([true, true, true]);
+    // Not long enough ago to be another one.
+    expect([await after(10_000), await after(700), await after(100)]).toEqual([true, false, true]);
+    expect([await after(10_001), await after(100)]).toEqual([true, true]);
+  });
+
+  it('stays where the client belongs to the application', async () => {
+    expect(await asked(open({ answer: () => REPLICA, owned: false }))).toBe(false);
+  });
+});
+
+describe('The end of a connection', () => {
+  it('is said to the server, and takes no longer than a command', async () => {
+    const { client, connection } = open({ answer: silent });
+    const closing = connection.close();
+    await jest.advanceTimersByTimeAsync(999);
+    expect(client.steps).toEqual([]);
+    await jest.advanceTimersByTimeAsync(2);
+    await closing;
+    expect([client.sent, client.steps]).toEqual([[['quit']], ['disconnect']]);
+    expect(() => client.emit('error', AWAY)).not.toThrow();
+  });
+
+  it('needs no connection where there has been none', async () => {
+    const { client, connection } = open({ status: 'wait' });
+    await connection.close();
+    expect([client.sent, client.steps]).toEqual([[], ['disconnect']]);
+  });
+
+  it('leaves a client of the application as it is', async () => {
+    const { client, connection } = open({ owned: false });
+    await connection.close();
+    expect([client.sent, client.steps, client.eventNames()]).toEqual([[], [], []]);
+  });
+});
