@@ -92,6 +92,10 @@ describe.each(KINDS)('%s', (_, lockOf) => {
     await lockOf().using({ ...options, minHoldTime: undefined }, () => undefined);
   });
 
+  it('counts no hold outside of any scope', () => {
+    expect([lockOf().holdCount(), lockOf().isHeld()]).toEqual([0, false]);
+  });
+
   it('takes an object of a class that has the options as properties', async () => {
     const lease = await lockOf().acquire(new Short());
     expect(lease.remainingTime()).toBeLessThanOrEqual(5_000);
