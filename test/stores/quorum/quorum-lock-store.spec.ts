@@ -652,6 +652,18 @@ describe('QuorumLockStore', () => {
       for (const member of members) member.store.beforeAcquire = () => undefined;
     });
 
+    it('says why a node did not learn it', async () => {
+      await store.acquire(request);
+      const error = unanswered();
+      members[0]!.store.inspect = () => Promise.reject(error);
+      for (const member of members.slice(1, 3))
+        member.store.beforeAcquire = () => Promise.reject(unanswered());
+      await expect(store.forceRelease('a')).rejects.toMatchObject({
+        outcomes: [{ outcome: 'error', error }, {}, {}, {}, {}],
+      });
+      for (const member of members) member.store.beforeAcquire = () => undefined;
+    });
+
     it('needs a majority that answers', async () => {
       await store.acquire(request);
       for (const member of members.slice(0, 3)) member.store.inspect = () => Promise.reject(unanswered());
