@@ -29,6 +29,8 @@ export class ScriptedClient extends EventEmitter {
   readonly unsubscribe = this.command('unsubscribe');
   readonly sunsubscribe = this.command('sunsubscribe');
   readonly quit = this.command('quit');
+  /** With it, a pipeline gets no answer. */
+  lost: Error | undefined;
 
   /** @param answer of the server; an error is thrown */
   constructor(
@@ -64,16 +66,22 @@ export class ScriptedClient extends EventEmitter {
       eval: add('eval'),
       evalsha: add('evalsha'),
       exec: () =>
-        Promise.all(
-          commands.map((command) =>
-            this.ask(command).then(
-              (reply) => [null, reply],
-              (error: unknown) => [error, undefined],
-            ),
-          ),
-        ),
+        this.lost === undefined
+          ? Promise.all(
+              commands.map((command) =>
+                this.ask(command).then(
+                  (reply) => [null, reply],
+                  (error: unknown) => [error, undefined],
+                ),
+              ),
+            )
+          : Promise.reject(this.lost),
     };
     return pipeline;
+  }
+
+  call(...command: Sent): Promise<unknown> {
+    return this.ask(command);
   }
 
   connect(): Promise<void> {

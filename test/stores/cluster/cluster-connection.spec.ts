@@ -7,74 +7,15 @@ import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.
 import { release } from '../../../lib/stores/redis/script.js';
 import { slotOf } from '../../../lib/stores/redis/slots.js';
 import { answered, errorReply } from '../../doubles/replies.js';
-
-type Answer = (command: string, keys: readonly string[]) => unknown;
+import { ScriptedClient } from '../../doubles/scripted-client.js';
 
 /** A node that answers by a function: what several real nodes answer at one moment, while slots move, takes seconds. */
-class Node extends EventEmitter {
-  status = 'ready';
-  readonly condition = { select: 0 };
-  readonly stream = { writableEnded: false, cork: () => undefined, uncork: () => undefined };
-  readonly options: { host: string; port: number; keyPrefix?: string };
-  readonly sent: string[] = [];
-  /** With it, a pipeline gets no answer. */
-  lost: Error | undefined;
+class Node extends ScriptedClient {
+  readonly name: string;
 
-  constructor(
-    port: number,
-    public answer: Answer = () => 1,
-  ) {
-    super();
-    this.options = { host: 'host', port };
-  }
-
-  get name(): string {
-    return `host:${String(this.options.port)}`;
-  }
-
-  private ask(command: string, args: readonly unknown[]): Promise<unknown> {
-    const keys = args.slice(2, 2 + Number(args[1])).map(String);
-    this.sent.push([command, ...keys].join(' '));
-    return answered(() => this.answer(command, keys));
-  }
-
-  sendCommand(): void {
-    // Each command below is answered at once.
-  }
-
-  createBuiltinCommand(name: string) {
-    return { string: (...args: readonly unknown[]) => this.ask(name, args) };
-  }
-
-  call(command: string): Promise<unknown> {
-    return answered(() => this.answer(command, []));
-  }
-
-  pipeline() {
-    const asked: (() => Promise<unknown>)[] = [];
-    const add =
-      (command: string) =>
-      (...args: readonly unknown[]) => {
-        asked.push(() => this.ask(command, args));
-        return pipeline;
-      };
-    const pipeline = {
-      asking: add('asking'),
-      evalsha: add('evalsha'),
-      eval: add('eval'),
-      exec: async () => {
-        if (this.lost !== undefined) throw this.lost;
-        const replies: [unknown, unknown][] = [];
-        for (const ask of asked) {
-          await ask().then(
-            (answer) => replies.push([null, answer]),
-            (error: unknown) => replies.push([error, undefined]),
-          );
-        }
-        return replies;
-      },
-    };
-    return pipeline;
+  constructor(port: number) {
+    super(() => 1, { host: 'host', port });
+    this.name = `host:${String(port)}`;
   }
 }
 
@@ -143,7 +84,11 @@ describe('The connection to a cluster', () => {
   const run = (acquisition?: { unwanted: boolean }) => connection.run(release, KEYS, [], acquisition);
   const soon = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T> | undefined> =>
     (await Promise.allSettled([promise]))[0];
-  const scriptsOf = (node: Node) => node.sent.filter((command) => /^(asking|eval)/.test(command));
+  /** The scripts that a node has got, each with its keys. */
+  const scriptsOf = ({ sent }: Node) =>
+    sent
+      .filter(([command]) => /^(asking|eval)/.test(String(command)))
+      .map(([command, , count, ...rest]) => [command, ...rest.slice(0, Number(count ?? 0))].join(' '));
 
   beforeEach(() => {
     one = new Node(1);
@@ -170,7 +115,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('follows a slot that has moved, when it has learned where to', async () => {
-    one.answer = (command) => (command === 'evalsha' ? errorReply('MOVED 1 host:2') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('MOVED 1 host:2') : 1);
     client.learn = () => {
       own(two);
     };
@@ -181,7 +126,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('asks the node that a slot is on its way to, and does not know for a while which one has a key', async () => {
-    one.answer = (command) => (command === 'evalsha' ? errorReply('ASK 1 host:2') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 host:2') : 1);
     expect(connection.nodeOf('lock:a')?.node).toBe('host:1');
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(scriptsOf(two)).toEqual(['asking', 'evalsha lock:a lock:a:fence']);
@@ -196,7 +141,7 @@ describe('The connection to a cluster', () => {
     ['a function', (address: string) => (address === 'inside:2' ? { host: 'host', port: 2 } : null)],
   ])('finds that node by %s of addresses', async (_, natMap) => {
     client.options.natMap = natMap;
-    one.answer = (command) => (command === 'evalsha' ? errorReply('ASK 1 inside:2') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 inside:2') : 1);
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(scriptsOf(two)).toContain('asking');
     expect(client.learned).toEqual([]);
@@ -204,7 +149,7 @@ describe('The connection to a cluster', () => {
 
   it('learns of a node that has no slot yet by asking the client', async () => {
     const three = new Node(3);
-    one.answer = (command) => (command === 'evalsha' ? errorReply('ASK 1 host:3') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 host:3') : 1);
     client.learn = () => client.all.push(three);
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(client.learned).toEqual(['lock:a']);
@@ -213,9 +158,9 @@ describe('The connection to a cluster', () => {
 
   it('tries again while keys are on their way, and says so when the time is over', async () => {
     const answers = [errorReply('TRYAGAIN no'), errorReply('TRYAGAIN no'), 7];
-    one.answer = (command) => (command === 'evalsha' ? answers.shift() : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? answers.shift() : 1);
     expect(await soon(run())).toMatchObject({ value: 7 });
-    one.answer = (command) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
     one.sent.splice(0);
     expect(await soon(run())).toMatchObject({ reason: { message: 'TRYAGAIN no' } });
     // At once, and with a pause before each further try.
@@ -225,17 +170,17 @@ describe('The connection to a cluster', () => {
   it.each(['CLUSTERDOWN no', 'LOADING no', 'MASTERDOWN no', 'READONLY no'])(
     'looks for the nodes after %s, and does not send the command again',
     async (refusal) => {
-      one.answer = (command) => (command === 'evalsha' ? errorReply(refusal) : 1);
+      one.answer = ([command]) => (command === 'evalsha' ? errorReply(refusal) : 1);
       expect(await soon(run())).toMatchObject({ reason: { message: refusal } });
       expect([scriptsOf(one).length, client.looks]).toEqual([1, 1]);
     },
   );
 
   it('sends nothing again that may have been carried out, and looks for the nodes', async () => {
-    one.answer = (command) => (command === 'evalsha' ? new Error('Connection is closed.') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? new Error('Connection is closed.') : 1);
     expect(await soon(run())).toMatchObject({ reason: { message: 'Connection is closed.' } });
     expect([scriptsOf(one).length, client.looks]).toEqual([1, 1]);
-    one.answer = (command) => (command === 'evalsha' ? errorReply('OOM no') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('OOM no') : 1);
     await sleep(100);
     expect(await soon(run())).toMatchObject({ reason: { message: 'OOM no' } });
     expect([scriptsOf(one).length, client.looks]).toEqual([2, 1]);
@@ -243,7 +188,7 @@ describe('The connection to a cluster', () => {
 
   it('sends an acquisition that was given up nowhere else', async () => {
     const acquisition = { unwanted: false };
-    one.answer = (command) => {
+    one.answer = ([command]) => {
       if (command !== 'evalsha') return 1;
       acquisition.unwanted = true;
       return errorReply('MOVED 1 host:2');
@@ -257,7 +202,7 @@ describe('The connection to a cluster', () => {
 
   it('does not take an acquisition for granted whose release went to another node', async () => {
     const acquisition = { unwanted: false };
-    one.answer = (command) => {
+    one.answer = ([command]) => {
       if (command !== 'evalsha') return 1;
       acquisition.unwanted = true;
       own(two);
@@ -283,7 +228,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('answers each of several commands by itself', async () => {
-    one.answer = (command) => (command === 'evalsha' ? errorReply('OOM no') : 1);
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('OOM no') : 1);
     two.answer = () => 2;
     const commands = [['lock:a'], ['lock:b'], ['lock:a'], ['none']].map((keys) => ({ keys, args: [] }));
     const results = await soon(Promise.allSettled(connection.runEach(release, commands)));
