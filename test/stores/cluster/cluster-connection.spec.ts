@@ -1,99 +1,39 @@
-import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Cluster } from 'ioredis';
 import type { ConnectionChange } from '../../../lib/port/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
 import { release } from '../../../lib/stores/redis/script.js';
 import { slotOf } from '../../../lib/stores/redis/slots.js';
-import { answered, errorReply } from '../../doubles/replies.js';
-import { ScriptedClient } from '../../doubles/scripted-client.js';
-
-/** A node that answers by a function: what several real nodes answer at one moment, while slots move, takes seconds. */
-class Node extends ScriptedClient {
-  readonly name: string;
-
-  constructor(port: number) {
-    super(() => 1, { host: 'host', port });
-    this.name = `host:${String(port)}`;
-  }
-}
-
-class Client extends EventEmitter {
-  status = 'ready';
-  slots: string[][] = [];
-  readonly options: Record<string, unknown> = {};
-  looks = 0;
-  info: unknown = 'cluster_state:ok';
-  readonly learned: string[] = [];
-  learn: () => void = () => undefined;
-  readonly ended: string[] = [];
-
-  constructor(readonly all: Node[]) {
-    super();
-  }
-
-  nodes(): Node[] {
-    return this.all;
-  }
-
-  refreshSlotsCache(): void {
-    this.looks++;
-  }
-
-  eval(_: string, __: number, key: string): Promise<unknown> {
-    this.learned.push(key);
-    this.learn();
-    return Promise.resolve(0);
-  }
-
-  cluster(): Promise<unknown> {
-    return answered(() => this.info);
-  }
-
-  connect(): Promise<void> {
-    this.status = 'ready';
-    this.emit('ready');
-    return Promise.resolve();
-  }
-
-  quit(): Promise<void> {
-    this.ended.push('quit');
-    return Promise.resolve();
-  }
-
-  disconnect(): void {
-    this.ended.push('disconnect');
-  }
-}
+import { errorReply } from '../../doubles/replies.js';
+import { ScriptedCluster, ScriptedNode } from '../../doubles/scripted-cluster.js';
 
 describe('The connection to a cluster', () => {
   /** ms that a command has. */
   const TIMEOUT = 150;
   const KEYS = ['lock:a', 'lock:a:fence'];
-  let one: Node;
-  let two: Node;
-  let client: Client;
+  let one: ScriptedNode;
+  let two: ScriptedNode;
+  let client: ScriptedCluster;
   let connection: ClusterConnection;
 
-  const own = (node: Node, key = 'lock:a') => {
+  const own = (node: ScriptedNode, key = 'lock:a') => {
     client.slots[slotOf(key)] = [node.name];
   };
   const connect = (owned = false, timeout = TIMEOUT) =>
-    new ClusterConnection(client as unknown as Cluster, 'cluster', timeout, owned);
+    new ClusterConnection(client.ioredis, 'cluster', timeout, owned);
   const run = (acquisition?: { unwanted: boolean }) => connection.run(release, KEYS, [], acquisition);
   const soon = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T> | undefined> =>
     (await Promise.allSettled([promise]))[0];
   /** The scripts that a node has got, each with its keys. */
-  const scriptsOf = ({ sent }: Node) =>
+  const scriptsOf = ({ sent }: ScriptedNode) =>
     sent
       .filter(([command]) => /^(asking|eval)/.test(String(command)))
       .map(([command, , count, ...rest]) => [command, ...rest.slice(0, Number(count ?? 0))].join(' '));
 
   beforeEach(() => {
-    one = new Node(1);
-    two = new Node(2);
-    client = new Client([one, two]);
+    one = new ScriptedNode(1);
+    two = new ScriptedNode(2);
+    client = new ScriptedCluster([one, two]);
     own(one);
     own(two, 'lock:b');
     connection = connect();
@@ -148,7 +88,7 @@ describe('The connection to a cluster', () => {
   });
 
   it('learns of a node that has no slot yet by asking the client', async () => {
-    const three = new Node(3);
+    const three = new ScriptedNode(3);
     one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 host:3') : 1);
     client.learn = () => client.all.push(three);
     expect(await soon(run())).toMatchObject({ value: 1 });
@@ -388,7 +328,7 @@ describe('The connection to a cluster', () => {
     expect([connection.isMaster('host:1'), connection.isMaster('host:3')]).toEqual([true, false]);
     const former = connection.ownerOf(slotOf('lock:a'));
     one.status = 'end';
-    const again = new Node(1);
+    const again = new ScriptedNode(1);
     client.all.push(again);
     const present = connection.ownerOf(slotOf('lock:a'));
     expect(present).not.toBe(former);
@@ -424,7 +364,7 @@ describe('The connection to a cluster', () => {
     await soon(connection.nodes());
     await connection.close();
     expect([client.ended, client.listenerCount('ready'), one.listenerCount('close')]).toEqual([[], 0, 0]);
-    client.all.push(new Node(3));
+    client.all.push(new ScriptedNode(3));
     client.slots[9] = ['host:3'];
     expect(connection.ownerOf(9)).toBeUndefined();
     const owned = connect(true);

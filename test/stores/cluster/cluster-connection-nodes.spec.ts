@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
+import { release } from '../../../lib/stores/redis/script.js';
+import { slotOf } from '../../../lib/stores/redis/slots.js';
+import { errorReply } from '../../doubles/replies.js';
+import { ScriptedCluster, ScriptedNode } from '../../doubles/scripted-cluster.js';
+
+const KEYS = ['lock:a', 'lock:a:fence'];
+const silent = () => new Promise(() => undefined);
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+function open({ owned = false, status = 'ready' } = {}) {
+  const [one, two] = [new ScriptedNode(1), new ScriptedNode(2)];
+  const client = new ScriptedCluster([one, two]);
+  client.status = status;
+  client.on('error', () => undefined);
+  const own = (node: ScriptedNode, key = 'lock:a') => {
+    client.slots[slotOf(key)] = [node.name];
+  };
+  own(one);
+  own(two, 'lock:b');
+  const connection = new ClusterConnection(client.ioredis, 'cluster', 1_000, owned);
+  const changes: ConnectionChange[] = [];
+  connection.onChange((change) => changes.push(change));
+  const run = (acquisition?: { unwanted: boolean }) => connection.run(release, KEYS, [], acquisition);
+  return { one, two, client, own, connection, changes, run };
+}
+
+/** Lets all come to its end that waits for no time. */
+const settled = () => jest.advanceTimersByTimeAsync(0);
+
+/** How it has ended by now; undefined if it has not. */
+async function endOf(promise: Promise<unknown>): Promise<unknown> {
+  let end: unknown;
+  promise.then(
+    (value) => (end = { value }),
+    (reason: unknown) => (end = { reason }),
+  );
+  await settled();
+  return end;
+}
+
+const asksFor = (command: string, { sent }: ScriptedNode) => sent.filter(([name]) => name === command).length;
+
+describe('The nodes of a cluster', () => {
+  it('are asked once by all callers whether they have sharded messages, and not again', async () => {
+    const { one, connection, run } = open();
+    await Promise.all([connection.learnSharding(), connection.learnSharding(), run()]);
+    await connection.learnSharding();
+    expect([asksFor('SPUBLISH', one), connection.sharded]).toEqual([1, true]);
+    expect(one.sent[0]).toEqual(['SPUBLISH', 'lock_sharding', '']);
+  });
+
+  it('are asked that by the first command, and again where none has answered', async () => {
+    const { one, two, connection, run } = open();
+    for (const node of [one, two]) node.answer = () => new Error('away');
+    expect(await endOf(run())).toMatchObject({
+      reason: { name: 'NotConnected', message: /no node answers/ },
+    });
+    expect(asksFor('evalsha', one)).toBe(0);
+    for (const node of [one, two]) node.answer = () => 1;
+    expect(await endOf(run())).toEqual({ value: 1 });
+    expect(connection.sharded).toBe(true);
+  });
+
+  it('have sharded messages only if each that answers has', async () => {
+    const { two, connection } = open();
+    two.answer = () => errorReply("ERR unknown command 'SPUBLISH'");
+    await connection.learnSharding();
+    expect(connection.sharded).toBe(false);
+  });
+
+  it('do not count where the answer is none', async () => {
+    const { one, two, connection } = open();
+    one.answer = () => 'QUEUED';
+    two.answer = () => -1;
+    expect(await endOf(connection.learnSharding())).toMatchObject({ reason: { name: 'NotConnected' } });
+  });
+
+  it('say why no try can help where they do not let this client in', async () => {
+    const { one, two, connection } = open();
+    await connection.nodes();
+    one.answer = () => new Error('away');
+    two.status = 'connecting';
+    two.on('error', () => undefined);
+    two.emit('error', errorReply('NOAUTH no'));
+    expect(await endOf(connection.learnSharding())).toMatchObject({ reason: { name: 'NotAdmitted' } });
+  });
+
+  it('are known by their slots, each with the number of its own connection', async () => {
+    const { one, two, connection } = open();
+    const [first, other] = ['lock:a', 'lock:b'].map((key) => connection.generationOf(key));
+    expect(first).toBe(connection.nodeOf('lock:a')?.generationOf());
+    expect(first).not.toBe(other);
+    expect(new Set((await connection.nodes()).map(({ client }) => client))).toEqual(new Set([one, two]));
+    expect([connection.isCluster, connection.keyPrefix]).toEqual([true, '']);
+  });
+
+  it('whose client has the prefix already get the keys as they are', async () => {
+    const { one, client, own, connection, run } = open();
+    client.options.keyPrefix = 'app:';
+    Object.assign(one.options, { keyPrefix: 'app:' });
+    own(one, 'app:lock:a');
+    expect(await endOf(run())).toEqual({ value: 1 });
+    await Promise.all(connection.runEach(release, [{ keys: KEYS, args: [] }]));
+    expect(one.sent.filter(([name]) => name === 'evalsha').map((command) => command.slice(3))).toEqual([
+      KEYS,
+      KEYS,
+    ]);
+  });
+
+  it('that ends is used no more, whichever way it ends', () => {
+    for (const status of ['disconnecting', 'close', 'end']) {
+      const { one, connection } = open();
+      one.status = status;
+      expect(connection.ownerOf(slotOf('lock:a'))).toBeUndefined();
+    }
+    const { one, connection } = open();
+    one.status = 'connecting';
+    expect(connection.ownerOf(slotOf('lock:a'))?.client).toBe(one);
+  });
+
+  it('that has left and comes back is told of as a new one', async () => {
+    const { one, two, client, own, connection, changes } = open();
+    await connection.nodes();
+    two.comeTo('ready');
+    await settled();
+    own(one, 'lock:b');
+    two.comeTo('end');
+    client.emit('refresh');
+    own(two, 'lock:b');
+    two.status = 'ready';
+    await connection.nodes();
+    two.comeTo('ready');
+    await settled();
+    const told = { node: 'host:2', connected: true, first: true, error: undefined };
+    expect(changes).toEqual([told, told]);
+  });
+});
+
+describe('A cluster that is not connected', () => {
+  it.each<[string, (made: ReturnType<typeof open>) => unknown, object]>([
+    [
+      'has ended',
+      ({ client }) => {
+        client.status = 'end';
+        client.emit('end');
+      },
+      { name: 'NotConnected' },
+    ],
+    ['is closed', ({ connection }) => connection.close(), { name: 'NotConnected' }],
+    ['is refused', ({ client }) => client.emit('error', errorReply('NOAUTH no')), { name: 'NotAdmitted' }],
+  ])('is waited for no longer where it %s', async (_, happen, reason) => {
+    const made = open({ status: 'connecting' });
+    const asked = made.connection.nodes();
+    expect(await endOf(asked)).toBeUndefined();
+    await happen(made);
+    expect(await endOf(asked)).toMatchObject({ reason });
+  });
+
+  it('is not waited for after that', async () => {
+    const { client, connection } = open({ status: 'connecting' });
+    client.emit('error', errorReply('NOAUTH no'));
+    expect(await endOf(connection.nodes())).toMatchObject({ reason: { name: 'NotAdmitted' } });
+  });
+
+  it('is waited for as long as a command may take', async () => {
+    const { connection } = open({ status: 'connecting' });
+    const asked = connection.nodes();
+    asked.catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(999);
+    expect(await endOf(asked)).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(await endOf(asked)).toMatchObject({ reason: { name: 'NotConnected', message: /connecting/ } });
+  });
+});
+
+describe('A command on a cluster', () => {
+  it('waits no longer than its time for the client to find out where a key is', async () => {
+    const { one, client, run } = open();
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('MOVED 1 host:2') : 1);
+    client.learn = silent;
+    const running = run();
+    expect(await endOf(running)).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(999);
+    expect([await endOf(running), asksFor('evalsha', one)]).toEqual([undefined, 1]);
+    await jest.advanceTimersByTimeAsync(2);
+    expect(await endOf(running)).toMatchObject({ reason: { message: 'MOVED 1 host:2' } });
+  });
+
+  it('does not wait before the second try, and travels alone by then', async () => {
+    const { one, two, client, own, run } = open();
+    await run();
+    one.answer = () => errorReply('MOVED 1 host:2');
+    client.learn = () => {
+      own(two);
+    };
+    expect(await endOf(run())).toEqual({ value: 1 });
+    expect(client.looks).toBe(0);
+  });
+
+  it('of a slot that is on its way is not sent to that node for twice its time', async () => {
+    const { one, connection, run } = open();
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 host:2') : 1);
+    await run();
+    await jest.advanceTimersByTimeAsync(1_999);
+    expect(connection.nodeOf('lock:a')).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(connection.nodeOf('lock:a')?.client).toBe(one);
+  });
+
+  it('of an acquisition that was given up counts where its slot is still there', async () => {
+    const { one, run } = open();
+    await run();
+    const acquisition = { unwanted: false };
+    one.answer = () => {
+      acquisition.unwanted = true;
+      return 17;
+    };
+    expect(await endOf(run(acquisition))).toEqual({ value: 17 });
+  });
+
+  it('of several is looked for elsewhere where EVALSHA is withheld', async () => {
+    const { one, connection } = open();
+    await connection.learnSharding();
+    one.answer = ([command]) => (command === 'evalsha' ? errorReply("NOPERM can't run 'evalsha'") : 7);
+    const replies = Promise.all(connection.runEach(release, [{ keys: KEYS, args: [] }]));
+    expect(await endOf(replies)).toEqual({ value: [7] });
+  });
+
+  it('of several is sent by itself where its node was not connected', async () => {
+    const { one, client, connection } = open();
+    await connection.learnSharding();
+    one.status = 'connecting';
+    const replies = Promise.all(connection.runEach(release, [{ keys: KEYS, args: [] }]));
+    await jest.advanceTimersByTimeAsync(1_000);
+    one.comeTo('ready');
+    expect(await endOf(replies)).toEqual({ value: [1] });
+    expect(client.looks).toBe(0);
+  });
+});
+
+describe('The end of the connection to a cluster', () => {
+  it('takes no longer than a command, and a late error has no receiver', async () => {
+    const { client, connection } = open({ owned: true });
+    client.bye = silent;
+    client.removeAllListeners('error');
+    const closing = connection.close();
+    await jest.advanceTimersByTimeAsync(999);
+    expect(client.ended).toEqual(['quit']);
+    await jest.advanceTimersByTimeAsync(2);
+    await closing;
+    expect(client.ended).toEqual(['quit', 'disconnect']);
+    expect(() => client.emit('error', new Error('late'))).not.toThrow();
+  });
+});
