@@ -101,7 +101,10 @@ describe('A subscription on a cluster', () => {
     ] as const) {
       const { slots, listen, sent } = open(['a', 'b', 'c', 'd']);
       for (const away of ['a', 'c']) slots.connections.get(away)!.client.status = 'end';
-      jest.spyOn(Math, 'random').mockReturnValue(chance);
+      jest
+        .spyOn(Math, 'random')
+        .mockReturnValueOnce(chance)
+        .mockReturnValue(0.999 - chance);
       await listen('one');
       await listen('two');
       expect(sent()).toEqual([[node, 'subscribe one', 'subscribe two']]);
@@ -304,6 +307,7 @@ describe('The end of all subscriptions', () => {
     expect([jest.getTimerCount(), slots.client.eventNames()]).toEqual([0, []]);
     await expect(listen('{1}')).rejects.toMatchObject({ name: 'NotConnected', message: /closed/ });
     expect(opened).toHaveLength(2);
+    for (const { client } of opened) client.answer = () => AWAY;
     expect(await subscriber.alive()).toBe(true);
   });
 });
