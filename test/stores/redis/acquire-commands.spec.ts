@@ -194,4 +194,11 @@ describe('The acquisitions of one owner', () => {
     answers[3]?.(17);
     expect(await asked).toMatchObject([{}, {}, { reason: { code: 'LOCK_UNAVAILABLE', key: 'c' } }, {}]);
   });
+
+  it('are none any more once the last of them is over', async () => {
+    const { deployment, commands } = open(() => 17);
+    await commands.acquire(REQUEST);
+    commands.takeBack('one:1');
+    expect(deployment.runs).toMatchObject([{ acquisition: { unwanted: false } }]);
+  });
 });
