@@ -85,6 +85,13 @@ describe('A message to a client', () => {
     expect(read(`lost a:1 asked ${JSON.stringify(request)}`)).toEqual({ type: 'lost', owner: 'a:1' });
   });
 
+  it('is as long as the longest request', () => {
+    const short = JSON.stringify({ by: 'b', more: '' }).length;
+    const json = (length: number) => JSON.stringify({ by: 'b', more: 'x'.repeat(length - short) });
+    expect(read(`lost a:1 forced ${json(20_000)}`)).toMatchObject({ forced: { by: 'b' } });
+    expect(read(`lost a:1 forced ${json(20_001)}`)).not.toHaveProperty('forced');
+  });
+
   it.each([
     'lost a:1 forced {"by":',
     'lost a:1 other {"by":"b","id":"one","name":"n"}',
