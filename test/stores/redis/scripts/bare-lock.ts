@@ -7,6 +7,12 @@ export const FENCE = 'fence';
 export const QUEUE = 'queue';
 /** How long a fence outlives its lock, ms. */
 export const STAY = 100_000;
+/** ms */
+export const LEASE = 30_000;
+/** What a waiter is granted that has waited for longer than a second, ms. */
+export const CLAIM = 1_000;
+/** A token that no clock of today has reached. */
+export const FAR = 9e15;
 
 /** One lock as its keys, for scripts that are run by hand. All processes named in `listening` hear what they are told. */
 export class BareLock {
@@ -42,6 +48,11 @@ export class BareLock {
     // The messages were sent before this answer.
     await this.listener.ping();
     return this.heard.splice(0);
+  }
+
+  /** Whether the server refuses what needs memory. */
+  async full(isFull: boolean): Promise<void> {
+    await this.redis.config('SET', 'maxmemory', isFull ? '1' : '0');
   }
 
   async run(script: Script, ...args: (string | number)[]): Promise<unknown> {

@@ -9,13 +9,7 @@ import {
   retire,
 } from '../../../../lib/stores/redis/script.js';
 import { RedisServer } from '../../../support/redis-server.js';
-import { BareLock, FENCE, LOCK, QUEUE, STAY } from './bare-lock.js';
-
-const LEASE = 30_000;
-/** A claim, ms. */
-const CLAIM = 1_000;
-/** A token that no clock of today has reached. */
-const FAR = 9e15;
+import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 
 let server: RedisServer;
 let lock: BareLock;
@@ -245,27 +239,25 @@ describe('A lock with holders that is busy', () => {
 });
 
 describe('A server whose memory is full', () => {
-  const full = (isFull: boolean) => lock.redis.config('SET', 'maxmemory', isFull ? '1' : '0');
-
-  beforeEach(() => full(false));
-  afterAll(() => full(false));
+  beforeEach(() => lock.full(false));
+  afterAll(() => lock.full(false));
 
   it('refuses a new owner, which leaves nothing behind', async () => {
-    await full(true);
+    await lock.full(true);
     await expect(acquire('a:1')).rejects.toThrow(/^OOM/);
     expect(await lock.redis.exists(LOCK, FENCE, QUEUE)).toBe(0);
   });
 
   it('lets in an owner at its turn, and one that confirms its claim', async () => {
     await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 50 });
-    await full(true);
+    await lock.full(true);
     expect((await acquire('a:1'))[0]).toBe(1);
     expect(await lock.queue()).toEqual([]);
-    await full(false);
+    await lock.full(false);
     await lock.clear();
     await lock.holders('5 a:1 fair 1', { 'xa:1': CLAIM });
     await lock.waiters({ [`x a:1 ${String(LEASE)}`]: 50 });
-    await full(true);
+    await lock.full(true);
     expect((await acquire('a:1'))[0]).toBe(1);
   });
 });

@@ -11,13 +11,8 @@ import {
   transfer,
 } from '../../../../lib/stores/redis/script.js';
 import { RedisServer } from '../../../support/redis-server.js';
-import { BareLock, FENCE, LOCK, QUEUE, STAY } from './bare-lock.js';
+import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 
-const LEASE = 30_000;
-/** A claim, ms. */
-const CLAIM = 1_000;
-/** A token that no clock of today has reached. */
-const FAR = 9e15;
 const CHANNEL = 'lock_queue__channel:releases';
 
 let server: RedisServer;
@@ -597,31 +592,29 @@ describe('Several plain locks at once', () => {
 });
 
 describe('A server whose memory is full', () => {
-  const full = (isFull: boolean) => lock.redis.config('SET', 'maxmemory', isFull ? '1' : '0');
-
-  beforeEach(() => full(false));
-  afterAll(() => full(false));
+  beforeEach(() => lock.full(false));
+  afterAll(() => lock.full(false));
 
   it('refuses a new owner, and leaves the entry of one at its turn where the lock is refused', async () => {
-    await full(true);
+    await lock.full(true);
     await expect(acquire('a:1')).rejects.toThrow(/^OOM/);
     expect(await lock.redis.exists(LOCK, FENCE)).toBe(0);
-    await full(false);
+    await lock.full(false);
     await lock.plain('b:1', 5_000);
-    await full(true);
+    await lock.full(true);
     await expect(stand('a:1')).rejects.toThrow(/^OOM/);
     expect(await lock.redis.exists(QUEUE)).toBe(0);
   });
 
   it('lets in an owner at its turn, one that confirms its claim, and the next one after a release', async () => {
     await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 50 });
-    await full(true);
+    await lock.full(true);
     expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
     expect(typeof (await stand('a:1', { arrival: 7 }))).toBe('number');
-    await full(false);
+    await lock.full(false);
     await lock.waiters({ 'p b:1 30000': 50 });
     await lock.listen('b');
-    await full(true);
+    await lock.full(true);
     expect(await release('a:1', { token: FAR })).toBe(1);
     expect(await lock.redis.hgetall(LOCK)).toEqual({ 'b:1': '1' });
   });
