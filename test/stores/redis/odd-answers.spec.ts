@@ -201,6 +201,16 @@ describe('The names of locks on several servers', () => {
     });
   });
 
+  it('include no key of the store as a whole where nothing stands before the names', async () => {
+    const servers = [scanning('a:1', ['0', [`${RESERVED}label:one`, 'one', `one${RESERVED}queue{1}`]])];
+    const deployment = new ScriptedDeployment({ servers });
+    const listing = new Listing(deployment, callsOf(deployment), '');
+    expect(await listing.names({ prefix: '', cursor: undefined })).toEqual({
+      names: [...names('one'), { name: 'one', isQueue: true }],
+      cursor: undefined,
+    });
+  });
+
   it.each(['', '7', 'x a:1', '18446744073709551616 a:1', '7 ', '99999999999999999999 a:1'])(
     'do not begin at %j',
     async (cursor) => {
@@ -386,6 +396,9 @@ describe('Renewals', () => {
     const { deployment, states } = renew(requests, { run: held });
     expect(await states).toEqual(requests.map(() => ({ status: 'fulfilled', value: 'held' })));
     expect(deployment.runs.map(({ keys }) => keys.length / 2)).toEqual([100, 100, 1]);
+    const hundred = renew(requests.slice(0, 100), { run: held });
+    await hundred.states;
+    expect(hundred.deployment.runs).toHaveLength(1);
     const two = renew([request('a'), request('b'), request('c')], {
       run: held,
       groupOf: (key) => (key === 'lock:b' ? 2 : 1),
