@@ -39,6 +39,9 @@ it('calls of one turn are sent at its end, once, each group in the order of its 
   expect(sent.slice(1)).toEqual([[['d', 'e']]]);
   await turn();
   expect(sent).toHaveLength(2);
+  add('f');
+  await turn();
+  expect(sent.slice(2)).toEqual([[['f']]]);
 });
 
 it('32 calls do not wait for the end of the turn', () => {
