@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/port/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
-import { release } from '../../../lib/stores/redis/script.js';
+import { lane, release } from '../../../lib/stores/redis/script.js';
 import { slotOf } from '../../../lib/stores/redis/slots.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedCluster, ScriptedNode } from '../../doubles/scripted-cluster.js';
@@ -117,6 +117,22 @@ describe('The nodes of a cluster', () => {
     ]);
   });
 
+  it('of which no client is known are left out', async () => {
+    const { client, connection } = open();
+    client.slots[9] = ['host:9'];
+    expect(await connection.nodes()).toEqual([expect.anything(), expect.anything()]);
+  });
+
+  it('are looked up again as soon as 50 ms have passed', async () => {
+    const { client, connection } = open();
+    const looksAfter = async (time: number) => {
+      await jest.advanceTimersByTimeAsync(time);
+      connection.look();
+      return client.looks;
+    };
+    expect([await looksAfter(0), await looksAfter(49), await looksAfter(1)]).toEqual([1, 1, 2]);
+  });
+
   it('that ends is used no more, whichever way it ends', () => {
     for (const status of ['disconnecting', 'close', 'end']) {
       const { one, connection } = open();
@@ -126,6 +142,14 @@ describe('The nodes of a cluster', () => {
     const { one, connection } = open();
     one.status = 'connecting';
     expect(connection.ownerOf(slotOf('lock:a'))?.client).toBe(one);
+  });
+
+  it('belong to their cluster: one that is no master any more keeps its connection', async () => {
+    const { one, run } = open();
+    await run();
+    one.answer = () => errorReply("READONLY You can't write against a read only replica.");
+    expect(await endOf(run())).toMatchObject({ reason: { message: expect.stringContaining('READONLY') } });
+    expect(one.steps).toEqual([]);
   });
 
   it('that has left and comes back is told of as a new one', async () => {
@@ -172,6 +196,18 @@ describe('A cluster that is not connected', () => {
     expect(await endOf(connection.nodes())).toMatchObject({ reason: { name: 'NotAdmitted' } });
   });
 
+  it('has no reason in an answer that the client finds out by itself', async () => {
+    const { client, connection } = open({ status: 'connect' });
+    client.options.enableReadyCheck = true;
+    client.info = errorReply('LOADING no');
+    client.emit('connect');
+    await settled();
+    client.status = 'end';
+    const end = (await endOf(connection.nodes())) as { reason: Error };
+    expect(end.reason.name).toBe('NotConnected');
+    expect(end.reason.cause).toBeUndefined();
+  });
+
   it('is waited for as long as a command may take', async () => {
     const { connection } = open({ status: 'connecting' });
     const asked = connection.nodes();
@@ -196,7 +232,23 @@ describe('A command on a cluster', () => {
     expect(await endOf(running)).toMatchObject({ reason: { message: 'MOVED 1 host:2' } });
   });
 
-  it('does not wait before the second try, and travels alone by then', async () => {
+  it('travels together with others of its turn', async () => {
+    const { one, connection, run } = open();
+    await connection.learnSharding();
+    one.answer = ([, text]) => (text === lane.source ? [2, 3] : 1);
+    expect(await endOf(Promise.all([run(), run(), run()]))).toEqual({ value: [1, 2, 3] });
+  });
+
+  it('comes back from the node that its slot is on its way to', async () => {
+    const { one, two, run } = open();
+    const answers = [errorReply('ASK 1 host:2'), 7];
+    one.answer = ([command]) => (command === 'evalsha' ? answers.shift() : 1);
+    two.answer = ([command]) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
+    expect(await run()).toBe(7);
+    expect(asksFor('evalsha', two)).toBe(1);
+  });
+
+  it('is sent again without a pause the first time', async () => {
     const { one, two, client, own, run } = open();
     await run();
     one.answer = () => errorReply('MOVED 1 host:2');
