@@ -123,6 +123,13 @@ describe('The nodes of a cluster', () => {
     expect(await connection.nodes()).toEqual([expect.anything(), expect.anything()]);
   });
 
+  it('are named all the same while their connection has ended', async () => {
+    const { one, connection } = open();
+    const named = await connection.nodes();
+    one.status = 'end';
+    expect(await connection.nodes()).toEqual(named);
+  });
+
   it('are looked up again as soon as 50 ms have passed', async () => {
     const { client, connection } = open();
     const looksAfter = async (time: number) => {
