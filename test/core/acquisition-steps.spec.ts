@@ -75,7 +75,6 @@ function acquisition(queue: QueueTerms | undefined, terms: Partial<LockTerms> = 
       releaser: {
         release: (request, until, options) => {
           released.push({ request, until, options });
-          return Promise.resolve(undefined);
         },
       },
       nextOwner: () => `me:${String(++owners)}`,
