@@ -132,7 +132,11 @@ export type PlainGroupReply =
   | Queued;
 
 export function plainGroupReply(reply: unknown, names: number): PlainGroupReply {
-  const [first, ttl, holder] = list(reply, reply);
+  if (!Array.isArray(reply)) {
+    const token = integer(reply, reply, 1);
+    return { granted: true, fencingTokens: Array.from({ length: names }, () => token) };
+  }
+  const [first, ttl, holder] = reply as unknown[];
   const code = integer(first, reply, -names);
   if (code > 0) {
     const tokens = list(reply, reply, names).map((token) => integer(token, reply, 1));
@@ -201,8 +205,13 @@ export function releaseReply(reply: unknown): ReleaseReply {
 }
 
 /** What release-all.lua returns: an answer or an error for each lock. */
-export const releaseReplies = (reply: unknown, locks: number): readonly (ReleaseReply | Error)[] =>
-  list(reply, reply, locks).map((own) => (own instanceof Error ? own : releaseReply(own)));
+export function releaseReplies(reply: unknown, locks: number): readonly (ReleaseReply | Error)[] {
+  if (!Array.isArray(reply)) {
+    codeOf(reply, 1, 1);
+    return Array.from({ length: locks }, () => 'released');
+  }
+  return list(reply, reply, locks).map((own) => (own instanceof Error ? own : releaseReply(own)));
+}
 
 /** What transfer.lua and queue-transfer.lua return. */
 export function transferReply(reply: unknown): TransferReply {

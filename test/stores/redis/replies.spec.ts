@@ -52,6 +52,8 @@ const READERS: [
     'acquire-all',
     (reply) => replies.plainGroupReply(reply, 2),
     [[17, 18], { granted: true, fencingTokens: [17, 18] }],
+    [17, { granted: true, fencingTokens: [17, 17] }],
+    ['17', { granted: true, fencingTokens: [17, 17] }],
     [[-2, 250, 'a:1'], { granted: false, index: 1, retryAfter: 250, holder: 'a:1' }],
     [[-1, -1, null], { granted: false, index: 0, retryAfter: Infinity, holder: undefined }],
     [[-1, -3], { queued: 0 }],
@@ -101,6 +103,8 @@ const READERS: [
       ['0', '1'],
       ['deleted', 'released'],
     ],
+    [1, ['released', 'released']],
+    ['1', ['released', 'released']],
     [
       [1, new Error('own')],
       ['released', new Error('own')],
@@ -215,6 +219,10 @@ it('a number that no script can mean is no answer', () => {
   // A position behind the last name, and one before the first.
   expect(() => replies.plainGroupReply([-3], 2)).toThrow(UnexpectedReply);
   expect(() => replies.plainGroupReply([0], 2)).toThrow(UnexpectedReply);
+  // A token that no lock has, and an answer of one lock that would stand for all.
+  expect(() => replies.plainGroupReply(0, 2)).toThrow(UnexpectedReply);
+  for (const wrong of [0, -1, 2, null])
+    expect(() => replies.releaseReplies(wrong, 2)).toThrow(UnexpectedReply);
   // A PTTL of a key that is gone, or another word in its place.
   expect(() => replies.plainReply([-2, 'a:1'], NOT_TOLD)).toThrow(UnexpectedReply);
   expect(() => replies.plainGroupReply([-1, -2], 2)).toThrow(UnexpectedReply);

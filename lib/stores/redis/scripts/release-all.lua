@@ -11,7 +11,8 @@
 -- ARGV[5]     as in queue.include.lua
 -- ARGV[5+i]   channel of the release of the i-th lock, for SPUBLISH; that for PUBLISH follows from the key
 --
--- Returns what release.lua answers for each lock, in their order. On a replica it returns one error.
+-- Returns what release.lua answers for each lock, in their order, or 1 alone if that is the answer for all, as mostly. On a
+-- replica it returns one error.
 
 -- @include error-of
 -- @include pieces
@@ -44,11 +45,12 @@ local function release(i)
   return scripts.release(keys, { owner, publishing, channel_of(i), '0', ARGV[3], '0', ARGV[4], '', '0', ARGV[5] })
 end
 
-local replies = {}
+local replies, are_freed = {}, true
 for i = 1, locks do
   if freed(i) then
     replies[i] = 1
   else
+    are_freed = false
     local done, reply = pcall(release, i)
     if not done then
       reply = error_of(reply, 'release-all.lua')
@@ -58,4 +60,4 @@ for i = 1, locks do
     replies[i] = reply
   end
 end
-return replies
+return are_freed and 1 or replies

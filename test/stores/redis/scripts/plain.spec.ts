@@ -527,6 +527,20 @@ describe('Several plain locks at once', () => {
     }
   });
 
+  it('answer with one number where it says it of all', async () => {
+    const token = await take('o:1');
+    expect(token).toEqual(expect.any(Number));
+    for (const name of names) expect(await lock.redis.get(`${name}-fence`)).toBe(`${String(token)} o:1`);
+    expect(await give('o:1')).toBe(1);
+  });
+
+  it('that were taken together go on from their last token', async () => {
+    for (const name of ['b', 'c']) await lock.redis.set(`${name}-fence`, `${String(FAR)} z:1`);
+    const [first, second, third] = await take('o:1');
+    expect(first).toBeLessThan(FAR);
+    expect([second, third]).toEqual([FAR + 1_000, FAR + 1_000]);
+  });
+
   it('are none where one is busy, which is named', async () => {
     await lock.redis.hset('b', 'z:1', 1);
     await lock.redis.pexpire('b', 5_000);
