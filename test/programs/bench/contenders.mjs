@@ -4,6 +4,7 @@ const POLL = 10;
 const contenders = {
   none: { title: 'no lock', module: 'none' },
   'by-hand': { title: 'its two scripts by hand', module: 'by-hand' },
+  least: { title: 'hash, token and message by hand', module: 'least' },
   publish: { title: 'a PUBLISH', module: 'publish' },
   'publish-take': { title: 'a PUBLISH, then SET NX', module: 'publish', options: { again: true } },
   raw: { title: 'SET NX PX + EVALSHA', module: 'raw' },

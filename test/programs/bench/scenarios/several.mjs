@@ -6,7 +6,7 @@ const FIGURES = ['throughput', 'p50', 'p99', 'max', 'commands', 'serverCpu'];
 const redlock = (nodes) => ({
   id: `redlock-${nodes}`,
   title: `Redlock over ${nodes} nodes, one after another`,
-  contenders: ['ours', 'redlock', 'redis-semaphore', 'redlock-universal'],
+  contenders: ['by-hand', 'ours', 'redlock', 'redis-semaphore', 'redlock-universal'],
   stage: { nodes },
   figures: FIGURES,
   quick: [],
@@ -42,7 +42,7 @@ const redlockLoops = (nodes) => ({
 const multi = (names) => ({
   id: `multi-${names}`,
   title: `${names === 1 ? 'One name' : `${names} names`} as a multi-lock`,
-  contenders: ['ours', 'redlock', 'redlock-universal'],
+  contenders: ['least', 'ours', 'redlock', 'redlock-universal'],
   figures: FIGURES,
   quick: ['ours'],
   async measure(cast, { quick }) {
