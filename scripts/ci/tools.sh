@@ -10,8 +10,10 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo --preserve-env=DEBIAN_FRONTEND "$@"; fi
 }
 
+updated=false
 install() {
-  as_root apt-get update -qq
+  "$updated" || as_root apt-get update -qq
+  updated=true
   as_root apt-get install -qq --yes --no-install-recommends "$@"
 }
 
