@@ -175,6 +175,44 @@ describe('a hold that has lasted for a second', () => {
     expect(lease.held).toBe(true);
   });
 
+  it('is asked about for the sake of a message that came before it, of the last thousand only', async () => {
+    let say: (owner: string) => void = () => undefined;
+    const { subscribeToQueue: listen } = store;
+    store.subscribeToQueue = (client, onMessage) => {
+      say = (owner) => {
+        onMessage({ type: 'lost', owner });
+      };
+      return listen(client, onMessage);
+    };
+    await locks.acquire('b');
+    await pass(1_001);
+    store.calls.renew = 0;
+    for (const others of [1_000, 999]) {
+      const reply = deferred();
+      let owner = '';
+      const acquire = store.acquire.bind(store);
+      store.acquire = async (request) => {
+        owner = request.owner;
+        store.acquire = acquire;
+        const granted = await acquire(request);
+        await reply.promise;
+        return granted;
+      };
+      const acquiring = locks.acquire('a');
+      await pass(0);
+      say(owner);
+      await pass(0);
+      for (let n = 0; n < others; n++) say(`other:${String(n)}`);
+      await pass(0);
+      reply.resolve();
+      const lease = await acquiring;
+      await pass(0);
+      // The store has it still: the message was wrong.
+      expect([lease.held, store.calls.renew]).toEqual([true, others === 999 ? 1 : 0]);
+      await lease.release();
+    }
+  });
+
   it('shares one subscription, and one question, with all others', async () => {
     const names = Array.from({ length: 100 }, (_, n) => `a${String(n)}`);
     const leases = await Promise.all(names.map((name) => locks.acquire(name)));

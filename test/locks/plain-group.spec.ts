@@ -97,6 +97,26 @@ describe('a group of plain locks that may hold some while it waits', () => {
     expect(held()).toEqual([]);
   });
 
+  it('answers when they are given back', async () => {
+    const { store } = (locks.getLock('a') as unknown as PlainLock).client;
+    const release = store.release.bind(store);
+    let answer: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (answer = resolve));
+    store.release = async (request) => {
+      await gate;
+      return await release(request);
+    };
+    const d = await others.acquire('d');
+    let isAnswered = false;
+    const entering = enter(20).finally(() => (isAnswered = true));
+    await sleep(80);
+    expect(isAnswered).toBe(false);
+    answer();
+    expect(await entering).toMatchObject({ busy: true, name: 'd' });
+    expect((await owned()).names).toEqual([false, false, false, true]);
+    await d.release();
+  });
+
   it('takes those before it one after the other, where they have become busy meanwhile', async () => {
     const { store } = (locks.getLock('a') as unknown as PlainLock).client;
     const acquireAll = store.acquireAll.bind(store);

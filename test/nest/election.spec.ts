@@ -256,6 +256,7 @@ describe('@OnLeader', () => {
     expect(on('')).toThrow('@OnLeader on Feed.follow');
     expect(on('feed', { lease: 1 })).toThrow('is not an option');
     expect(on('feed', { leaseTime: 1 })).toThrow('leaseTime');
+    expect(on('feed', { instance: '' })).toThrow('@OnLeader on Feed.follow');
     expect(() => {
       class Feed {
         @OnLeader('feed')
@@ -457,10 +458,15 @@ describe('@OnlyLeader', () => {
       async run(): Promise<void> {
         return Promise.reject(new Error('no work'));
       }
+      @OnlyLeader('jobs')
+      count(): number | undefined {
+        throw new Error('nothing to count');
+      }
     }
     const app = await boot([Jobs]);
     await until(() => app.get(LockService).getElection('jobs').isLeader());
     await expect(app.get(Jobs).run()).rejects.toThrow('no work');
+    expect(() => app.get(Jobs).count()).toThrow('nothing to count');
     await expect(new Jobs().run()).rejects.toThrow('has @OnlyLeader, but Nest has injected no LockService');
     const restore = passThroughLocks();
     await expect(new Jobs().run()).rejects.toThrow('no work');
