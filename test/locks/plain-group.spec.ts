@@ -151,3 +151,13 @@ it('a group that may hold none waits for one at a time', async () => {
   expect((await owned()).names).toEqual([false, false, false, true]);
   await d.release();
 });
+
+it('a group that does not wait asks the store, also about a lock that callers of this process wait for', async () => {
+  const a = await others.acquire('a');
+  const waiting = locks.acquire('a', { waitTime: 5_000 });
+  const refused = locks.acquire(['a', 'b'], { waitTime: 0 });
+  const refusal = await refused.catch((error: unknown) => error);
+  await a.release();
+  await (await waiting).release();
+  expect(refusal).toMatchObject({ name: 'LockTimeoutError', holder: a.owner });
+});

@@ -133,6 +133,22 @@ describe('@OnLeader', () => {
     expect(runs[2]).toBe(a.get(Feed));
   });
 
+  it('that has failed is not called again at once, even if no other process wants to lead', async () => {
+    let calls = 0;
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(): void {
+        calls++;
+        throw new Error('no feed');
+      }
+    }
+    await boot([Feed]);
+    await until(() => calls === 1);
+    await sleep(100);
+    expect(calls).toBe(1);
+  });
+
   it('runs on a guard, which is no provider', async () => {
     let calls = 0;
     @Injectable()

@@ -278,6 +278,10 @@ describe('a key function', () => {
     expect(() => keysOf(() => result as string)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
   });
 
+  it.each([undefined, '', 5, ['a', '']])('is told that %j is no key', (result) => {
+    expect(() => keysOf(() => result as string)).toThrow('must give a non-empty string (found: ');
+  });
+
   it.each(['user:null-island', 'null_island:7', 'order:nullable', 'undefinedness', 'bananaNaNa', 'ünullü'])(
     'may give %j',
     (key) => {

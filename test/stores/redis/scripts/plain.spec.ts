@@ -175,6 +175,28 @@ describe('A plain lock that is busy', () => {
     expectNear(await left(QUEUE), near(LEASE + STAY + 5_000));
   });
 
+  it('takes no entry of a user that may not give the queue an end', async () => {
+    await lock.plain('a:1', 5_000);
+    const rights = ['on', 'nopass', '~*', '&*', '+@all', '-pexpire'];
+    await lock.redis.call('ACL', 'SETUSER', 'limited', ...rights);
+    const redis = lock.redis.duplicate({ username: 'limited', password: 'any' });
+    const asking = redis.eval(
+      acquireScript.source,
+      3,
+      LOCK,
+      FENCE,
+      QUEUE,
+      'b:1',
+      LEASE,
+      0,
+      LEASE + STAY,
+      0,
+      '',
+    );
+    await expect(asking.finally(() => redis.quit())).rejects.toThrow(/can't run this command|no permissions/);
+    expect(await lock.queue()).toEqual([]);
+  });
+
   it('lets the first listen for releases where the fence does not know its owner, and the others look soon', async () => {
     await lock.plain('redisson:1', 5_000, '5 z:1');
     const [look, , , , , listens] = (await stand('a:1')) as unknown[];
