@@ -66,7 +66,7 @@ export function benchmarksPage(record) {
       ...check(record).map(({ title, value, sign, limit, met, least }) => [
         title,
         some(value),
-        `${sign} ${number(limit, Number.isInteger(limit) ? 0 : limit < 1 ? 2 : 1)}`,
+        `${sign} ${limit.toLocaleString('en-US')}`,
         met ? 'met' : '**missed**',
         least ? `${some(least.value)} (${least.what})` : '',
       ]),
