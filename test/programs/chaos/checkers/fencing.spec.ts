@@ -49,6 +49,15 @@ describe('fencing', () => {
     expect(fencing(history(holds)).length).toBeGreaterThan(0);
   });
 
+  it('leaves out a multi-lock that was handed one of its locks, of what the store has forgotten', () => {
+    const faults = [lossOfData(5, 6)];
+    const handed = hold(40, { owner: 'a:1,a:2 lock', token: 6 });
+    const told = (first: string) =>
+      history([hold(0, { owner: first, token: 5 }), hold(20, { token: 9 }), handed], { faults });
+    expect(fencing(told('a:1'))).toEqual([]);
+    expect(fencing(told('a:3')).length).toBeGreaterThan(0);
+  });
+
   it('finds an update that was lost', () => {
     expect(fencing(history([], { updates: [update(1, 0, 1), update(1, 1, 2), update(3, 2, 3)] }))).toEqual(
       [],

@@ -22,7 +22,7 @@ export function hold(granted: number, told: Told = {}): Attempt {
     invoked: granted - 1,
     granted,
     answered: granted,
-    owner: `owner ${String(op)}`,
+    owner: `owner:${String(op)}`,
     token: granted + 1_000,
     deadlines: [{ at: granted, until: granted + 97 }],
     writes: [],

@@ -4,6 +4,9 @@ import { type Attempt, deadlineOf, type FaultInterval, type History } from '../h
 const longestLease = ({ leaseTime, extensions }: Attempt) =>
   extensions.reduce((longest, extension) => Math.max(longest, extension.leaseTime), leaseTime);
 
+/** A multi-lock that was handed one of its locks has several, and does not say which of them holds which lock. */
+const ownersOf = ({ owner = '' }: Attempt) => (owner.split(' ')[0] ?? '').split(',');
+
 /**
  * Which holds the store may have forgotten, and for how long that explains what a lock must not allow. A hold belongs
  * to a tenure, which began with the first attempt of its owner: hand-offs inside one process go on with what the store
@@ -15,9 +18,10 @@ export class Losses {
 
   constructor({ attempts, faults }: Pick<History, 'attempts' | 'faults'>) {
     this.faults = faults.filter(({ severity }) => severity === 'loss');
-    for (const { owner, invoked } of attempts) {
-      if (owner !== undefined)
-        this.tenures.set(owner, Math.min(this.tenures.get(owner) ?? Infinity, invoked));
+    for (const attempt of attempts) {
+      for (const owner of ownersOf(attempt)) {
+        this.tenures.set(owner, Math.min(this.tenures.get(owner) ?? Infinity, attempt.invoked));
+      }
     }
   }
 
@@ -41,7 +45,7 @@ export class Losses {
   }
 
   private concerns(fault: FaultInterval, hold: Attempt): boolean {
-    const since = this.tenures.get(hold.owner ?? '') ?? hold.invoked;
+    const since = Math.min(...ownersOf(hold).map((owner) => this.tenures.get(owner) ?? hold.invoked));
     return (fault.lock ?? hold.lock) === hold.lock && since < fault.to && deadlineOf(hold) > fault.from;
   }
 }
