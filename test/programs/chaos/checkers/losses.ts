@@ -5,7 +5,7 @@ const longestLease = ({ leaseTime, extensions }: Attempt) =>
   extensions.reduce((longest, extension) => Math.max(longest, extension.leaseTime), leaseTime);
 
 /** A multi-lock that was handed one of its locks has several, and does not say which of them holds which lock. */
-const ownersOf = ({ owner = '' }: Attempt) => (owner.split(' ')[0] ?? '').split(',');
+const ownersOf = ({ owner }: Attempt) => owner?.split(' ')[0]?.split(',') ?? [];
 
 /**
  * Which holds the store may have forgotten, and for how long that explains what a lock must not allow. A hold belongs
@@ -45,7 +45,8 @@ export class Losses {
   }
 
   private concerns(fault: FaultInterval, hold: Attempt): boolean {
-    const since = Math.min(...ownersOf(hold).map((owner) => this.tenures.get(owner) ?? hold.invoked));
+    const begun = ownersOf(hold).map((owner) => this.tenures.get(owner) ?? Infinity);
+    const since = Math.min(hold.invoked, ...begun);
     return (fault.lock ?? hold.lock) === hold.lock && since < fault.to && deadlineOf(hold) > fault.from;
   }
 }
