@@ -28,6 +28,21 @@ afterEach(async () => {
 
 const pass = (time: number) => jest.advanceTimersByTimeAsync(time);
 
+/** @returns tells the client that listens that an owner has lost its hold, whatever the store has */
+function sayingLost(): (owner: string) => void {
+  let say: (owner: string) => void = () => undefined;
+  const { subscribeToQueue: listen } = store;
+  store.subscribeToQueue = (client, onMessage) => {
+    say = (owner) => {
+      onMessage({ type: 'lost', owner });
+    };
+    return listen(client, onMessage);
+  };
+  return (owner) => {
+    say(owner);
+  };
+}
+
 describe('a hold that has lasted for a second', () => {
   it.each([
     ['renewed', {}],
@@ -158,14 +173,7 @@ describe('a hold that has lasted for a second', () => {
   });
 
   it('is not lost by a message: the store decides', async () => {
-    let say: (owner: string) => void = () => undefined;
-    const { subscribeToQueue: listen } = store;
-    store.subscribeToQueue = (client, onMessage) => {
-      say = (owner) => {
-        onMessage({ type: 'lost', owner });
-      };
-      return listen(client, onMessage);
-    };
+    const say = sayingLost();
     const lease = await locks.acquire('a');
     await pass(1_001);
     store.calls.renew = 0;
@@ -176,31 +184,17 @@ describe('a hold that has lasted for a second', () => {
   });
 
   it('is asked about for the sake of a message that came before it, of the last thousand only', async () => {
-    let say: (owner: string) => void = () => undefined;
-    const { subscribeToQueue: listen } = store;
-    store.subscribeToQueue = (client, onMessage) => {
-      say = (owner) => {
-        onMessage({ type: 'lost', owner });
-      };
-      return listen(client, onMessage);
-    };
+    const say = sayingLost();
     await locks.acquire('b');
     await pass(1_001);
     store.calls.renew = 0;
     for (const others of [1_000, 999]) {
       const reply = deferred();
-      let owner = '';
-      const acquire = store.acquire.bind(store);
-      store.acquire = async (request) => {
-        owner = request.owner;
-        store.acquire = acquire;
-        const granted = await acquire(request);
-        await reply.promise;
-        return granted;
-      };
+      store.afterAcquire = () => reply.promise;
       const acquiring = locks.acquire('a');
       await pass(0);
-      say(owner);
+      const [holder] = (await store.inspect('a'))?.holders ?? [];
+      say(holder?.owner ?? '');
       await pass(0);
       for (let n = 0; n < others; n++) say(`other:${String(n)}`);
       await pass(0);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { WaitLimits } from '../../lib/locks/wait-limits.js';
 import { PlainGroup } from '../../lib/locks/plain-group.js';
 import type { PlainLock } from '../../lib/locks/plain-lock.js';
@@ -100,10 +101,9 @@ describe('a group of plain locks that may hold some while it waits', () => {
   it('answers when they are given back', async () => {
     const { store } = (locks.getLock('a') as unknown as PlainLock).client;
     const release = store.release.bind(store);
-    let answer: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => (answer = resolve));
+    const gate = deferred();
     store.release = async (request) => {
-      await gate;
+      await gate.promise;
       return await release(request);
     };
     const d = await others.acquire('d');
@@ -111,7 +111,7 @@ describe('a group of plain locks that may hold some while it waits', () => {
     const entering = enter(20).finally(() => (isAnswered = true));
     await sleep(80);
     expect(isAnswered).toBe(false);
-    answer();
+    gate.resolve();
     expect(await entering).toMatchObject({ busy: true, name: 'd' });
     expect((await owned()).names).toEqual([false, false, false, true]);
     await d.release();
