@@ -1,6 +1,7 @@
 import type { ReleaseRequest } from '../port/lock-store.js';
 import { CLAIM } from '../port/queue-messages.js';
 import type { Releaser } from '../port/releaser.js';
+import { TransientMap } from '../port/transient-map.js';
 import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from './deadline.js';
 import { Tombstones } from './tombstones.js';
@@ -16,10 +17,10 @@ const LONG = 1_000;
  */
 export class Acquisitions {
   /** By the first owner of each. On a store without queues an acquisition has other owners later, which get no messages. */
-  private readonly acquisitions = new Map<string, Acquisition>();
+  private readonly acquisitions = new TransientMap<string, Acquisition>();
   private readonly tombstones = new Tombstones();
   /** By name. */
-  private readonly exclusive = new Map<string, Tenure>();
+  private readonly exclusive = new TransientMap<string, Tenure>();
 
   /** For all acquisitions, from the first on that has to wait: most are granted at once, and need none. */
   private timer: NodeJS.Timeout | undefined;

@@ -25,7 +25,7 @@ export class GroupRequest {
     readonly names: readonly string[],
     private readonly store: LockStore,
     /** What the releases of the members are sent with. */
-    terms: Pick<ReleaseRequest, 'queue'>,
+    private readonly terms: Pick<ReleaseRequest, 'queue'>,
     context: LocalQueueContext,
     onIdle: (request: GroupRequest) => void,
   ) {
@@ -77,7 +77,8 @@ export class GroupRequest {
     if ('busy' in tenure) return { ...tenure, name: this.nameInTheWay };
     const { owner, grantedAt, granted: leaseTime } = tenure;
     tenure.end();
-    return this.fencingTokens.map((fencingToken) => ({ owner, grantedAt, leaseTime, fencingToken }));
+    const { queue } = this.terms;
+    return this.fencingTokens.map((fencingToken) => ({ owner, grantedAt, leaseTime, fencingToken, queue }));
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {

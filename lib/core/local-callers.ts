@@ -1,4 +1,5 @@
 import type { LockStore } from '../port/lock-store.js';
+import { TransientMap } from '../port/transient-map.js';
 import { GroupRequest } from './group-request.js';
 import { LocalQueue, type LocalQueueContext } from './local-queue.js';
 import type { LockTerms } from './acquisition.js';
@@ -7,9 +8,9 @@ import type { WaitRequest } from './waiting.js';
 /** The callers of one client that want a lock, in their local queues. */
 export class LocalCallers {
   /** Of the plain locks, by name. */
-  private readonly queues = new Map<string, LocalQueue>();
+  private readonly queues = new TransientMap<string, LocalQueue>();
   /** Of the other kinds, and of several locks at once. Each has one caller. */
-  private readonly single = new Set<LocalQueue | GroupRequest>();
+  private readonly single = new TransientMap<LocalQueue | GroupRequest, true>();
   // One function for all queues, not one for each of ten thousand locks.
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
@@ -34,14 +35,14 @@ export class LocalCallers {
   /** How many wait for one lock. Callers that only ask are not among them. */
   waitingFor(name: string): number {
     let waiting = this.queues.get(name)?.waiting ?? 0;
-    for (const caller of this.single) if (caller.names.includes(name)) waiting += caller.waiting;
+    for (const caller of this.single.keys()) if (caller.names.includes(name)) waiting += caller.waiting;
     return waiting;
   }
 
   /** Since when the first waiter for one lock waits, on the monotonic clock. */
   waitingSince(name: string): number | undefined {
     let first = this.queues.get(name)?.waitingSince ?? Infinity;
-    for (const caller of this.single)
+    for (const caller of this.single.keys())
       if (caller.names.includes(name)) first = Math.min(first, caller.waitingSince ?? Infinity);
     return first === Infinity ? undefined : first;
   }
@@ -50,7 +51,7 @@ export class LocalCallers {
   inTheWay(name: string): string | undefined {
     const holder = this.queues.get(name)?.holder;
     if (holder !== undefined) return holder;
-    for (const caller of this.single) if (caller.names.includes(name)) return caller.holder;
+    for (const caller of this.single.keys()) if (caller.names.includes(name)) return caller.holder;
     return undefined;
   }
 
@@ -66,7 +67,7 @@ export class LocalCallers {
 
   /** Whether one asks for a read beside this write hold: also a read that the store has granted and not answered yet. */
   hasReaderOf(writeOwner: string): boolean {
-    for (const caller of this.single) {
+    for (const caller of this.single.keys()) {
       if (caller instanceof LocalQueue && caller.terms.ownWriteHold === writeOwner) return true;
     }
     return false;
@@ -87,7 +88,7 @@ export class LocalCallers {
   /** The local queue of one caller of another kind. */
   addQueue(terms: LockTerms): LocalQueue {
     const queue = new LocalQueue(terms, this.context, this.onGone);
-    this.single.add(queue);
+    this.single.set(queue, true);
     return queue;
   }
 
@@ -95,7 +96,7 @@ export class LocalCallers {
   addGroup(names: readonly string[]): GroupRequest {
     const { queue } = this.plainTerms;
     const group = new GroupRequest(names, this.store, { queue }, this.context, this.onGone);
-    this.single.add(group);
+    this.single.set(group, true);
     return group;
   }
 
@@ -111,6 +112,6 @@ export class LocalCallers {
 
   private *all(): Generator<LocalQueue | GroupRequest> {
     yield* this.queues.values();
-    yield* this.single;
+    yield* this.single.keys();
   }
 }

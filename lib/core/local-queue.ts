@@ -368,7 +368,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   }
 
   private get head(): Waiter | undefined {
-    for (const waiter of this.waiters ?? []) return waiter;
+    // Mostly there is none, and no iterator is made.
+    if (this.waiters !== undefined) for (const waiter of this.waiters) return waiter;
     return undefined;
   }
 

@@ -234,8 +234,7 @@ export class LockClient {
    * that does not answer. The tenures are in the order of the names.
    */
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
-    this.assertOpen(names.join(','), request);
-    const { queue } = this.plainTerms;
+    if (this.refuses(request)) throw new LockClosedError(names.join(','));
     const origins = await this.callers.addGroup(names).send(request);
     if ('busy' in origins) return origins;
     if (this.closed) {
@@ -247,9 +246,8 @@ export class LockClient {
       await Promise.all(releases);
       throw new LockClosedError(names.join(','));
     }
-    return origins.map(({ owner, fencingToken, grantedAt, leaseTime }, index) => {
+    return origins.map((origin, index) => {
       const keeper = this.callers.queueOf(names[index] ?? '');
-      const origin = { owner, fencingToken, grantedAt, leaseTime, queue };
       const tenure = this.open(keeper, keeper.name, request.terms, origin);
       keeper.adopt(tenure);
       return this.begin(tenure);

@@ -94,7 +94,7 @@ export class Tenure {
   /** The service that has asked for it before its present holder has begun. */
   asker: AskedHolder | undefined;
   private ended = false;
-  private lossTimer: NodeJS.Timeout;
+  private lossTimer: NodeJS.Timeout | undefined;
 
   constructor(
     readonly name: string,
@@ -122,7 +122,6 @@ export class Tenure {
     this.fencingToken = fencingToken;
     this.granted = this.longest = leaseTime;
     this.deadline = deadlineOf(grantedAt, leaseTime);
-    this.lossTimer = this.armLossTimer();
   }
 
   /** Whether it is promised right now. The clock decides, so this is right even where the timer is late. */
@@ -205,11 +204,19 @@ export class Tenure {
     this.limit(Math.min(this.deadline, this.holdUntil));
   }
 
+  /**
+   * From now on it ends when it is over, also if no code looks at it. Most are released long before, and need no timer until
+   * the watchdog first looks at them.
+   */
+  guard(): void {
+    if (!this.ended) this.lossTimer ??= this.armLossTimer();
+  }
+
   /** The end has come closer than the timer knows. */
   catchUp(): void {
-    if (this.ended) return;
     clearTimer(this.lossTimer);
-    this.lossTimer = this.armLossTimer();
+    this.lossTimer = undefined;
+    this.guard();
   }
 
   /** @param cause a further explanation, if there is one */

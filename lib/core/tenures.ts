@@ -1,10 +1,11 @@
 import type { QueueTerms } from '../port/lock-store.js';
+import { TransientMap } from '../port/transient-map.js';
 import type { Tenure, TenureUser } from './tenure.js';
 import type { TenureKeeper } from './waiting.js';
 
 /** What this process holds: its tenures, the oldest first, each with the keeper that takes it back. */
 export class Tenures {
-  private readonly keepers = new Map<Tenure, TenureKeeper>();
+  private readonly keepers = new TransientMap<Tenure, TenureKeeper>();
 
   get size(): number {
     return this.keepers.size;

@@ -1,6 +1,7 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../lock.errors.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { HoldState, LockStore, RenewRequest } from '../port/lock-store.js';
+import { TransientMap } from '../port/transient-map.js';
 import { leaseWithin, now, type timerAt } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';
@@ -22,7 +23,7 @@ const betweenLooks = ({ granted }: Tenure): number => Math.max(granted / 3, 250)
  */
 export class Watchdog {
   /** Each with the moment of its next renewal or look. */
-  private readonly watched = new Map<Tenure, number>();
+  private readonly watched = new TransientMap<Tenure, number>();
   /** By node, so that a node that does not answer delays no renewals of other nodes. */
   private readonly lanes = new Map<string, RenewalLane>();
   private timer: NodeJS.Timeout | undefined;
@@ -34,10 +35,16 @@ export class Watchdog {
     private readonly setTimer: typeof timerAt,
   ) {}
 
-  /** @param since when the store has granted what it has; the first renewal comes a third of that later */
+  /**
+   * Sees to it that the tenure ends when it is over, and renews it or looks at it until then.
+   * @param since when the store has granted what it has; the first renewal comes a third of that later
+   */
   watch(tenure: Tenure, since: number): void {
     const due = since + (tenure.isFixed ? betweenLooks(tenure) : tenure.granted / 3);
-    if (tenure.isFixed && due >= tenure.deadline) return;
+    if (tenure.isFixed && due >= tenure.deadline) {
+      tenure.guard();
+      return;
+    }
     this.watched.set(tenure, due);
     this.wakeAt(due);
   }
@@ -153,6 +160,7 @@ export class Watchdog {
         next = Math.min(next, renewAt);
         continue;
       }
+      tenure.guard();
       const node = this.store.nodeOf?.(tenure.name) ?? '';
       const onOneNode = due.get(node);
       if (onOneNode === undefined) due.set(node, [tenure]);

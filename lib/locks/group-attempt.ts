@@ -1,3 +1,4 @@
+import { now } from '../core/deadline.js';
 import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
@@ -102,10 +103,14 @@ export class GroupAttempt {
   /** @throws LockUnavailableError when one has ended while others were waited for: no caller has had it */
   private beginAll(): OwnLease[] {
     for (const [{ name }, { held }] of this.tenures) if (!held) throw endedMeanwhile(name);
-    return this.locks.flatMap((lock) => {
+    const { scope, options, limits } = this;
+    const at = now();
+    const leases: OwnLease[] = [];
+    for (const lock of this.locks) {
       const tenure = this.tenures.get(lock);
-      return tenure === undefined ? [] : [lock.begin(tenure, this.scope, this.options, this.limits.askedAt)];
-    });
+      if (tenure !== undefined) leases.push(lock.begin(tenure, scope, options, limits.askedAt, at));
+    }
+    return leases;
   }
 
   private async giveBack(): Promise<void> {

@@ -15,7 +15,6 @@ export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
   needsUntil: number | undefined;
   onReleased: OwnLease['onReleased'];
-  private readonly since = now();
   private endedAt: number | undefined;
   private begunAt: Date | undefined;
   private releasing: Promise<void> | undefined;
@@ -25,6 +24,7 @@ export class HeldLease implements OwnLease, Share {
     readonly label: string,
     /** Takes the hold out of the scope that has it by this lease. */
     private readonly forget: (() => void) | undefined,
+    private readonly since: number,
   ) {
     if (hold.tenure.isFixed) this.needsUntil = hold.tenure.deadline;
     hold.join(this);
@@ -56,7 +56,7 @@ export class HeldLease implements OwnLease, Share {
   }
 
   get keepUntil(): number {
-    return this.since + this.minHoldTime;
+    return this.minHoldTime > 0 ? this.since + this.minHoldTime : -Infinity;
   }
 
   get signal(): AbortSignal {
@@ -107,9 +107,9 @@ export class HeldLease implements OwnLease, Share {
   }
 
   release(options?: AnswerOptions): Promise<void> {
-    this.endedAt ??= this.hold.lostAt ?? now();
+    const at = (this.endedAt ??= this.hold.lostAt ?? now());
     if (this.releasing === undefined) {
-      this.releasing = this.leave();
+      this.releasing = this.leave(at);
       this.onReleased?.(this.releasing);
     }
     return options === undefined ? this.releasing : this.released(this.releasing, options);
@@ -127,8 +127,8 @@ export class HeldLease implements OwnLease, Share {
     await untilAborted(releasing, signalOf(options, 'release'), this.name);
   }
 
-  private leave(): Promise<void> {
+  private leave(at: number): Promise<void> {
     this.forget?.();
-    return this.hold.leave(this);
+    return this.hold.leave(this, at);
   }
 }

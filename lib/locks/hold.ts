@@ -16,7 +16,7 @@ import { transfersOf } from './transfers-of.js';
 
 /** One of the leases that share a hold. */
 export interface Share extends Lease {
-  /** Until when no other owner is to get the lock, on the monotonic clock. */
+  /** Until when no other owner is to get the lock, on the monotonic clock; -Infinity where it has no `minHoldTime`. */
   readonly keepUntil: number;
   /** The end of a fixed lease as this share has asked for it, on the monotonic clock; undefined where it is renewed. */
   needsUntil: number | undefined;
@@ -36,7 +36,6 @@ export class Hold implements TenureUser, ScopedHold {
   private shares: Share | Set<Share> | undefined;
   /** It came directly from another holder. */
   readonly handedOver: 'local' | 'fleet' | undefined;
-  private readonly since = now();
   private endedAt: number | undefined;
   /** The latest `keepUntil` of the leases that have left. Mostly none, and a number takes 16 bytes of its own. */
   private keepUntil: number | undefined;
@@ -53,6 +52,7 @@ export class Hold implements TenureUser, ScopedHold {
     label: string,
     /** The call that it is the answer to, where that is traced. */
     acquisition: LockAcquireContext | undefined,
+    private readonly since: number,
   ) {
     const { name, owner, fencingToken, handoffs } = tenure;
     this.fencingToken = fencingToken;
@@ -141,7 +141,7 @@ export class Hold implements TenureUser, ScopedHold {
   /** The leases that share it and have not been released. */
   get leases(): readonly Share[] {
     const { shares } = this;
-    if (shares === undefined) return [];
+    if (shares === undefined) return NONE;
     return shares instanceof Set ? [...shares] : [shares];
   }
 
@@ -206,13 +206,18 @@ export class Hold implements TenureUser, ScopedHold {
   get keepFor(): number | undefined {
     let until = this.keepUntil ?? -Infinity;
     for (const { keepUntil } of this.leases) until = Math.max(until, keepUntil);
+    if (until === -Infinity) return undefined;
     const keepFor = Math.ceil(until - now());
     return keepFor > 0 ? keepFor : undefined;
   }
 
-  /** Gives back one of the leases that share it, and the lock with the last lease. */
-  leave(lease: Share): Promise<void> {
-    this.keepUntil = Math.max(this.keepUntil ?? -Infinity, lease.keepUntil);
+  /**
+   * Gives back one of the leases that share it, and the lock with the last lease.
+   * @param at now
+   */
+  leave(lease: Share, at: number): Promise<void> {
+    const { keepUntil } = lease;
+    if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
     if (this.shares instanceof Set) this.shares.delete(lease);
     else this.shares = undefined;
     if (--this.count > 0) {
@@ -220,7 +225,7 @@ export class Hold implements TenureUser, ScopedHold {
       return Promise.resolve();
     }
     // The answer of the store may take its time, and the next holder may have begun.
-    this.endedAt ??= now();
+    this.endedAt ??= at;
     const { label } = this.tenure;
     return this.client.release(this.tenure, this.keepFor).then((loss) => {
       this.left(label, loss);
@@ -322,5 +327,7 @@ export class Hold implements TenureUser, ScopedHold {
     if (tenure.shorten(until)) this.client.watchdog.watch(tenure, now());
   }
 }
+
+const NONE: readonly Share[] = [];
 
 const endOf = ({ needsUntil }: Share): number => needsUntil ?? Infinity;

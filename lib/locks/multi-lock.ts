@@ -23,31 +23,29 @@ import { type Unit, unitsOf } from './unit.js';
 
 /** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
 export class MultiLock extends ScopedLock {
-  readonly name: string;
   readonly members: readonly ScopedLock[];
   private readonly units: readonly Unit[];
+  private madeName: string | undefined;
 
   constructor(locks: readonly Lock[], client: LockClient) {
     super(client);
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new LockConfigError('locks', 'a multi-lock needs at least one lock', { value: locks });
     }
-    const members = new Map<string, ScopedLock>();
+    const given: ScopedLock[] = [];
     for (const lock of locks as readonly unknown[]) {
       if (!isScopedLock(lock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
-      for (const member of isMultiLock(lock) ? lock.members : [lock]) {
-        assertOnePermit(members.get(member.identity), member);
-        members.set(member.identity, member);
-      }
+      if (isMultiLock(lock)) given.push(...lock.members);
+      else given.push(lock);
     }
-    // One order for all: callers that want the same locks meet at the first of them.
-    this.members = [...members.values()].sort(
-      (a, b) => compare(a.name, b.name) || compare(a.identity, b.identity),
-    );
+    this.members = inOrder(given);
     this.units = unitsOf(this.members);
-    this.name = this.members.map((member) => member.name).join(',');
+  }
+
+  get name(): string {
+    return (this.madeName ??= this.members.map((member) => member.name).join(','));
   }
 
   get identity(): string {
@@ -166,6 +164,21 @@ function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void
 }
 
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
+
+/**
+ * Each lock once, and in one order for all: callers that want the same locks meet at the first of them. The identity is a
+ * text that has to be made, so it is looked at only where two names are the same.
+ */
+function inOrder(given: ScopedLock[]): readonly ScopedLock[] {
+  given.sort((a, b) => compare(a.name, b.name) || compare(a.identity, b.identity));
+  const members: ScopedLock[] = [];
+  for (const lock of given) {
+    const last = members.at(-1);
+    if (last?.name === lock.name && last.identity === lock.identity) assertOnePermit(last, lock);
+    else members.push(lock);
+  }
+  return members;
+}
 
 /** An answer that a second try cannot change, or that is to end the call. */
 const isFinal = (answer: Busy | Error): boolean =>

@@ -115,15 +115,22 @@ export abstract class StoreLock extends ScopedLock {
 
   /**
    * A tenure becomes a lease, which the scope shares from now on.
+   * @param at now; several leases of one step may share one look at the clock
    * @throws LockClosedError when the client has closed since the grant, and has given the tenure back
    */
-  begin(tenure: Tenure, into: Scope | undefined, options: AcquireCall, askedAt: number): OwnLease {
+  begin(
+    tenure: Tenure,
+    into: Scope | undefined,
+    options: AcquireCall,
+    askedAt: number,
+    at = now(),
+  ): OwnLease {
     if (!tenure.held && tenure.loss === undefined) throw new LockClosedError(this.name);
     const label = this.groupOf(options);
-    const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context);
-    const lease = new HeldLease(hold, label, into?.add(this.identity, hold));
+    const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context, at);
+    const lease = new HeldLease(hold, label, into?.add(this.identity, hold), at);
     const { name, owner, fencingToken, handoffs } = tenure;
-    const waited = now() - askedAt;
+    const waited = at - askedAt;
     const handedOff = handoffs > 0;
     const { events } = this.client;
     options.trace?.entered(handedOff ? 'handed-off' : 'granted');
@@ -151,7 +158,7 @@ export abstract class StoreLock extends ScopedLock {
   private async reenter(hold: Hold, into: Scope | undefined, options: AcquireCall): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
-    const lease = new HeldLease(hold, this.groupOf(options), into?.add(this.identity, hold));
+    const lease = new HeldLease(hold, this.groupOf(options), into?.add(this.identity, hold), now());
     const { leaseTime = 0, renew, signal, waitTime, answerTime = 0 } = options;
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;

@@ -39,7 +39,7 @@ interface Sending {
   readonly request: ReleaseRequest;
   readonly until: number;
   readonly options: ReleaseOptions;
-  /** When it is sent the first time. */
+  /** When it is sent the first time; only where `keepFor` counts from there. */
   readonly first: number;
 }
 
@@ -76,7 +76,8 @@ export class Releaser {
     until: number,
     options: ReleaseOptions = {},
   ): Promise<ReleaseReply | undefined> {
-    return this.send({ request, until, options, first: now() }, FIRST_RETRY);
+    const first = request.keepFor === undefined ? 0 : now();
+    return this.send({ request, until, options, first }, FIRST_RETRY);
   }
 
   /** Sends at once every release that waits to be repeated: the store can be reached again. */

@@ -80,6 +80,7 @@ it('is lost when a shortened lease is over, though it is never looked at', async
 
 it('is lost when its lease is over, though it is never looked at', async () => {
   const tenure = granted({ leaseTime: 40, renewed: false });
+  tenure.guard();
   await until(() => ended.includes(tenure));
   expect(tenure.ranOut).toBe(true);
 });

@@ -1,6 +1,7 @@
 import { clearTimer } from '../../lock.runtime.js';
 import { isLockUnavailableError } from '../../lock.errors.js';
 import type { LockStore } from '../../port/lock-store.js';
+import { TransientMap } from '../../port/transient-map.js';
 import { idleTimerAt, now } from '../deadline.js';
 import { Confirmation } from './confirmation.js';
 import { isUnchanged, lookFrom, type SeenWait, stepOf } from './look.js';
@@ -48,7 +49,7 @@ export interface DeadlockSettings {
  */
 export class DeadlockDetector {
   /** The waits that are not told yet, each with whether it has been looked at. */
-  private readonly young = new Map<NestedWait, boolean>();
+  private readonly young = new TransientMap<NestedWait, boolean>();
   private ticking: NodeJS.Timeout | undefined;
   private readonly told = new Map<NestedWait, ToldWait>();
   private stamp = 0;

@@ -1,4 +1,5 @@
 import { now } from '../../lock.clock.js';
+import { TransientMap } from '../../port/transient-map.js';
 
 /** What a quorum store remembers of one owner's locks. */
 export class Holding {
@@ -50,7 +51,7 @@ export class Holding {
 
 /** By owner. An owner sends nothing when its lease just ends, so ended holdings are removed from time to time. */
 export class Holdings {
-  private readonly holdings = new Map<string, Holding>();
+  private readonly holdings = new TransientMap<string, Holding>();
   private sweepAt = 1_000;
 
   get(owner: string): Holding | undefined {

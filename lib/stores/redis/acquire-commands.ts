@@ -8,6 +8,7 @@ import type {
   AcquireRequest,
   QueueRequest,
 } from '../../port/lock-store.js';
+import { TransientMap } from '../../port/transient-map.js';
 import type { AcquisitionGuard, Argument, Command } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from './deployment.js';
@@ -24,7 +25,7 @@ const undatedReply = (reply: unknown): AcquireReply | Queued => plainReply(reply
 /** Asks the server for locks of any kind. */
 export class AcquireCommands {
   /** The acquisitions under way, by owner. */
-  private readonly underway = new Map<string, { unwanted: boolean }[]>();
+  private readonly underway = new TransientMap<string, { unwanted: boolean }[]>();
 
   constructor(
     private readonly connection: Deployment,
@@ -55,7 +56,7 @@ export class AcquireCommands {
     else if (arrival !== '' || this.connection.isCluster) args.push(arrival, this.calls.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
     const read = queue === undefined ? undatedReply : this.calls.readingClock(plainReply);
-    return this.guarded(owner, name, (acquisition) =>
+    return this.guarded(owner, [name], (acquisition) =>
       this.retiring(scripts.acquire, command, [name], read, acquisition),
     );
   }
@@ -67,7 +68,7 @@ export class AcquireCommands {
     const args = [owner, leaseTime, leastToken, leaseTime + FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
     return await this.confirmations.confirmed(names[0] ?? '', async () => {
-      const reply = await this.guarded(owner, names.join(','), (acquisition) =>
+      const reply = await this.guarded(owner, names, (acquisition) =>
         this.retiring(scripts.acquireAll, { keys, args }, names, read, acquisition),
       );
       if ('notALock' in reply) throw notALock(names[reply.notALock] ?? '');
@@ -94,7 +95,7 @@ export class AcquireCommands {
       entry?.arrival ?? 0,
       ownWriteHold ?? '',
     ];
-    const answer = await this.guarded(owner, name, async (acquisition) =>
+    const answer = await this.guarded(owner, [name], async (acquisition) =>
       queueReply(
         await this.connection.run(
           scripts.queueAcquire,
@@ -118,7 +119,11 @@ export class AcquireCommands {
    * Runs an acquisition. A release of the same owner takes it back while it is still under way. Not an async function: each
    * node of a quorum comes this way with each acquisition.
    */
-  guarded<R>(owner: string, name: string, ask: (acquisition: AcquisitionGuard) => Promise<R>): Promise<R> {
+  guarded<R>(
+    owner: string,
+    names: readonly string[],
+    ask: (acquisition: AcquisitionGuard) => Promise<R>,
+  ): Promise<R> {
     const acquisition = { unwanted: false };
     // Mostly there is one, for which no Set is made.
     const others = this.underway.get(owner);
@@ -131,7 +136,7 @@ export class AcquireCommands {
       },
       (error: unknown) => {
         this.over(owner, acquisition);
-        throw isLockKindMismatchError(error) ? error : this.calls.translated(error, name);
+        throw isLockKindMismatchError(error) ? error : this.calls.translated(error, names.join(','));
       },
     );
   }

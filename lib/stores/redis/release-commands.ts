@@ -90,17 +90,20 @@ export class ReleaseCommands {
   }
 
   /** Locks of one owner, lease and location. */
-  private groupsOf(collected: readonly Collected[]): Iterable<Collected[]> {
-    const groups = new Map<string, Collected[]>();
+  private groupsOf(collected: readonly Collected[]): readonly (readonly Collected[])[] {
+    const groups: { readonly place: number; readonly of: ReleaseRequest; readonly releases: Collected[] }[] =
+      [];
     for (const release of collected) {
       const { owner, leaseTime, name } = release.request;
       const place = this.connection.groupOf(this.calls.keys(name).lock);
-      const key = `${owner} ${String(leaseTime)} ${String(place)}`;
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [release]);
-      else group.push(release);
+      // Mostly there is one, and it is found without making a text of what its members have in common.
+      const group = groups.find(
+        ({ place: other, of }) => other === place && of.owner === owner && of.leaseTime === leaseTime,
+      );
+      if (group === undefined) groups.push({ place, of: release.request, releases: [release] });
+      else group.releases.push(release);
     }
-    return groups.values();
+    return groups.map(({ releases }) => releases);
   }
 
   /** Answers each of the releases, and never rejects. */

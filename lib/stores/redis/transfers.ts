@@ -23,7 +23,7 @@ export class Transfers {
     const { queued } = this.calls.keys(name);
     const [script, args] = this.scriptFor(request);
     return this.confirmations.confirmed(name, () =>
-      this.acquiring.guarded(next, name, async (acquisition) =>
+      this.acquiring.guarded(next, [name], async (acquisition) =>
         transferReply(await this.connection.run(script, queued, args, acquisition)),
       ),
     );
