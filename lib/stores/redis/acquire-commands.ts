@@ -152,7 +152,7 @@ export class AcquireCommands {
    * pay nothing for it: its queue may have waiters although the lock has no holder.
    * @param read says of a reply which name that is, if any
    */
-  private async retiring<R extends object>(
+  private retiring<R extends object>(
     script: scripts.Script,
     { keys, args }: Command,
     names: readonly string[],
@@ -160,20 +160,27 @@ export class AcquireCommands {
     acquisition: AcquisitionGuard,
   ): Promise<R> {
     // Each name once, and a few more times if the other kind comes back meanwhile.
-    for (let tries = names.length + 3; ; tries--) {
-      const reply = read(await this.connection.run(script, keys, args, acquisition));
-      if (!('queued' in reply)) return reply;
-      const name = names[reply.queued] ?? '';
-      const { queued } = this.calls.keys(name);
-      const fenceAndCluster = [FENCE_TTL, this.calls.clusterArgument];
-      const retiring = this.connection.run(scripts.retire, queued, fenceAndCluster, acquisition);
-      const retired = await retiring.catch((error: unknown) => {
-        // Of several names, this is the one that is no lock.
-        const reason = this.calls.translated(error, name);
-        throw isLockKindMismatchError(reason) ? reason : error;
+    let tries = names.length + 3;
+    const ask = (): Promise<R> =>
+      this.connection.run(script, keys, args, acquisition).then((reply) => {
+        const answer = read(reply);
+        if (!('queued' in answer)) return answer;
+        return this.retire(names[answer.queued] ?? '', acquisition, tries-- > 0).then(ask);
       });
-      const { inUse, ...kind } = retireReply(retired);
-      if (inUse || tries === 0) throw kindMismatch(name, PLAIN, kind);
-    }
+    return ask();
+  }
+
+  /** @throws LockKindMismatchError where the other kind has the name, or `isWorthTrying` is false */
+  private async retire(name: string, acquisition: AcquisitionGuard, isWorthTrying: boolean): Promise<void> {
+    const { queued } = this.calls.keys(name);
+    const fenceAndCluster = [FENCE_TTL, this.calls.clusterArgument];
+    const retiring = this.connection.run(scripts.retire, queued, fenceAndCluster, acquisition);
+    const retired = await retiring.catch((error: unknown) => {
+      // Of several names, this is the one that is no lock.
+      const reason = this.calls.translated(error, name);
+      throw isLockKindMismatchError(reason) ? reason : error;
+    });
+    const { inUse, ...kind } = retireReply(retired);
+    if (inUse || !isWorthTrying) throw kindMismatch(name, PLAIN, kind);
   }
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { within } from './bounded.js';
+import { bounded } from './bounded.js';
 import { withCommand } from './command-refused.js';
 import type { Argument } from './command.js';
 import { directCommand } from './direct-command.js';
@@ -69,7 +69,7 @@ export class Evaluator {
       this.lane.add(call);
     } else {
       this.lane.flush();
-      void this.send([call]);
+      this.send([call]);
     }
   }
 
@@ -94,58 +94,70 @@ export class Evaluator {
     // A write to the socket costs as much as a command. A client that has lost its connection may have no socket.
     const isOneWrite = groups.length > 1 && this.context.isUsable();
     if (isOneWrite) stream.cork();
-    for (const calls of groups) void this.send(calls);
+    for (const calls of groups) this.send(calls);
     if (isOneWrite) stream.uncork();
   }
 
-  /** Answers each of the calls, and never rejects. */
-  private async send(calls: readonly Call[]): Promise<void> {
+  /** Answers each of the calls. Has no promise of its own, because every command comes this way. */
+  private send(calls: readonly Call[]): void {
     const { context } = this;
     const generation = context.generation();
-    const command = { calls: this.wanted(calls, () => new TakenBack()), generation };
+    const command: Command = { calls: this.wanted(calls, takenBack), generation };
     if (command.calls.length === 0) return;
-    const until = calls.reduce((earliest, call) => Math.min(earliest, call.until), Infinity);
+    let until = Infinity;
+    for (const call of calls) until = Math.min(until, call.until);
     const sentAt = monotonicTime();
     const time = Math.max(1, Math.min(context.commandTimeout, until - sentAt));
     const end = sentAt + time;
+    if (!context.isUsable()) {
+      this.failed(command, context.outage(), end);
+      return;
+    }
     this.underway++;
-    try {
-      if (!context.isUsable()) throw context.outage();
-      const reply = await within(time, (over) =>
-        this.evaluate(command, this.isDigestless || this.isFirstInLane(command)).catch((error: unknown) =>
-          this.again(command, error, over()),
-        ),
-      );
-      this.answer(command, reply, end);
-    } catch (error) {
-      // The server may not have learned lane.lua.
-      if (command.calls.length > 1) this.knowsLane = false;
-      this.lacksLane ||= command.calls.length > 1 && isWithheld(error);
-      for (const call of command.calls) {
-        // The server may know the script of each call.
-        if (this.lacksLane && command.calls.length > 1) void this.send([{ ...call, until: end }]);
-        else this.fail(call, withCommand(error, call.script), generation);
-      }
-    } finally {
-      this.underway--;
+    bounded(time, () => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)), {
+      resolve: (reply) => {
+        this.underway--;
+        this.answer(command, reply, end);
+      },
+      reject: (error) => {
+        this.underway--;
+        this.failed(command, error, end);
+      },
+      again: (error, isOver) => this.again(command, error, isOver),
+    });
+  }
+
+  private failed({ calls, generation }: Command, error: unknown, until: number): void {
+    const isAlone = calls.length === 1;
+    // The server may not have learned lane.lua.
+    if (!isAlone) this.knowsLane = false;
+    this.lacksLane ||= !isAlone && isWithheld(error);
+    for (const call of calls) {
+      // The server may know the script of each call.
+      if (this.lacksLane && !isAlone) this.send([{ ...call, until }]);
+      else this.fail(call, withCommand(error, call.script), generation);
     }
   }
 
-  /** @param isOver the time of the command is over: a release may have followed, and nothing may come after a release */
-  private async again(command: Command, error: unknown, isOver: boolean): Promise<unknown> {
+  /**
+   * @param isOver the time of the command is over: a release may have followed, and nothing may come after a release
+   * @returns what follows instead; undefined where the error is the answer
+   */
+  private again(command: Command, error: unknown, isOver: boolean): Promise<unknown> | undefined {
     if (isOfReplica(error)) this.context.refusedAsReplica(error);
     const lacking = lacksEvalsha(error);
-    if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) throw error;
+    if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) return undefined;
     // A command that was sent twice, over two connections, may have been carried out the first time.
     command.calls = this.wanted(command.calls, () =>
-      command.generation === this.context.generation() ? new TakenBack() : error,
+      command.generation === this.context.generation() ? takenBack() : error,
     );
-    if (command.calls.length === 0) return [];
+    if (command.calls.length === 0) return Promise.resolve([]);
     // The client may have been switched to another database meanwhile.
-    if (!this.context.isUsable()) throw this.context.outage();
-    const reply = await this.evaluate(command, true);
-    if (lacking) this.isDigestless = true;
-    return reply;
+    if (!this.context.isUsable()) return Promise.reject(this.context.outage());
+    return this.evaluate(command, true).then((reply) => {
+      if (lacking) this.isDigestless = true;
+      return reply;
+    });
   }
 
   /**
@@ -179,7 +191,7 @@ export class Evaluator {
         this.settle(call, own, generation);
       } else if (isReply(own) && isWithheld(own)) {
         // The refused command is known only for a script that is sent by itself.
-        void this.send([{ ...call, until }]);
+        this.send([{ ...call, until }]);
       } else {
         if (isOfReplica(own)) this.context.refusedAsReplica(own);
         this.fail(call, own, generation);
@@ -225,6 +237,8 @@ export class Evaluator {
     return reply;
   };
 }
+
+const takenBack = () => new TakenBack();
 
 /** Several calls as one call of lane.lua. A loop takes a third less time than flatMap, and a busy process asks for all in this way. */
 function together(calls: readonly Call[]): Pick<Call, 'script' | 'keys' | 'args'> {

@@ -48,7 +48,8 @@ export class ScriptCalls {
     }
   }
 
-  async run<R>(
+  /** Not an async function, which costs more: every release comes this way. */
+  run<R>(
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
@@ -56,11 +57,16 @@ export class ScriptCalls {
     read: (reply: unknown) => R,
     acquisition?: AcquisitionGuard,
   ): Promise<R> {
-    try {
-      return read(await this.connection.run(script, keys, args, acquisition));
-    } catch (error) {
+    const failed = (error: unknown): never => {
       throw this.translated(error, name);
-    }
+    };
+    return this.connection.run(script, keys, args, acquisition).then((reply) => {
+      try {
+        return read(reply);
+      } catch (error) {
+        return failed(error);
+      }
+    }, failed);
   }
 
   translated(error: unknown, name: string | undefined): Error {
