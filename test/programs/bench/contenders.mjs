@@ -4,6 +4,12 @@ const POLL = 10;
 const contenders = {
   none: { title: 'no lock', module: 'none' },
   'by-hand': { title: 'its two scripts by hand', module: 'by-hand' },
+  queued: { title: 'its scripts and one message by hand', module: 'queued', options: { kind: 'lock' } },
+  'queued-fair': {
+    title: 'the same, fair lock',
+    module: 'queued',
+    options: { kind: 'fair' },
+  },
   least: { title: 'hash, token and message by hand', module: 'least' },
   publish: { title: 'a PUBLISH', module: 'publish' },
   'publish-take': { title: 'a PUBLISH, then SET NX', module: 'publish', options: { again: true } },

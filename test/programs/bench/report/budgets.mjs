@@ -127,11 +127,13 @@ const budgets = (r) => {
       'hand-over, fair: beside a bare PUBLISH',
       r.ratio('hand-over', 'fair', 'publish', 'p50'),
       atMost(1.15),
+      floor('its scripts and one message by hand', r.ratio('hand-over', 'queued-fair', 'publish', 'p50')),
     ),
     timed(
       'hand-over, plain: beside a bare PUBLISH, then SET NX',
       r.ratio('hand-over', 'ours', 'publish-take', 'p50'),
       atMost(1.15),
+      floor('its scripts and one message by hand', r.ratio('hand-over', 'queued', 'publish-take', 'p50')),
     ),
     timed(
       "hand-over, plain: p99 over p50, beside the bare one's",

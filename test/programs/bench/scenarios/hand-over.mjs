@@ -8,6 +8,8 @@ export const handOver = {
   contenders: [
     'publish',
     'publish-take',
+    'queued',
+    'queued-fair',
     ...contended.filter((id) => id !== 'no-handoff' && id !== 'node-redisson'),
   ],
   stage: { processes: 2 },
