@@ -129,12 +129,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.shared ||= this.length > 0 || this.tenure !== undefined;
       (this.waiters ??= new Set()).add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
-      const { waitTime, answerTime = 0 } = request;
-      const time = waitTime > 0 ? waitTime : answerTime;
-      if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
       // A caller that does not wait wants an answer that was given after its request.
       if (waiter.impatient) this.acquisition?.lookAgain();
       this.goOn();
+      // The request has been sent first, so that the timer does not delay what waits for its reply.
+      const { waitTime, answerTime = 0 } = request;
+      const time = waitTime > 0 ? waitTime : answerTime;
+      const waits = this.waiters?.has(waiter) === true;
+      if (waits && time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
     });
   }
 

@@ -125,11 +125,12 @@ export class AcquireCommands {
     ask: (acquisition: AcquisitionGuard) => Promise<R>,
   ): Promise<R> {
     const acquisition = { unwanted: false };
+    const asked = ask(acquisition);
     // Mostly there is one, for which no Set is made.
     const others = this.underway.get(owner);
     if (others === undefined) this.underway.set(owner, [acquisition]);
     else others.push(acquisition);
-    return ask(acquisition).then(
+    return asked.then(
       (reply) => {
         this.over(owner, acquisition);
         return reply;
