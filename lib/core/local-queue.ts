@@ -135,8 +135,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       // The request has been sent first, so that the timer does not delay what waits for its reply.
       const { waitTime, answerTime = 0 } = request;
       const time = waitTime > 0 ? waitTime : answerTime;
-      const waits = this.waiters?.has(waiter) === true;
-      if (waits && time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
+      if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
     });
   }
 

@@ -37,7 +37,7 @@ export function bounded<T>(time: number, send: () => Promise<T>, outcome: Outcom
     if (end()) outcome.resolve(reply);
   };
   const reject = (error: unknown) => {
-    if (end()) outcome.reject(error instanceof Error ? error : new Error(String(error)));
+    if (end()) outcome.reject(asError(error));
   };
   sent.then(resolve, (error: unknown) => {
     const next = outcome.again?.(error, isOver);
@@ -46,12 +46,14 @@ export function bounded<T>(time: number, send: () => Promise<T>, outcome: Outcom
   });
 }
 
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
 /** A client that the application has changed may throw. */
 function sentBy<T>(send: () => Promise<T>): Promise<T> {
   try {
     return send();
   } catch (error) {
-    return Promise.reject(error as Error);
+    return Promise.reject(asError(error));
   }
 }
 

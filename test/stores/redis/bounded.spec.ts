@@ -33,16 +33,10 @@ it('what a client throws is an answer, and leaves no timer', async () => {
 });
 
 describe('a command that is sent again', () => {
-  const late = <T>(time: number, answer: () => T): Promise<T> =>
-    new Promise((resolve, reject) => {
-      setTimeout(() => {
-        try {
-          resolve(answer());
-        } catch (error) {
-          reject(error as Error);
-        }
-      }, time);
-    });
+  const late = async <T>(time: number, answer: () => T): Promise<T> => {
+    await new Promise((resolve) => setTimeout(resolve, time));
+    return answer();
+  };
   const refused = (): never => {
     throw new Error('NOSCRIPT');
   };
