@@ -1,15 +1,15 @@
 import type { Logger } from '@nestjs/common';
+import type { UnusualEvent } from './core/event-stream.js';
 import { because, describeAsker } from './lock.asker.js';
 import { describeCycle } from './lock.deadlock.js';
-import type { LockEvent } from './lock.events.js';
 import { describeConflict } from './lock.order.js';
 import { inQuotes, onOneLine } from './lock.text.js';
 
 /**
- * One line per event that matters to an operator. Successes are not logged.
+ * One line per event that matters to an operator.
  * @param ranOut a fixed lease has come to the end that its caller had chosen
  */
-export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): void {
+export function logEvent(logger: Logger, event: UnusualEvent, ranOut: boolean): void {
   switch (event.type) {
     case 'lost':
       logger[ranOut ? 'warn' : 'error'](
@@ -70,17 +70,12 @@ export function logEvent(logger: Logger, event: LockEvent, ranOut: boolean): voi
         `Deadlock${event.broken ? `, the wait for "${inQuotes(event.name)}" ends` : ''}: ${describeCycle(event.cycle)}`,
       );
       break;
-    case 'acquired':
-    case 'handed-over':
-    case 'timed-out':
-    case 'released':
-      break;
   }
 }
 
 const seconds = (time: number): string => (time / 1_000).toFixed(1);
 
-const holderOf = ({ holder, holderLabel }: Extract<LockEvent, { type: 'waiting-long' }>): string => {
+const holderOf = ({ holder, holderLabel }: Extract<UnusualEvent, { type: 'waiting-long' }>): string => {
   const by = holderLabel === undefined ? [holder] : [`"${inQuotes(holderLabel)}"`, holder];
   return holder === undefined ? 'the holder is not known' : `held by ${by.join(', ')}`;
 };

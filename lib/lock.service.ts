@@ -101,7 +101,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
     const requests = new Seen();
-    this.client.events.subscribe((event) => {
+    this.client.events.unusual.subscribe((event) => {
       if (event.type === 'release-requested' && !requests.add(event.request)) return;
       logEvent(logger, event, this.client.returns.ranOut.has(event));
     });
