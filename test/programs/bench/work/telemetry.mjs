@@ -6,20 +6,22 @@ import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { LockModule, LockService } from '../../../../dist/index.js';
 import { LockTelemetryModule } from '../../../../dist/otel/index.js';
+import { withAndWithoutChannels } from './builds.mjs';
 import { sideBySide } from './side-by-side.mjs';
 import { slices } from './slices.mjs';
-import { withoutChannels } from './without-channels.mjs';
 
 const work = async () => undefined;
 const acquire = (locks) => () => locks.using('order:7', work);
 
 /**
- * µs of an acquisition with its release: in memory, so that nothing else is in the way, of a build without channels, of this
- * build while nothing listens, and with all spans and metrics; and on Redis, at its cheapest.
+ * µs of an acquisition with its release: in memory, so that nothing else is in the way, of a build without channels, of the same
+ * build with them while nothing listens, and with all spans and metrics; and on Redis, at its cheapest.
  */
 export async function play({ client, params: { times } }) {
-  const [without, unheard] = await withoutChannels(async (build) => {
-    const services = [build, { LockService }].map((each) => new each.LockService({ store: 'memory' }));
+  const [without, unheard] = await withAndWithoutChannels(async ({ withoutChannels, withChannels }) => {
+    const services = [withoutChannels, withChannels].map(
+      (build) => new build.LockService({ store: 'memory' }),
+    );
     const measured = await slices(times, ...services.map(acquire));
     for (const service of services) await service.close();
     return measured;
