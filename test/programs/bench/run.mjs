@@ -58,7 +58,7 @@ async function perform(stage, scenario, { quick, bar, missing }) {
       try {
         if (scenario.renews || module === 'ours') await stage.rehearse(contender);
         const sample = await stage.perform(contender, scenario.stage, (cast) =>
-          scenario.measure(cast, { quick }),
+          scenario.measure(cast, { quick, contender }),
         );
         samples[contender].push(sample);
         // One stall shows what there is to show; more would only take time.

@@ -11,9 +11,13 @@ export async function open({ urls, ttl, kind = 'lock', ...options }) {
   const where = urls.length > 1 ? { nodes: urls } : { connection: urls[0] };
   const service = new LockService({ ...where, leaseTime: ttl, ...options });
   let lost = 0;
-  service.events$.subscribe(({ type }) => {
-    if (type === 'lost') lost++;
-  });
+  let counting;
+  // Of no other library are losses counted while it makes calls, and an observer has a share in each of them.
+  const countLosses = () => {
+    counting ??= service.events$.subscribe(({ type }) => {
+      if (type === 'lost') lost++;
+    });
+  };
   // Connected, and done with what it asks of a server at first. A node of a quorum that is younger than the others does not
   // vote for a lease.
   while ((await service.health()).status !== 'up') await sleep(100);
@@ -27,7 +31,10 @@ export async function open({ urls, ttl, kind = 'lock', ...options }) {
     service,
     losses: () => lost,
     lock: (name) => held(lockOf(name).acquire()),
-    hold: (name) => held(lockOf(name).acquire()),
+    hold: (name) => {
+      countLosses();
+      return held(lockOf(name).acquire());
+    },
     wait: (name) => held(lockOf(name).acquire({ waitTime: Infinity })),
     lockAll: (names) => held(service.acquire(names)),
     close: async () => {

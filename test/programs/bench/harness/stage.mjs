@@ -106,7 +106,7 @@ class Cast {
    * times nothing.
    */
   async runWarm(work, params, { quick }) {
-    if (!quick) await this.play(work, { ...params, time: 500 });
+    if (!quick) await this.play(work, { ...params, time: 1_000 });
   }
 
   /** Plays once or several times, with the server's counts of all of it. */

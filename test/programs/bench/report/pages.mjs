@@ -44,8 +44,9 @@ export function benchmarksPage(record) {
     'Made by `npm run bench` and `npm run bench:docs`; change the benchmark, not this page.',
     `${machineOf(record)}. Medians of the rounds, and in brackets the least and the most; libraries take turns in each round. ` +
       'All run on one server and in the same processes, one connection per process, a TTL of 10 s, scripts loaded before. ' +
-      'Without contention, as multi-locks and over several nodes, each has run for half a second before it is measured, in ' +
-      'each round, so that Node has compiled it; what a process does before that has a table of its own. ' +
+      'Without contention, as multi-locks, over several nodes and from one process to another, each has run for a second ' +
+      'before it is measured, in each round, so that Node has compiled it; what a process does before that has a table of its ' +
+      'own. ' +
       'Each is used as its README says, and where it polls once more with a poll of 10 ms. Commands, and µs of CPU of ' +
       'the clients and the server, are per acquisition with its release; commands that scripts run are not counted.',
     speedOf(record),

@@ -2,14 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { now } from '../harness/clock.mjs';
 
-/** ms in which both processes fall idle. */
-const IDLE = 8;
-
 /**
- * Two processes pass one lock to and fro for `time` ms, always from one that rests to one that waits. Before each
- * release the holder sends a PING, from the same rest.
+ * Two processes pass one lock to and fro for `time` ms, always from one that has rested for twice `idle` ms to one that waits.
+ * Before each release the holder sends a PING, from the same rest.
  */
-export async function play({ client, counter, peers, params: { name, index, time, url } }) {
+export async function play({ client, counter, peers, params: { name, index, time, idle, url } }) {
   const probe = new Redis(url, { lazyConnect: true });
   await probe.connect();
   const [grants, releases, pings] = [[], [], []];
@@ -21,11 +18,11 @@ export async function play({ client, counter, peers, params: { name, index, time
     grants.push(now());
     const last = now() >= over;
     peers.tell(last ? 'over' : 'granted');
-    await counter.step(IDLE);
+    await counter.step(idle);
     const asked = now();
     await probe.ping();
     pings.push(now() - asked);
-    await sleep(IDLE);
+    await sleep(idle);
     releases.push(now());
     await release();
     if (last) break;
