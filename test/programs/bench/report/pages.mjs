@@ -113,8 +113,8 @@ export function values(record) {
     heldPeerName: contenderOf('redis-semaphore').title,
     uncontendedRatio: times(r.ratio('uncontended', 'ours', 'raw', 'p50')),
     byHandRatio: times(r.ratio('uncontended', 'by-hand', 'raw', 'p50')),
-    handOver: some(r.median('hand-over', 'fair', 'pings')),
-    handOverFloor: some(r.median('hand-over', 'publish', 'pings')),
+    handOver: times(r.ratio('hand-over', 'fair', 'publish', 'p50')),
+    handOverFloor: times(r.ratio('hand-over', 'queued-fair', 'publish', 'p50')),
     processesTable: markdown([
       ['processes', 'plain: commands', 'messages', 'bytes', 'fair: commands', 'messages', 'bytes'],
       ...s.processes.map((step) => [

@@ -24,7 +24,7 @@ export const handOver = {
     await cast.warmUp('hand-over', { ...params, idle: IDLE, time: 100 });
     // Without a rest, for as many of them as there can be. A bare PUBLISH that comes before its SUBSCRIBE would be lost.
     if (contenderOf(contender).module === 'publish')
-      await cast.runWarm('hand-over', { ...params, idle: 1 }, { quick });
+      await cast.runWarm('hand-over', { ...params, idle: 4 }, { quick });
     else await cast.runWarm('loop', { name: 'warm', waiters: 1, hold: 0 }, { quick });
     const { acts, steps } = await cast.measure(async () => [
       await cast.play('hand-over', { ...params, idle: IDLE, time: quick ? 500 : 1_500 }),
