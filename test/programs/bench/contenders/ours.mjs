@@ -12,7 +12,7 @@ export async function open({ urls, ttl, kind = 'lock', ...options }) {
   const service = new LockService({ ...where, leaseTime: ttl, ...options });
   let lost = 0;
   let counting;
-  // Of no other library are losses counted while it makes calls, and an observer has a share in each of them.
+  // Only where leases are held: an observer of all events costs each call, and the calls of the other libraries have none.
   const countLosses = () => {
     counting ??= service.events$.subscribe(({ type }) => {
       if (type === 'lost') lost++;
