@@ -63,6 +63,27 @@ describe('The commands that Redis gets', () => {
     await (await waiting[1]!).release();
   });
 
+  it('300 hand-overs, a waiter behind each: 300 messages, also where a millisecond ends within the script', async () => {
+    const circle = [a, b, service()];
+    let lease = await a.acquire('in a circle');
+    const waiting: Promise<Lease>[] = [];
+    const queue = async (locks: LockService, behind: number) => {
+      waiting.push(locks.acquire('in a circle'));
+      await until(async () => (await a.inspect('in a circle'))?.waiters.processes === behind + 1);
+    };
+    await queue(circle[1]!, 0);
+    await queue(circle[2]!, 1);
+    await server.resetCommandCalls();
+    for (let n = 0; n < 300; n++) {
+      await lease.release();
+      lease = await waiting.shift()!;
+      await queue(circle[n % 3]!, 1);
+    }
+    expect((await server.commandCalls()).publish).toBe(300);
+    await lease.release();
+    for (const next of waiting) await (await next).release();
+  });
+
   it('50 uncontended cycles at once on different locks: two scripts each, in a few commands', async () => {
     const commands = await during(async () => {
       await Promise.all(

@@ -139,7 +139,8 @@ local function advance(sparing)
         end
       else
         local left = blocked_until(mode) - now
-        if sparing and left > CLAIM and left >= tonumber(lease) then return end
+        -- The first milliseconds of a hold that this script has begun may be over.
+        if sparing and left > CLAIM and left + SPREAD >= tonumber(lease) then return end
         -- The head asks at once if no message tells it of the release, and learns that it has to subscribe to releases.
         if owner == asker or tell(owner, 'next', owner, digits(hands_over() and left or 0)) then
           if left <= CLAIM then tell_further(left, owner) end
