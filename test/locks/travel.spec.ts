@@ -144,8 +144,8 @@ describe('a lease that travels', () => {
         .acquire()
         .then((next) => (granted = next));
       await until(async () => (await third.health()).waiting === 1);
-      const resumed = await b.resume(await lease.handOver({ within: 200 }));
-      const second = await resumed.handOver({ within: 150 });
+      const resumed = await b.resume(await lease.handOver({ within: 5_000 }));
+      const second = await resumed.handOver({ within: 5_000 });
       expect(granted).toBeUndefined();
       const third2 = await b.resume(second);
       expect(granted).toBeUndefined();

@@ -111,8 +111,12 @@ describe('Four processes and a quorum whose nodes die, stop and return', () => {
     environment.add(() => build.remove());
     const service = { leaseTime: LEASE, localHandoff: 1 };
     const workers = await environment.workers(4, { url: environment.urls, service, build: build.url });
-    const records = await race(workers, 'a', 10, 20);
-    expect(records).toHaveLength(40);
-    expect(overlaps(records.filter(({ lost }) => !lost))).not.toEqual([]);
-  });
+    // Whether two of them meet is a matter of chance, and on a machine that has much to do of several races.
+    for (let n = 0; n < 10; n++) {
+      const records = await race(workers, `a${String(n)}`, 10, 20);
+      expect(records).toHaveLength(40);
+      if (overlaps(records.filter(({ lost }) => !lost)).length > 0) return;
+    }
+    throw new Error('In none of ten races did two hold it at the same time');
+  }, 90_000);
 });

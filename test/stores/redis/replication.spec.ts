@@ -62,7 +62,7 @@ describe('replication', () => {
   };
 
   it.each(KINDS)('a %s that was acquired is on the replica', async (_, lockOf) => {
-    const locks = service();
+    const locks = service(PATIENT);
     for (let n = 0; n < 20; n++) {
       await lockOf(locks).using(async ({ owner }) => {
         const found = await Promise.all(
