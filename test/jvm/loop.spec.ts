@@ -53,7 +53,7 @@ describeOnJvm('Redisson on JVMs and Node processes in one loop', () => {
     expect(Number(await server.client().get(counter))).toBe(turnsOf(processes).length);
     expect(await server.client().exists(name)).toBe(0);
     const shares = sharesOf(processes);
-    // By `JVM_REPORT=1 npm test -- test/jvm/loop`.
+    // By `JVM_REPORT=1 npm run test:all -- test/jvm/loop`.
     if (process.env.JVM_REPORT !== undefined) console.table(shares.map((share) => ({ name, ...share })));
     return [shares.slice(0, jvms.length), shares.slice(jvms.length)];
   }

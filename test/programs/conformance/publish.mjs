@@ -1,4 +1,4 @@
-// Usage: npm test -- test/stores/conformance --json --outputFile=<file>.json && node test/programs/conformance/publish.mjs <file>.json
+// Usage: npm run test:all -- test/stores/conformance --json --outputFile=<file>.json && node test/programs/conformance/publish.mjs <file>.json
 // Puts into docs/guide/topologies.md what has passed the conformance suite in that run.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
