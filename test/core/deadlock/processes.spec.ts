@@ -77,8 +77,9 @@ describe('processes that wait for each other', () => {
     const [one, two] = await start(2);
     const [first, second] = await Promise.all([
       nest(one, { name: 'order:7', label: 'order' }, { name: 'stock:7', label: 'stock' }, 100),
-      nest(two, { name: 'stock:7', label: 'stock' }, { name: 'order:7', label: 'order' }, 200),
+      nest(two, { name: 'stock:7', label: 'stock' }, { name: 'order:7', label: 'order' }, 800),
     ]);
+    // Of the two the one that waits for a shorter time.
     expect([first.reason, second.reason]).toEqual([undefined, 'deadlock']);
     const cycle = [
       { name: 'order:7', label: 'order', process: 'api-2' },
