@@ -58,11 +58,11 @@ export class Tenures {
     return last;
   }
 
-  /** The same of all names at once: a process may have many holds, and each question looks at all of them. */
-  lastTokens(): ReadonlyMap<string, number> {
+  /** The same of several locks: a process may have many holds, and each question looks at all of them. */
+  lastTokens(names: ReadonlySet<string>): ReadonlyMap<string, number> {
     const tokens = new Map<string, number>();
     for (const { name, fencingToken } of this.keepers.keys()) {
-      tokens.set(name, Math.max(tokens.get(name) ?? 0, fencingToken));
+      if (names.has(name)) tokens.set(name, Math.max(tokens.get(name) ?? 0, fencingToken));
     }
     return tokens;
   }

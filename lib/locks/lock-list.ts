@@ -59,8 +59,10 @@ export class LockList {
       const names = inOrder(reply.names).filter(({ name }) => name > after);
       for (let from = 0; from < names.length; from += AT_ONCE) {
         const part = names.slice(from, from + AT_ONCE);
+        const { tenures } = this.client;
+        const asked = new Set(part.map(({ name }) => name));
         let tokens: ReadonlyMap<string, number> | undefined;
-        const ownToken = (name: string) => (tokens ??= this.client.tenures.lastTokens()).get(name);
+        const ownToken = (name: string) => (tokens ??= tenures.lastTokens(asked)).get(name);
         const found = await Promise.all(part.map((listed) => this.look(listed, ownToken)));
         for (const [n, lock] of found.entries()) {
           if (lock === undefined || !isWanted(lock, state)) continue;

@@ -274,10 +274,11 @@ it('the tenures of a process are known by name, mode and token, the oldest first
   expect([all.size, all.oldest, all.keeperOf(other)]).toEqual([3, first, keeper]);
   expect(all.of('a')).toEqual([first, second]);
   expect([all.lastToken('a'), all.lastToken('b'), all.lastToken('c')]).toEqual([7, 5, undefined]);
-  expect([...all.lastTokens()]).toEqual([
+  expect([...all.lastTokens(new Set(['a', 'b', 'c']))]).toEqual([
     ['a', 7],
     ['b', 5],
   ]);
+  expect([...all.lastTokens(new Set(['b']))]).toEqual([['b', 5]]);
   expect(all.hasOtherMode('a', { ...read, mode: 'exclusive' })).toBe(true);
   expect(all.hasOtherMode('a', read)).toBe(false);
   expect(all.hasOtherMode('b', { ...read, mode: 'exclusive' })).toBe(false);
