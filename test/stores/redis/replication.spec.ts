@@ -79,8 +79,8 @@ describe('replication', () => {
   });
 
   it.each(KINDS)('a %s is not acquired while no replica is connected', async (_, lockOf) => {
+    await (await lockOf(service(PATIENT)).acquire()).release();
     const locks = service();
-    await (await lockOf(locks).acquire()).release();
     await replica.client().replicaof('NO', 'ONE');
     const asked = performance.now();
     const error = await lockOf(locks)
@@ -155,7 +155,7 @@ describe('replication', () => {
   );
 
   it('asks no replica while a lock is busy, and once for many that are not', async () => {
-    const [one, two] = [service(), service()];
+    const [one, two] = [service(PATIENT), service(PATIENT)];
     const lease = await one.acquire('key');
     await master.resetCommandCalls();
     for (let n = 0; n < 5; n++) expect(await two.tryAcquire('key')).toBeNull();
@@ -168,7 +168,7 @@ describe('replication', () => {
 
   describe.each(KINDS.slice(0, 3))('a %s that another process hands over', (_, lockOf) => {
     it('is acquired only when it is on the replica', async () => {
-      const [one, two] = [service(), service()];
+      const [one, two] = [service(PATIENT), service()];
       const lease = await lockOf(one).acquire();
       const waiting = lockOf(two).acquire({ waitTime: 20_000 });
       await until(async () => {
@@ -185,7 +185,7 @@ describe('replication', () => {
   });
 
   it('a renewal counts only when it is on the replica: no holder believes in more than the next master knows', async () => {
-    const locks = service();
+    const locks = service(PATIENT);
     const leases = await Promise.all(['a', 'b'].map((name) => locks.acquire(name)));
     const granted = performance.now();
     replica.freeze();
@@ -225,7 +225,7 @@ describe('replication', () => {
   });
 
   it('a holder whose lock is gone is told at once, whatever the replicas do', async () => {
-    const locks = service();
+    const locks = service(PATIENT);
     const lease = await locks.acquire('key');
     const other = await locks.acquire('other');
     replica.freeze();
