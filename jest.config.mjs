@@ -18,13 +18,26 @@ const common = {
   },
   setupFiles: ['<rootDir>/test/quiet-logs.ts'],
 };
+
+// CI runs everything, and so does `npm run test:all`.
+const everything = process.env.CI !== undefined || process.env.TESTS === 'all';
+/**
+ * What other runs leave out, beside Nest 11 and Redisson: the same tests through other clients, what needs another program,
+ * and what is a program of its own. All of it is a third of the CPU time.
+ */
+const LEFT_OUT = [
+  'board/browser',
+  'models/(queue|tokens)',
+  'programs/simulation/simulation',
+  'stores/conformance/(acl|clients|rights|sentinel)',
+];
 const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 
 /** @type {import('jest').Config} */
 export default {
   // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes. This many
-  // keep two cores at 87 %. More than this and a slow machine misses the deadlines of their servers.
-  maxWorkers: 6,
+  // keep two cores at 75 to 85 %. More than this and a slow machine misses the deadlines of their servers.
+  maxWorkers: 8,
   // Jest keeps what a test file of ES modules has loaded, some 10 MB each, and the garbage collector has ever more to do.
   workerIdleMemoryLimit: '500MB',
   // CI may run on a machine of any speed, and what hangs there is found all the same.
@@ -37,32 +50,38 @@ export default {
       displayName: 'nest-12',
       roots: ['<rootDir>/test', '<rootDir>/sample-app'],
       testMatch: ['**/*.spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/package/', '<rootDir>/test/jvm/'],
+      testPathIgnorePatterns: ['package/', 'jvm/', ...(everything ? [] : LEFT_OUT)].map(
+        (path) => `<rootDir>/test/${path}`,
+      ),
       moduleNameMapper: {
         ...sourceNames,
         '^(nestjs-cls|@nestjs-cls/.*)$': '<rootDir>/node_modules/.cache/es-modules/$1.mjs',
       },
     },
-    {
-      ...common,
-      displayName: 'nest-11',
-      roots: ['<rootDir>/test/nest'],
-      testMatch: ['**/*.spec.ts'],
-      // Nothing in it is Nest's.
-      testPathIgnorePatterns: ['<rootDir>/test/nest/key-template'],
-      moduleNameMapper: {
-        ...sourceNames,
-        '^@nestjs/([^/]+)(.*)$': '<rootDir>/test/nest-11/node_modules/@nestjs/$1$2',
-      },
-    },
-    {
-      ...common,
-      displayName: 'jvm',
-      roots: ['<rootDir>/test/jvm'],
-      testMatch: ['**/*.spec.ts'],
-      moduleNameMapper: sourceNames,
-      // Runs only where one of these is to be run.
-      globalSetup: '<rootDir>/test/jvm/build.mjs',
-    },
+    ...(everything
+      ? [
+          {
+            ...common,
+            displayName: 'nest-11',
+            roots: ['<rootDir>/test/nest'],
+            testMatch: ['**/*.spec.ts'],
+            // Nothing in it is Nest's.
+            testPathIgnorePatterns: ['<rootDir>/test/nest/key-template'],
+            moduleNameMapper: {
+              ...sourceNames,
+              '^@nestjs/([^/]+)(.*)$': '<rootDir>/test/nest-11/node_modules/@nestjs/$1$2',
+            },
+          },
+          {
+            ...common,
+            displayName: 'jvm',
+            roots: ['<rootDir>/test/jvm'],
+            testMatch: ['**/*.spec.ts'],
+            moduleNameMapper: sourceNames,
+            // Runs only where one of these is to be run.
+            globalSetup: '<rootDir>/test/jvm/build.mjs',
+          },
+        ]
+      : []),
   ],
 };
