@@ -31,13 +31,6 @@ export function pagePaths(root: string): string[] {
   return [...beside, ...below].filter((name) => name.endsWith('.md'));
 }
 
-/** The text of a page without its code. */
-export function readProse(root: string, path: string): string {
-  return readFileSync(join(root, path), 'utf8')
-    .replace(FENCE, '')
-    .replace(/`[^`\n]*`/g, '');
-}
-
 export function readPage(root: string, path: string): Page {
   const source = readFileSync(join(root, path), 'utf8');
   const prose = source.replace(FENCE, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]]/g, ''));

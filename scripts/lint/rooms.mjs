@@ -1,0 +1,140 @@
+import { posix } from 'node:path';
+import { lineAt } from './sources.mjs';
+
+/**
+ * What each room may import besides itself, types included. Arrows point one way: nest, service, locks, core, port. Core
+ * and stores stand side by side on the port.
+ */
+const MAY_IMPORT = {
+  // What every room shares: errors, events, texts, the clock.
+  words: [],
+  port: ['words'],
+  // The options and the health report name types of the port.
+  options: ['words', 'port'],
+  stores: ['words', 'port', 'options'],
+  core: ['words', 'port', 'options'],
+  locks: ['words', 'options', 'core'],
+  service: ['words', 'port', 'options', 'core', 'locks', 'stores'],
+  nest: ['words', 'options', 'core', 'locks', 'service'],
+  module: ['words', 'options', 'service', 'nest'],
+  // No room imports these: what they need is installed only by some.
+  health: ['words', 'options', 'service', 'nest'],
+  otel: ['words', 'service', 'core'],
+  cli: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores'],
+  board: ['words', 'port', 'options', 'core', 'locks', 'service', 'nest'],
+  // For authors of stores.
+  store: ['port'],
+  testing: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'nest', 'module'],
+  index: ['words', 'port', 'options', 'service', 'locks', 'stores', 'nest', 'module'],
+};
+
+const LOOSE = [
+  [/^lock\.(asker|clock|runtime|duration|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
+  [/^lock\.(options|health)\.ts$/, 'options'],
+  [/^lock\.module\.ts$/, 'module'],
+  [/^index\.ts$/, 'index'],
+  [/^lock\.[\w.]+\.ts$/, 'service'],
+];
+
+/** Which files of lib may import a package, and which its types alone. */
+const PACKAGES = [
+  [/^ioredis$/, /^(?:stores\/redis\/|stores\/create-store\.ts|cli\/doctor\/)/, /^lock\.options\.ts$/],
+  [/^@nestjs\/terminus$/, /^health\//, /^$/],
+  [/^@opentelemetry\//, /^otel\//, /^$/],
+  // Of what no application needs, only the errors make Nest answer.
+  [/^@nestjs\//, /^(?:(?!port|stores|core|locks)\w+\/|index|lock\.(?:errors|module|service))/, /^lock\./],
+];
+
+/** What decides, besides the store, in which order and when things happen. */
+const RUNTIME =
+  /\b(?:Date\.now|new Date\(\)|performance\.|setTimeout|setInterval|setImmediate|clear(?:Timeout|Interval|Immediate)|queueMicrotask|nextTick|hrtime|uptime\(|Math\.random|random(?:UUID|Bytes|Int)|getRandomValues|AbortSignal\.timeout|timers\/promises|Atomics\.wait)/;
+const SEAM = 'lock.runtime.ts';
+const FROM_SEAM = new Set(['words', 'port', 'core', 'locks', 'stores']);
+
+function roomOf(file) {
+  const [folder, ...rest] = file.split('/');
+  return rest.length > 0 ? folder : LOOSE.find(([pattern]) => pattern.test(file))?.[1];
+}
+
+/** What a file of lib imports: another one, or a package. */
+function importsOf(file, source) {
+  const clauses = source.matchAll(
+    /^(?:import|export) (?!const|function|class)([^;']*?)(?:from )?'([^']+)'/gm,
+  );
+  return [...clauses].map(({ 1: clause, 2: from, index }) => ({
+    target: from.startsWith('.')
+      ? posix.join(posix.dirname(file), from).replace(/\.js$/, '.ts')
+      : from.replace(/^((?:@[^/]+\/)?[^/]+).*$/, '$1'),
+    isFile: from.startsWith('.'),
+    isType: clause.startsWith('type '),
+    line: lineAt(source, index),
+  }));
+}
+
+export function* findImports({ lib, read }) {
+  const files = lib.map((path) => path.replace(/^lib\//, ''));
+  const graph = new Map(files.map((file) => [file, importsOf(file, read(`lib/${file}`))]));
+  for (const [file, imports] of graph)
+    for (const one of imports)
+      for (const [rule, cure] of faultsOf(file, one, graph))
+        yield { path: `lib/${file}`, line: one.line, rule, cure };
+  for (const circle of circlesOf(graph))
+    yield {
+      path: `lib/${circle[0]}`,
+      line: graph.get(circle[0]).find(({ target }) => target === circle[1]).line,
+      rule: `a file imports itself: ${circle.join(' → ')}`,
+      cure: 'move what both need into a file of its own',
+    };
+}
+
+function* faultsOf(file, { target, isFile, isType }, graph) {
+  const [from, to] = [roomOf(file), roomOf(target)];
+  if (isFile && !graph.has(target) && !target.includes('.generated'))
+    yield [`there is no file lib/${target}`, 'import a file that exists'];
+  else if (isFile && !target.includes('.generated') && from !== to && !MAY_IMPORT[from]?.includes(to))
+    yield [`room ${from} must not import room ${to} (${target})`, 'let arrows go one way, over the port'];
+  const [, folder, other] = /^stores\/(\w+)\/.* stores\/(.+)$/.exec(`${file} ${target}`) ?? [];
+  if (other !== undefined && !isType && !other.startsWith(`${folder}/`))
+    yield [`store ${folder} must not import ${target}`, 'move what stores share into the port'];
+  if (isFile) return;
+  const [, values, types] = PACKAGES.find(([name]) => name.test(target)) ?? [];
+  if (values !== undefined && !values.test(file) && !(isType && types.test(file)))
+    yield [`${file} must not import ${target}`, 'keep the package in the rooms that need it'];
+  // The command line begins without Nest and ioredis, for which it looks first.
+  if (file === 'cli/main.ts' && !isType && !target.startsWith('node:'))
+    yield [`${file} must not load ${target}`, 'import it only when a command runs'];
+}
+
+/** Chains of imports that come back to where they begin, types included. */
+function circlesOf(graph) {
+  const circles = [];
+  const done = new Set();
+  const visit = (file, way) => {
+    const at = way.indexOf(file);
+    if (at >= 0) circles.push([...way.slice(at), file]);
+    if (at >= 0 || done.has(file)) return;
+    for (const { target } of graph.get(file) ?? []) visit(target, [...way, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return circles;
+}
+
+/** Time, timers and chance come from the seam, comments and texts aside. */
+export function* findRuntime({ lib, read }) {
+  for (const path of lib) {
+    const file = path.replace(/^lib\//, '');
+    if (file === SEAM || !FROM_SEAM.has(roomOf(file))) continue;
+    for (const [index, line] of read(path).split('\n').entries()) {
+      const code = line.replace(/^\s*(?:\*|\/[/*]).*$| \/\/ .*$/, '').replace(/'[^']* [^']*'/g, '');
+      const [name] = RUNTIME.exec(code) ?? [];
+      if (name !== undefined)
+        yield {
+          path,
+          line: index + 1,
+          rule: `takes ${name} from the runtime`,
+          cure: `import it from lib/${SEAM}`,
+        };
+    }
+  }
+}
