@@ -128,3 +128,28 @@ describe('76: the place of a waiter that left while the store was out of reach',
     await holder.release();
   });
 });
+
+describe('93: joining scans all that are there already', () => {
+  /** The shortest time that a reader beside so many others takes the server, µs: a busy machine prolongs only some. */
+  async function timeBeside(readers: number): Promise<number> {
+    const name = `read:${String(readers)}`;
+    const { read } = stage.service().getReadWriteLock(name);
+    const leases = [await read.acquire()];
+    const others = Array.from({ length: readers }, (_, n) => [Date.now() + 60_000, `sother:${String(n)}`]);
+    await stage.redis.zadd(`lock:${name}`, ...others.flat());
+    // The commands of a script have entries of their own.
+    await stage.redis.call('CONFIG', 'SET', 'slowlog-log-slower-than', 0, 'slowlog-max-len', 1_000);
+    await stage.redis.slowlog('RESET');
+    for (let n = 0; n < 20; n++) leases.push(await read.acquire());
+    const entries = (await stage.redis.slowlog('GET', 1_000)) as [number, number, number, string[]][];
+    await stage.redis.config('SET', 'slowlog-log-slower-than', 10_000);
+    await Promise.all(leases.map((lease) => lease.release()));
+    const times = entries.flatMap(([, , time, [, , , key]]) => (key === `lock:${name}` ? [time] : []));
+    expect(times).toHaveLength(20);
+    return Math.min(...times);
+  }
+
+  it('a reader costs the server as little beside ten thousand others as beside ten', async () => {
+    expect(await timeBeside(10_000)).toBeLessThan(5 * (await timeBeside(10)));
+  });
+});

@@ -59,6 +59,17 @@ describe('Several locks at once', () => {
     return names.toSorted(() => Math.random() - 0.5).slice(0, count);
   };
 
+  it('thousands of names in one call, beside other calls of the same turn: all get their locks', async () => {
+    const [service] = (await services(1)) as [LockService];
+    const many = Array.from({ length: 4_500 }, (_, n) => `many:${String(n)}`);
+    const leases = await Promise.all(
+      ['first', 'second', many, 'third'].map((names) => service.acquire(names, { waitTime: 0 })),
+    );
+    expect(leases.every(({ held }) => held)).toBe(true);
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect(await lockKeys(server.client())).toEqual([]);
+  });
+
   it('ten that want random triples of ten names all get through 100 times, and none waits long', async () => {
     const wishes = (await services(10)).map((service) => () => {
       const names = some(3, 10);

@@ -65,6 +65,10 @@ export class MemoryLock {
   waiting: QueueEntry[] = [];
   /** The last token given out. */
   fencingToken: number | undefined;
+  /** The last exclusive owner. Thousands of readers may hold the lock, so they are not searched for a writer. */
+  private writer: string | undefined;
+  /** No hold ends before this. */
+  private firstEnd = Infinity;
 
   constructor(
     readonly kind: QueueTerms['kind'],
@@ -132,7 +136,7 @@ export class MemoryLock {
     this.holders.delete(owner);
     if (hold !== undefined && keepFor !== undefined && keepFor > 0) {
       // Kept under another owner, which does not match a renewal that comes late.
-      this.holders.set(keptFor(owner), { ...hold, expiresAt: now() + keepFor });
+      this.put(keptFor(owner), { ...hold, expiresAt: now() + keepFor });
     }
     // A token from a hand-off inside of the owner's process is greater than any token that is known here.
     if (hold !== undefined) this.fencingToken = Math.max(this.fencingToken ?? 0, fencingToken ?? 0);
@@ -256,8 +260,14 @@ export class MemoryLock {
   private hold(owner: string, mode: Mode, expiresAt: number, leastToken = 0, since = wallTime()): number {
     const fencingToken = this.around.nextToken(Math.max(leastToken, (this.fencingToken ?? 0) + 1));
     this.fencingToken = fencingToken;
-    this.holders.set(owner, { mode, expiresAt, since, fencingToken });
+    this.put(owner, { mode, expiresAt, since, fencingToken });
     return fencingToken;
+  }
+
+  private put(owner: string, hold: MemoryHold): void {
+    this.holders.set(owner, hold);
+    this.firstEnd = Math.min(this.firstEnd, hold.expiresAt);
+    if (hold.mode === 'exclusive') this.writer = owner;
   }
 
   private takeEntry(owner: string, mode: Mode, leaseTime: number, before: number | undefined): number {
@@ -320,7 +330,8 @@ export class MemoryLock {
   admits(mode: Mode, ownWriteHold?: string, capacity = this.capacity): boolean {
     if (mode === 'exclusive') return this.holders.size === 0;
     if (this.holders.size >= capacity) return false;
-    return [...this.holders].every(([owner, hold]) => hold.mode === 'shared' || owner === ownWriteHold);
+    const { writer } = this;
+    return writer === undefined || writer === ownWriteHold || !this.holders.has(writer);
   }
 
   private inTheWay(mode: Mode): [deadline: number, holder: string | undefined] {
@@ -334,8 +345,12 @@ export class MemoryLock {
   }
 
   private dropExpired(): void {
+    const at = now();
+    if (at < this.firstEnd) return;
+    this.firstEnd = Infinity;
     for (const [owner, { expiresAt }] of this.holders) {
-      if (expiresAt <= now()) this.holders.delete(owner);
+      if (expiresAt <= at) this.holders.delete(owner);
+      else this.firstEnd = Math.min(this.firstEnd, expiresAt);
     }
   }
 }

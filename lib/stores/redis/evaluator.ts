@@ -3,7 +3,7 @@ import { bounded } from './bounded.js';
 import { withCommand } from './command-refused.js';
 import type { Argument } from './command.js';
 import { directCommand } from './direct-command.js';
-import { type Call, Lane } from './lane.js';
+import { type Call, Lane, MOST_KEYS } from './lane.js';
 import {
   isOfReplica,
   isWithheld,
@@ -63,7 +63,9 @@ export class Evaluator {
 
   /** @param isAlone the call is not sent together with others */
   run(call: Call, isAlone: boolean): void {
-    const mayShare = !isAlone && call.script.inLane !== undefined && !this.isDigestless && !this.lacksLane;
+    const { script, keys } = call;
+    const isShort = script.inLane !== undefined && keys.length <= MOST_KEYS;
+    const mayShare = !isAlone && isShort && !this.isDigestless && !this.lacksLane;
     // A call that comes first, or alone, has nothing to wait for.
     if (mayShare && (this.underway > 0 || !this.lane.isEmpty)) {
       this.lane.add(call);

@@ -23,8 +23,11 @@ export interface Call {
  * the next.
  */
 const MOST = 32;
-/** The most keys of one command: a renewal or a multi-lock has many keys, and takes as long as that many calls. */
-const MOST_KEYS = 4 * MOST;
+/**
+ * The most keys of one command: a renewal or a multi-lock has many keys, and takes as long as that many calls. A call with
+ * more keys travels by itself. lane.lua could not unpack some 8,000 of them, and would fail for all its calls.
+ */
+export const MOST_KEYS = 4 * MOST;
 
 /**
  * Collects the calls to one server in one turn of the event loop, so that they travel as one command. The command is what

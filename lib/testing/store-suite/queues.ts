@@ -216,8 +216,15 @@ export function describeQueues(stage: Stage): void {
     for (const owner of ['a:1', 'a:2']) await release(owner, READ);
     await client.granted('b:1');
     tokenOf(await ask('b:2', 'b:1'));
-    await release('b:1', WRITE);
-    await release('b:2', READ);
+    assert.ok(!(await ask('a:5')).granted, 'beside a writer that reads');
+    // Sent twice.
+    tokenOf(await stage.other.acquire({ name, owner: 'b:1', leaseTime: LEASE, queue: { ...WRITE, ...ASK } }));
+    assert.ok(!(await ask('a:5')).granted, 'beside a writer that reads');
+    await stage.store.release({ name, owner: 'b:1', leaseTime: LEASE, queue: WRITE, keepFor: LEASE });
+    assert.ok(!(await ask('a:5')).granted, 'beside a write hold that is kept');
+    assert.ok(await stage.store.forceRelease(name, 'exclusive'));
+    tokenOf(await ask('a:5'));
+    for (const owner of ['a:5', 'b:2']) await release(owner, READ);
     client.close();
     assert.equal(await stage.store.inspect(name), null);
   });

@@ -4,7 +4,8 @@
 -- Leaves the server's time in `now`, and in `holders` the number of holds that are not over.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
--- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>"
+-- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>", and while a writer's own scope reads beside its write
+--          hold, also " <writer>"
 -- KEYS[3]  the queue, with the modes x and s
 
 local time = redis.call('TIME')
@@ -39,12 +40,14 @@ end
 local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
 
 -- The last token and its owner, and the kind and capacity that the lock is in use as. These count, not the kind and capacity
--- that the caller takes the lock for.
-local last, last_owner, used, used_capacity
+-- that the caller takes the lock for. And the writer beside whose hold its own scope has begun to read, '' if there is none.
+local last, last_owner, used, used_capacity, writer
 local function read_fence()
   if last then return end
-  local token, owner, used_kind, count = string.match(fence or redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*)$')
+  local token, owner, used_kind, count, beside =
+    string.match(fence or redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*) ?(%S*)$')
   last, last_owner, used, used_capacity = tonumber(token or 0), owner, used_kind ~= '' and used_kind or nil, tonumber(count)
+  writer = beside
 end
 
 -- The lock has a holder or a waiter.
@@ -74,30 +77,43 @@ local function hold(holder, deadline)
   redis.call('PEXPIREAT', KEYS[1], deadline)
 end
 
+-- The owner of the exclusive hold, '' without one. It is read once: while a script runs, no exclusive hold comes to other
+-- holders, and none goes after this. Thousands of readers may hold the lock, so they are not searched: an exclusive holder is
+-- alone, or the fence names it as the writer. Its hold may be kept after its release. If the fence was lost, as by eviction,
+-- the holders are searched.
+local exclusive
+local function exclusive_owner()
+  if exclusive then return exclusive end
+  exclusive = ''
+  read_fence()
+  if holders > 1 and used then
+    for _, owner in ipairs(writer ~= '' and { writer, 'kept:' .. writer } or {}) do
+      if redis.call('ZSCORE', KEYS[1], 'x' .. owner) then exclusive = owner end
+    end
+    return exclusive
+  end
+  for _, holder in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    if string.sub(holder, 1, 1) == 'x' then exclusive = string.sub(holder, 2) end
+  end
+  return exclusive
+end
+
 -- Keeps the last token together with the lock's kind, so that one name is never two kinds at once. Called after `hold`: the
 -- fence outlives the last holder, which is not always the holder that has just entered. If the command is refused, the holder
 -- is gone: a holder without a fence would be read as no lock.
 local function write_fence(token, holder, as, many)
-  last, last_owner = token, string.sub(holder, 2)
-  local text, ends_at = string.format('%.0f %s %s %.0f', token, last_owner, as, many), latest_end + stay
+  local owner = string.sub(holder, 2)
+  local text, ends_at = string.format('%.0f %s %s %.0f', token, owner, as, many), latest_end + stay
+  -- Asked only beside other holders, which stay while the script runs: a holder that is alone may be put out again.
+  local beside = as == 'read-write' and holders > 1 and (string.sub(holder, 1, 1) == 'x' and owner or exclusive_owner()) or ''
+  if beside ~= '' then text = text .. ' ' .. string.gsub(beside, '^kept:', '') end
+  last, last_owner = token, owner
   if not redis.pcall('SET', KEYS[2], text, 'PXAT', ends_at).err then return end
   redis.call('ZREM', KEYS[1], holder)
   redis.call('SET', KEYS[2], text, 'PXAT', ends_at)
 end
 
 local function keep_fence() redis.call('PEXPIREAT', KEYS[2], latest_end + stay) end
-
--- The owner of the exclusive hold, '' without one. It is read once: while a script runs, no exclusive hold comes to other
--- holders, and none goes after this.
-local exclusive
-local function exclusive_owner()
-  if exclusive then return exclusive end
-  exclusive = ''
-  for _, holder in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if string.sub(holder, 1, 1) == 'x' then exclusive = string.sub(holder, 2) end
-  end
-  return exclusive
-end
 
 -- Shared holders enter together. An exclusive holder enters alone. A writer may read beside its own write hold.
 local function may_enter(mode, as, many, own_write_hold)
