@@ -4,8 +4,10 @@
  *
  * 59  A refused SELECT leaves the connection on database 0: locks of two databases under one name.
  * 64  Health is `up` while no lock can be taken: scripts forbidden, replicas missing, a wrong password.
+ * 84  A host that is undefined or empty is localhost: each pod has a Redis, and locks, of its own.
  */
 import { expect, it } from '@jest/globals';
+import { LockModule } from '../../lib/index.js';
 import { Stage } from './stage.js';
 
 const stage = Stage.set();
@@ -29,4 +31,15 @@ it.each([
     'down',
     expect.stringMatching(/NOPERM|executing the script|ACL failure|WRONGPASS/),
   ]);
+});
+
+it.each<[string, object]>([
+  ['connection.host', { host: undefined, port: 6_379 }],
+  ['connection.host', { host: '' }],
+  ['connection.sentinels[0].host', { name: 'm', sentinels: [{ host: undefined, port: 26_379 }] }],
+  ['connection.cluster[0].host', { cluster: [{ host: '', port: 7_000 }] }],
+])('is refused at boot: a place without a value, %s (pitfall 84)', (option, connection) => {
+  expect(() => LockModule.forRoot({ connection })).toThrow(
+    expect.objectContaining({ code: 'LOCK_CONFIG', option }),
+  );
 });

@@ -23,6 +23,13 @@ const whole =
 const time = whole(' of ms', 0, MOST);
 const port = whole('', 1, 65_535);
 
+/** For credentials that change, as of IAM. ioredis would send the source text of the function. */
+const noFunction: Check = (option, value) => {
+  if (typeof value !== 'function') return;
+  const cure = 'pass a client of ioredis, and set its options whenever they change';
+  throw new LockConfigError(option, `must be a text, because ioredis calls no function; ${cure}`);
+};
+
 /** These values are repeated in logs, events and health reports, where a URL would show its password. */
 const address =
   (address: RegExp): Check =>
@@ -46,6 +53,10 @@ const CHECKS = new Map<string, Check>([
   ['port', port],
   ['host', host],
   ['name', host],
+  ['username', noFunction],
+  ['password', noFunction],
+  ['sentinelUsername', noFunction],
+  ['sentinelPassword', noFunction],
   // The socket of a user's own service lies in /run/user@1000.service or a similar directory.
   ['path', address(/:\/\/|^(?!\/[^/]).*@/)],
   ['tls', tls],
@@ -59,6 +70,9 @@ const CHECKS = new Map<string, Check>([
   ['hostname', noAddress],
   ['addresses', noAddress],
 ]);
+
+/** What says where a server is, beside host and port, or is meant to. */
+const OTHER_PLACES = ['path', 'sentinels', 'url', 'uri', 'socket', 'hostname', 'addresses'];
 
 /** By shape, because the application's ioredis may be another copy than ours. */
 export const isClient = (connection: object): connection is Redis | Cluster =>
@@ -77,11 +91,28 @@ export function assertClientOptions(option: string, options: unknown): void {
     assertCluster(option, options);
     return;
   }
+  assertPlace(option, options as Readonly<Record<string, unknown>>);
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     if (value === undefined) continue;
     const check = CHECKS.get(name) ?? (TIME.test(name) ? time : undefined);
     check?.(`${option}.${name}`, value);
   }
+}
+
+/** Refuses a place that is named and has no value, such as an environment variable that is not set. */
+function assertPlace(option: string, options: Readonly<Record<string, unknown>>): void {
+  const isGiven = (name: string) => options[name] != null && options[name] !== '';
+  // ioredis looks at no host and port beside these.
+  if (isGiven('path') || isGiven('sentinels')) return;
+  const isMissing = (name: string) => name in options && !isGiven(name);
+  const missing =
+    ['host', 'port'].find(isMissing) ??
+    // An explicit null means none of them.
+    (isGiven('host') ? undefined : OTHER_PLACES.find((name) => isMissing(name) && options[name] !== null));
+  if (missing === undefined) return;
+  const cure = 'set it, or leave the option out if that is meant';
+  const rule = `has no value, so ioredis would connect to its default, such as localhost:6379; ${cure}`;
+  throw new LockConfigError(`${option}.${missing}`, rule, { value: options[missing] });
 }
 
 function assertCluster(option: string, connection: { cluster: unknown; options?: unknown }): void {

@@ -29,7 +29,7 @@ describe('The options of a client', () => {
   });
 
   it('may be any that are not given, or that only ioredis knows', () => {
-    expect(refused({ host: undefined, connectTimeout: undefined, url: undefined })).toBeUndefined();
+    expect(refused({ host: 'a', connectTimeout: undefined, url: undefined })).toBeUndefined();
     expect(refused({ enableReadyCheck: 'yes', username: 7, noDelay: true, noDelayed: 1 })).toBeUndefined();
   });
 
@@ -64,11 +64,30 @@ describe('The options of a client', () => {
 
   it('have a host and a name that are no URL, which could show a password', () => {
     for (const name of ['host', 'name']) {
-      for (const value of ['localhost', '', null, '::1']) expect(refused({ [name]: value })).toBeUndefined();
+      for (const value of ['localhost', '::1']) expect(refused({ [name]: value })).toBeUndefined();
       for (const value of ['redis://localhost', 'user:secret@localhost', 7])
         expect(refused({ [name]: value })).toBe(`connection.${name}`);
     }
     expect(String(refusal({ host: 7 }))).toContain('must be a text and no URL');
+  });
+
+  it.each(['username', 'password', 'sentinelUsername', 'sentinelPassword'])('have %s as a text', (name) => {
+    for (const value of ['', 'secret', null]) expect(refused({ [name]: value })).toBeUndefined();
+    expect(refused({ [name]: () => 'secret' })).toBe(`connection.${name}`);
+  });
+
+  it.each([
+    [{ host: 'a', path: undefined, sentinels: undefined, url: undefined }, undefined],
+    [{ path: '/run/redis.sock', host: undefined, port: undefined }, undefined],
+    [{ sentinels: [{ port: 1 }], host: '', port: undefined }, undefined],
+    [{ path: null, sentinels: null }, undefined],
+    [{ host: undefined }, 'host'],
+    [{ host: 'a', port: undefined }, 'port'],
+    [{ path: '' }, 'path'],
+    [{ name: 'm', sentinels: undefined }, 'sentinels'],
+    [{ url: undefined }, 'url'],
+  ])('name a place that has a value, or none: %j', (options, missing) => {
+    expect(refused(options)).toBe(missing && `connection.${missing}`);
   });
 
   it('have a path of a socket, also one with @, and no URL', () => {
