@@ -1,4 +1,5 @@
 import type { Type } from '@nestjs/common';
+import { assertNoFieldFunctions } from './field-functions.js';
 import {
   declaredReturn,
   isAsyncFunction,
@@ -7,6 +8,7 @@ import {
   misplaced,
   type LockDeclaration,
 } from './locked-method.js';
+import { injectService } from './service-property.js';
 
 /** Nest calls these when the application starts and ends. They are no work of the class. */
 const LIFECYCLE = [
@@ -20,11 +22,13 @@ const LIFECYCLE = [
 /**
  * Locks each method that the class itself declares, except Nest's lifecycle hooks and methods with a `@DistributedLock` of
  * their own.
- * @throws LockConfigError for a method that may be sync: it would be left unlocked silently, or become async
+ * @throws LockConfigError for a method that may be sync: it would be left unlocked silently, or become async; at boot for a
+ *   function in a field
  */
 export function lockClass(type: Type, lock: LockDeclaration): void {
   const prototype = type.prototype as object;
   let hasMethod = false;
+  let hasLocked = false;
   for (const property of Reflect.ownKeys(prototype)) {
     const descriptor = Reflect.getOwnPropertyDescriptor(prototype, property);
     const method: unknown = descriptor?.value;
@@ -41,6 +45,12 @@ export function lockClass(type: Type, lock: LockDeclaration): void {
     }
     lockMethod(prototype, property, descriptor, lock);
     Object.defineProperty(prototype, property, descriptor);
+    hasLocked = true;
   }
   if (!hasMethod) throw misplaced(type.name, 'finds no method in the class');
+  if (!hasLocked) return;
+  const instance = typeof lock.options === 'object' ? lock.options.instance : undefined;
+  injectService(prototype, instance, (_, self) => {
+    assertNoFieldFunctions(self, type);
+  });
 }

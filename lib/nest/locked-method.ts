@@ -3,6 +3,7 @@ import type { Type } from '@nestjs/common';
 import { LockConfigError } from '../lock.errors.js';
 import { stateOf } from '../lock.service.state.js';
 import { copyMetadata } from './copy-metadata.js';
+import { assertNotHidden } from './field-functions.js';
 import { usesRoot } from './key-template.js';
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { lockObservable, lockPromise, type LockedCall } from './locked-call.js';
@@ -59,8 +60,9 @@ export function lockMethod(
   const namesClass = usesRoot(key, 'class', ROOTS);
   let insideTransaction = false;
   if (namesClass) assertOwnName(declared, className);
-  const service = injectService(target, options.instance, (injected, into) => {
-    if (namesClass) assertOwnName(declared, into);
+  const service = injectService(target, options.instance, (injected, self) => {
+    assertNotHidden(self, property, '@DistributedLock');
+    if (namesClass) assertOwnName(declared, self.constructor.name);
     const kind = atDeclaration(declared, () => options.kindWith(injected));
     assertSupported(injected, kind, `@DistributedLock on ${declared}`);
     if (insideTransaction) stateOf(injected)?.insideTransactions.add(declared);

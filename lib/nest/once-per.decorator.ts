@@ -7,6 +7,7 @@ import { checkedOnce, type OnceOptions } from '../locks/once.js';
 import { copyMetadata } from './copy-metadata.js';
 import { decoratedMethod } from './election/leader-method.js';
 import type { SkippedRefusal } from './election/skippable-method.js';
+import { assertNotHidden } from './field-functions.js';
 import { compileKey } from './lock-key.js';
 import { locksPassThrough, runUnlocked } from './pass-through.js';
 import { assertObject, injectService, serviceOf } from './service-property.js';
@@ -41,7 +42,9 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
     const descriptor = given as PropertyDescriptor;
     const { declared, method } = decoratedMethod('@OncePer', target, property, descriptor);
     const { makeKeys, instance, terms } = compiled(declared, key, options);
-    const serviceKey = injectService(target, instance, () => undefined);
+    const serviceKey = injectService(target, instance, (_, self) => {
+      assertNotHidden(self, property, '@OncePer');
+    });
     const wrapper = async function (this: object | undefined, ...args: unknown[]): Promise<unknown> {
       const run = () => method.apply(this, args);
       if (locksPassThrough()) return await run();

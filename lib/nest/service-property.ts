@@ -16,12 +16,12 @@ export const serviceProperty = (instance: string | undefined): symbol => {
 
 /**
  * Makes Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too.
- * @param check called with the service and the name of the object's class when it is injected; what it throws fails the boot
+ * @param check called with the service and the object when it is injected; what it throws fails the boot
  */
 export function injectService(
   prototype: object,
   instance: string | undefined,
-  check: (service: LockService, className: string) => void,
+  check: (service: LockService, self: object) => void,
 ): symbol {
   const property = serviceProperty(instance);
   Inject(decoratorToken(instance))(prototype, property);
@@ -29,10 +29,13 @@ export function injectService(
   const others = inherited(prototype, property);
   Object.defineProperty(prototype, property, {
     configurable: true,
+    get(this: object) {
+      return ofFrozen.get(this)?.get(property);
+    },
     set(this: object, service: LockService) {
-      check(service, this.constructor.name);
+      check(service, this);
       if (others?.set !== undefined) others.set.call(this, service);
-      else Object.defineProperty(this, property, { value: service, configurable: true, writable: true });
+      else keep(this, property, service);
     },
   });
   return property;
@@ -47,6 +50,18 @@ export function checkInjection(type: unknown, instance: string | undefined, serv
   const property = serviceProperty(instance);
   if (typeof prototype !== 'object' || prototype === null || !(property in prototype)) return;
   Reflect.set(Object.create(prototype) as object, property, service);
+}
+
+/** The services of objects that take no property: a constructor may freeze its object. */
+const ofFrozen = new WeakMap<object, Map<symbol, LockService>>();
+
+function keep(self: object, property: symbol, service: LockService): void {
+  if (Object.isExtensible(self)) {
+    Object.defineProperty(self, property, { value: service, configurable: true, writable: true });
+  } else {
+    const services = ofFrozen.get(self) ?? new Map<symbol, LockService>();
+    ofFrozen.set(self, services.set(property, service));
+  }
 }
 
 function inherited(prototype: object | null, property: symbol): PropertyDescriptor | undefined {

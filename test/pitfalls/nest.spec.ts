@@ -5,6 +5,7 @@
  * 65  A method that gives a generator, an iterator or a stream at run time: the lock is gone before its first element.
  * 66  Shutdown refuses the second lock to work that holds the first, after its side effects.
  * 67  `AbortSignal.any` on a signal that outlives the call keeps every call's dependants.
+ * 83  An instance field hides a decorated method; a result holds promises that still run.
  */
 import 'reflect-metadata';
 import { getEventListeners } from 'node:events';
@@ -71,6 +72,24 @@ it.each(['using', 'runInScope'] as const)(
     expect(keys.filter((key) => !key.includes('~ndl:fence'))).toEqual([]);
   },
 );
+
+it('boots no object whose field hides a locked method (pitfall 83)', async () => {
+  class Base {
+    @DistributedLock('nightly')
+    async nightly() {
+      await Promise.resolve();
+    }
+  }
+  @Injectable()
+  class Exports extends Base {
+    override nightly = async () => Promise.resolve();
+  }
+  const booting = Test.createTestingModule({
+    imports: [LockModule.forRoot({ connection: stage.server.url })],
+    providers: [Exports],
+  }).compile();
+  await expect(booting).rejects.toThrow('Exports.nightly: is hidden by a field of that name');
+});
 
 /** What hangs from a signal: its listeners, and the signals that `AbortSignal.any` has made of it. */
 function hangingFrom(signal: AbortSignal): number {

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { stateOf } from '../../lock.service.state.js';
 import { copyMetadata } from '../copy-metadata.js';
+import { assertNotHidden } from '../field-functions.js';
 import { isAsyncFunction, declaredReturn } from '../locked-method.js';
 import { locksPassThrough } from '../pass-through.js';
 import { assertObject, injectService, serviceOf } from '../service-property.js';
@@ -30,7 +31,8 @@ export function OnlyLeader(election: string, options: LeaderOptions = {}): OnlyL
     const descriptor = given as PropertyDescriptor;
     const { declared, method } = decoratedMethod('@OnlyLeader', target, property, descriptor);
     assertLeaderOptions(declared, election, options);
-    const key = injectService(target, options.instance, (service) => {
+    const key = injectService(target, options.instance, (service, self) => {
+      assertNotHidden(self, property, '@OnlyLeader');
       campaignsOf(service).of(election, options);
     });
     const isAsync = isAsyncFunction(method) || declaredReturn(target, property) === 'promise';
