@@ -39,8 +39,9 @@ export class ScriptedCluster extends EventEmitter {
     return this.all;
   }
 
-  refreshSlotsCache(): void {
+  refreshSlotsCache(done?: () => void): void {
     this.looks++;
+    done?.();
   }
 
   eval(_: string, __: number, key: string): Promise<unknown> {

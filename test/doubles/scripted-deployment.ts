@@ -73,6 +73,10 @@ export class ScriptedDeployment implements Deployment {
     this.sharded = script.sharded ?? false;
   }
 
+  refresh(): Promise<void> {
+    return Promise.resolve();
+  }
+
   learnSharding(): Promise<void> {
     return Promise.resolve();
   }

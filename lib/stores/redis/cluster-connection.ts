@@ -206,6 +206,16 @@ export class ClusterConnection implements Deployment {
     return [...this.masters()].flatMap((key) => this.connectionTo(key) ?? this.connections.get(key) ?? []);
   }
 
+  async refresh(): Promise<void> {
+    const refreshed = (): Promise<void> =>
+      new Promise((resolve) => {
+        this.client.refreshSlotsCache(() => {
+          resolve();
+        });
+      });
+    if (this.client.status === 'ready') await within(this.commandTimeout, refreshed).catch(() => undefined);
+  }
+
   /** Asks the client to look up which node has which slot. The client does so once at a time. */
   look(): void {
     if (this.client.status !== 'ready' || monotonicTime() - this.lookedAt < PAUSE) return;

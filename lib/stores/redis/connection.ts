@@ -225,6 +225,10 @@ export class ServerConnection implements Deployment, Server {
     return Promise.resolve([this]);
   }
 
+  refresh(): Promise<void> {
+    return Promise.resolve();
+  }
+
   learnSharding(): Promise<void> {
     return Promise.resolve();
   }

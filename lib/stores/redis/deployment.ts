@@ -56,8 +56,14 @@ export interface Deployment {
   /** Changes when a command on `key` that was under way may have been sent twice. */
   generationOf(key: string): number;
 
-  /** Each server that has locks. Rejects if there is none. */
+  /** Each server that has locks, as far as the client knows. Rejects if there is none. */
   nodes(): Promise<readonly Server[]>;
+
+  /**
+   * Asks which servers have locks: the client of a cluster that was idle does not know of a failover. Resolves with the answer, or
+   * when no server has given one in time.
+   */
+  refresh(): Promise<void>;
 
   onChange(listener: (change: ConnectionChange) => void): void;
 

@@ -19,12 +19,13 @@ export class ReleaseRequests {
     try {
       const { counts, isUncertain } = await subscribersOf(this.connection, [channel]);
       const [count = 0] = counts;
-      if (count === 0 && !isUncertain) return false;
+      // On a cluster each node passes the message on to all others, so it also reaches a subscriber that was not counted.
+      if (count === 0 && !isUncertain && !this.connection.isCluster) return false;
       const node = this.connection.nodeOf(this.calls.keys(name).lock) ?? (await this.connection.nodes())[0];
       if (node === undefined) return false;
       const receivers = await node.send((client) => client.call('PUBLISH', channel, askedText(request)));
       // PUBLISH counts subscribers of patterns too, and on a cluster only those of its own node.
-      return count > 0 || codeOf(receivers, 0, Infinity) > 0;
+      return count > 0 || (codeOf(receivers, 0, Infinity) > 0 && isUncertain);
     } catch (error) {
       throw this.calls.translated(error, name);
     }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import type { Lease, LockEvent, LockModuleOptions, LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
@@ -201,6 +202,37 @@ describe('One of three masters', () => {
     await lease.release();
   }, 90_000);
 });
+
+it('A master that an idle client does not know of: the processes with their messages there are asked and counted', async () => {
+  // A client with the defaults of ioredis looks for masters only when a command is refused.
+  const client = new Cluster(cluster.addresses);
+  environment.add(() => {
+    client.disconnect();
+  });
+  const { locks: asker } = service({ connection: client });
+  const [former, other] = (await cluster.masters()) as [RedisServer, RedisServer];
+  const [name = ''] = await namesOn(other, 1);
+  await (await asker.acquire('known')).release();
+  const promoted = await replicaOf(former, cluster.servers);
+  await promoted.client().cluster('FAILOVER');
+  await until(async () => (await cluster.masters()).includes(promoted), FAILOVER);
+  await cluster.settled();
+
+  const leases: Lease[] = [];
+  const processesAt = async (servers: readonly RedisServer[]) => {
+    const heard = servers.map((server) => server.client().pubsub('CHANNELS', 'lock_queue__channel:*'));
+    return (await Promise.all(heard)).flat().length;
+  };
+  // Each process has its messages at any one master.
+  while ((await processesAt([promoted])) === 0) {
+    leases.push(await service().locks.getReadWriteLock(name).read.acquire());
+    // A holder receives messages once it has held for a second.
+    await until(async () => (await processesAt(cluster.servers)) === leases.length);
+  }
+  expect(await asker.requestRelease(name)).toBe(leases.length);
+  await until(() => leases.every(({ releaseRequested }) => releaseRequested.aborted));
+  await Promise.all(leases.map((lease) => lease.release()));
+}, 90_000);
 
 /** The replica that follows a master. */
 async function replicaOf(master: RedisServer, servers: readonly RedisServer[]): Promise<RedisServer> {
