@@ -65,14 +65,15 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const location = locationOf(options);
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
-  const { keyPrefix = DEFAULTS.keyPrefix, localHandoff = DEFAULTS.localHandoff } = options;
+  const {
+    keyPrefix = DEFAULTS.keyPrefix,
+    localHandoff = DEFAULTS.localHandoff,
+    leaseTime: givenLease = DEFAULTS.leaseTime,
+  } = options;
   assertPrefix('keyPrefix', keyPrefix);
-  const leaseTime = leaseTimeOf(options.leaseTime ?? DEFAULTS.leaseTime);
-  const waitTime = timeOf('waitTime', options.waitTime ?? DEFAULTS.waitTime, { unbounded: true });
-  const maxHoldTime = timeOf('maxHoldTime', options.maxHoldTime ?? DEFAULTS.maxHoldTime, {
-    least: 1,
-    unbounded: true,
-  });
+  const leaseTime = leaseTimeOf(givenLease);
+  const waitTime = limitOf('waitTime', options, 0);
+  const maxHoldTime = limitOf('maxHoldTime', options);
   if (!Number.isSafeInteger(localHandoff) || localHandoff < 0 || localHandoff > MOST_HANDOFFS) {
     const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}${cureOf(localHandoff)}`;
     throw new LockConfigError('localHandoff', rule, { value: localHandoff });
@@ -80,8 +81,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const { maxWaiting = DEFAULTS.maxWaiting, failFast = DEFAULTS.failFast } = options;
   assertMaxWaiting(maxWaiting);
   assertSwitch('failFast', failFast);
-  const longWaitTime = thresholdOf('longWaitTime', options);
-  const longHoldTime = thresholdOf('longHoldTime', options);
+  const longWaitTime = limitOf('longWaitTime', options);
+  const longHoldTime = limitOf('longHoldTime', options);
   const { lockOrder = DEFAULTS.lockOrder, deadlock = DEFAULTS.deadlock } = options;
   assertOneOf('lockOrder', lockOrder, ['warn', 'throw', 'off']);
   assertOneOf('deadlock', deadlock, ['break', 'report', 'off']);
@@ -119,8 +120,14 @@ function assertOneOf(option: string, value: unknown, values: readonly string[]):
   throw new LockConfigError(option, `must be ${values.join(', ')}`, { value });
 }
 
-const thresholdOf = (option: 'longWaitTime' | 'longHoldTime', options: LockModuleOptions): number =>
-  timeOf(option, options[option] ?? DEFAULTS[option], { least: 1, unbounded: true });
+/** A time that may be without an end. Only an absent one has its default: null is refused like any other value. */
+function limitOf(
+  option: 'waitTime' | 'maxHoldTime' | 'longWaitTime' | 'longHoldTime',
+  { [option]: value = DEFAULTS[option] }: LockModuleOptions,
+  least = 1,
+): number {
+  return timeOf(option, value, { least, unbounded: true });
+}
 
 /**
  * Checks the options of forRootAsync, before its factory is called.

@@ -21,7 +21,8 @@ const MOST = 10_000;
 /** @throws LockConfigError for what is no option, for a wrong value, and for writing without a guard */
 export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOptions {
   assertKnownOptions(options, OPTIONS, 'LockBoardModule.forRoot');
-  const { readOnly = true, guards = [], path = 'locks', instances = ['default'], limit = 1_000 } = options;
+  const { readOnly = true, guards = [], path = 'locks', instances = ['default'] } = options;
+  const { limit = 1_000, interval: pause = 1_000 } = options;
   assertPath(path);
   if (typeof readOnly !== 'boolean')
     throw new LockConfigError('readOnly', 'must be true or false', { value: readOnly });
@@ -40,7 +41,7 @@ export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOpt
     const rule = `must be a whole number from 1 to ${String(MOST)}${cureOf(limit)}`;
     throw new LockConfigError('limit', rule, { value: limit });
   }
-  const interval = timeOf('interval', options.interval ?? 1_000, { least: SHORTEST });
+  const interval = timeOf('interval', pause, { least: SHORTEST });
   const { actor, imports } = options;
   return { path, instances, readOnly, guards, limit, interval, ...definedOf({ actor, imports }) };
 }

@@ -7,6 +7,12 @@ import type { Labels } from './labels.js';
 import type { LocalQueueContext } from './local-queue.js';
 import type { LeaseTerms, Tenure } from './tenure.js';
 
+/**
+ * A store may keep the token of a hold for as long as its lease, and longer. It is told the token of a lease of more than an
+ * hour, ms, and keeps it anew for a time that does not depend on the lease.
+ */
+const LONG_LEASE = 3_600_000;
+
 interface ReturnsContext {
   readonly releaser: Releaser;
   readonly labels: Labels;
@@ -35,7 +41,7 @@ export class Returns {
     const { name, owner, label, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
     const { labels, releaser, events } = this.context;
     if (keepFor !== undefined) labels.keep(keepFor);
-    const fencingToken = handoffs > 0 ? tenure.fencingToken : undefined;
+    const fencingToken = handoffs > 0 || tenure.longest > LONG_LEASE ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
     // Field by field and not spread, which is slow: every release comes this way.
     const { queue } = tenure;

@@ -64,7 +64,7 @@ export class Tenure {
   /** What the store has last granted, ms, or what is left of that once its holder needs less. */
   granted: number;
   /** The longest lease that the store has granted, ms. It never shortens one. */
-  private longest: number;
+  longest: number;
   /** Until when the store's promise holds, on the monotonic clock. */
   deadline: number;
   /** When `maxHoldTime` of the present holder is over. */

@@ -1,5 +1,6 @@
 import type { LockTerms } from '../core/acquisition.js';
 import { assertName, MAX_LABEL } from '../core/validation.js';
+import { isTime } from '../lock.duration.js';
 import { LockConfigError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
 
@@ -93,7 +94,7 @@ function isTicket(value: object): value is Ticket {
     label.length <= MAX_LABEL &&
     isCount(permits, 1) &&
     isCount(token, 1) &&
-    isCount(leaseTime, 1) &&
+    isTime(leaseTime, 1) &&
     isCount(end, 0) &&
     isCount(keepUntil, 0)
   );

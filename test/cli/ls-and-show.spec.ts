@@ -181,7 +181,7 @@ describe('A wrong call', () => {
     [['ls', '--url', 'redis://a', '--nodes', 'redis://b'], 'only one of --url, --nodes may be given'],
     [
       ['ls', '--timeout', '1e400', '--url', 'redis://a'],
-      "milliseconds from 1 on, or a text such as '30s' or '5m'\n",
+      "milliseconds from 1 to 31536000000 (one year), or a text such as '30s' or '5m'\n",
     ],
     [['ls', '--cluster', 'a:1,,secret'], '--cluster: an address is missing before or behind a comma'],
     [['ls', '--sentinel', 'a:1'], '--sentinel and --master belong together'],

@@ -112,7 +112,7 @@ describe('options', () => {
   });
 
   it.each([
-    [{ waitTime: -1 }, 'waitTime: must be a whole number of milliseconds from 0 on'],
+    [{ waitTime: -1 }, 'waitTime: must be a whole number of milliseconds from 0 to'],
     [{ minHoldTime: Infinity }, 'minHoldTime: must be a whole number of milliseconds'],
     [{ renew: 'yes' }, 'renew: must be true or false'],
     [{ failFast: 1 }, 'failFast: must be true or false'],

@@ -377,7 +377,7 @@ describe('once', () => {
   });
 
   it.each([
-    [{}, 'period: must be a whole number of milliseconds from 1 on'],
+    [{}, 'period: must be a whole number of milliseconds from 1 to'],
     [{ period: 0 }, 'period: must be'],
     [{ period: '1 day' }, 'period: must be'],
     [{ period: 1, retryAfterFailure: -1 }, 'retryAfterFailure: must be'],

@@ -1,17 +1,30 @@
+import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockModuleOptions, LockService } from '../../lib/index.js';
+import { LockBoardModule } from '../../lib/board/index.js';
+import {
+  DistributedLock,
+  type Lease,
+  LockInterceptor,
+  type LockModuleOptions,
+  LockService,
+  OncePer,
+  OnLeader,
+} from '../../lib/index.js';
+import { call } from '../cli/command-line.js';
 import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TestEnvironment } from '../support/test-environment.js';
 
+const YEAR = 31_536_000_000;
+
 /** Beyond one timer, beyond three of them in a lease, beyond 32 bits, and the greatest that the options admit. */
-const HUGE = [2 ** 31 - 1, 2 ** 31, 6_500_000_000, 2 ** 33 + 1, 1e14, 8e15, Number.MAX_SAFE_INTEGER];
+const HUGE = [2 ** 31 - 1, 2 ** 31, 6_500_000_000, 2 ** 33 + 1, YEAR];
 
 /** What Node says when a timer is too long and fires at once. */
 const warnings: string[] = [];
 const onWarning = ({ name, message }: Error) => warnings.push(`${name}: ${message}`);
 
-describe('No number that the options admit overflows anything', () => {
+describe('No time that the options admit overflows anything', () => {
   const environment = new TestEnvironment();
   let server: RedisServer;
   let nodes: RedisServer[];
@@ -130,13 +143,126 @@ describe('No number that the options admit overflows anything', () => {
 
   it.each([
     ['leaseTime', { leaseTime: Infinity }],
-    ['leaseTime', { leaseTime: 2 ** 53 }],
-    ['waitTime', { waitTime: 2 ** 53 }],
-    ['maxHoldTime', { maxHoldTime: 2 ** 53 }],
     ['localHandoff', { localHandoff: 1_000 }],
-    ['replication.timeout', { replication: { replicas: 1, timeout: 2 ** 31 } }],
-  ])('%s of the module is refused at boot beyond what is counted exactly', (option, options) => {
+  ])('%s of the module is refused at boot beyond its bound', (option, options) => {
     const refused = () => new LockService({ connection: server.url, ...options });
     expect(refused).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', option }));
   });
+
+  it('a ticket for a year is good', async () => {
+    const locks = environment.service({ connection: server.url });
+    const lease = await locks.acquire('travels', { leaseTime: YEAR, renew: true, minHoldTime: YEAR });
+    const resumed = await locks.resume(await lease.handOver({ within: YEAR }));
+    expect(resumed.remainingTime()).toBeGreaterThan(YEAR * 0.98);
+    await resumed.release();
+  });
+});
+
+/** What is given to an option of a time, and what the error says. */
+const REFUSED: [string, unknown, RegExp][] = [
+  ['more than a year', YEAR + 1, /to 31536000000 \(one year\).*\(found: 31536000001\)/],
+  ['more than a year as a text', '366d', /to 31536000000 \(one year\).*\(found: "366d"\)/],
+  ['more than is counted exactly', 2 ** 53, /to 31536000000 \(one year\)/],
+  ['null', null, /milliseconds.*\(found: null\)/],
+];
+
+describe.each(REFUSED)('A time of %s is refused', (_, time, message) => {
+  const environment = new TestEnvironment();
+  const value = time as number;
+  let locks: LockService;
+  let lease: Lease;
+
+  beforeAll(async () => {
+    locks = environment.service({ store: 'memory' });
+    lease = await locks.acquire('held');
+  });
+
+  afterAll(() => environment.end());
+
+  const service = (options: object) => new LockService({ store: 'memory', ...options });
+  const decorated = (decorate: MethodDecorator) => {
+    class Job {
+      async run(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    decorate(Job.prototype, 'run', Object.getOwnPropertyDescriptor(Job.prototype, 'run')!);
+  };
+
+  it.each<[string, () => unknown]>([
+    ...['leaseTime', 'waitTime', 'maxHoldTime', 'longWaitTime', 'longHoldTime'].map(
+      (option): [string, () => unknown] => [`${option} of the module`, () => service({ [option]: value })],
+    ),
+    [
+      'replication.timeout',
+      () =>
+        service({ store: undefined, connection: 'redis://a', replication: { replicas: 1, timeout: value } }),
+    ],
+    ...['leaseTime', 'waitTime', 'minHoldTime'].flatMap((option): [string, () => unknown][] => {
+      const options = { [option]: value };
+      return [
+        [`${option} of acquire()`, () => locks.acquire('a', options)],
+        [`${option} of tryAcquire()`, () => locks.tryAcquire('a', options)],
+        [`${option} of using()`, () => locks.using('a', options, () => undefined)],
+        [`${option} of several names`, () => locks.acquire(['a', 'b'], options)],
+        [`${option} of a lock`, () => locks.getFairLock('a').acquire(options)],
+        [`${option} of a semaphore`, () => locks.getSemaphore('a', 2).acquire(options)],
+        [`${option} of a preset`, () => service({ presets: { long: options } })],
+        [
+          `${option} of @DistributedLock`,
+          () => {
+            decorated(DistributedLock('a', options) as MethodDecorator);
+          },
+        ],
+        [`${option} of LockInterceptor`, () => LockInterceptor('a', options)],
+      ];
+    }),
+    ...['period', 'retryAfterFailure', 'waitTime'].flatMap((option): [string, () => unknown][] => {
+      const options = { period: 1_000, [option]: value };
+      return [
+        [`${option} of once()`, () => locks.once('a', options, () => undefined)],
+        [
+          `${option} of @OncePer`,
+          () => {
+            decorated(OncePer('a', options) as MethodDecorator);
+          },
+        ],
+      ];
+    }),
+    ['leaseTime of an election', () => locks.getElection('a', { leaseTime: value })],
+    [
+      'leaseTime of @OnLeader',
+      () => {
+        decorated(OnLeader('a', { leaseTime: value }) as MethodDecorator);
+      },
+    ],
+    ['extend()', () => lease.extend(value)],
+    ['within of handOver()', () => lease.handOver({ within: value })],
+    ['interval of the board', () => LockBoardModule.forRoot({ interval: value })],
+  ])('as %s', async (__, refused) => {
+    await expect((async () => await refused())()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+it.each([
+  ['ls', '--timeout', '366d'],
+  ['watch', '--interval', '31536000001'],
+  ['run', 'a', '--wait', '366d', '--', 'true'],
+  ['run', 'a', '--lease', '9000d', '--', 'true'],
+])('A time of more than a year is refused on the command line: %s %s %s', async (...args) => {
+  const { code, stderr } = await call([args[0], '--url', 'redis://a', ...args.slice(1)]);
+  expect(code).toBe(64);
+  expect(stderr).toContain('to 31536000000 (one year)');
+});
+
+it('A ticket of more than a year is refused', async () => {
+  const locks = new LockService({ store: 'memory' });
+  const lease = await locks.acquire('a');
+  const ticket = JSON.parse(Buffer.from(await lease.handOver(), 'base64url').toString()) as object;
+  const longer = Buffer.from(JSON.stringify({ ...ticket, leaseTime: YEAR + 1 })).toString('base64url');
+  await expect(locks.resume(longer)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'ticket' });
+  await locks.close();
 });

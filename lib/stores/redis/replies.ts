@@ -22,7 +22,7 @@ function integer(value: unknown, reply: unknown, least = -Infinity, most = Infin
   return number as number;
 }
 
-/** ms. The client's parser may have rounded values that are close to the greatest safe integer. */
+/** ms. A hold of another client, such as Redisson, may be longer than the greatest safe integer. */
 function time(value: unknown, reply: unknown, least: number): number {
   const ms = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
   if (!Number.isInteger(ms) || (ms as number) < least) throw new UnexpectedReply(reply);

@@ -249,7 +249,7 @@ it.each([
   [{ instances: ['a', 'a'] }, 'instances: must be different names of LockServices'],
   [{ instances: ['default', 5] }, 'instances: must be different names of LockServices'],
   [{ limit: 0 }, 'limit: must be a whole number from 1 to 10000'],
-  [{ interval: 199 }, 'interval: must be a whole number of milliseconds from 200 on'],
+  [{ interval: 199 }, 'interval: must be a whole number of milliseconds from 200 to'],
   [{ actor: 'ada' }, 'actor: must be a function of the request'],
   [{ imports: OperatorsModule }, 'imports: must be an array of modules'],
   [{ readonly: true }, 'readonly: is not an option of LockBoardModule.forRoot, did you mean readOnly?'],

@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/index.js';
 import { createStore } from '../../../lib/stores/create-store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { fenceOf } from '../../support/keys.js';
+
+const HOUR = 3_600_000;
+const MONTH = 30 * 24 * HOUR;
 
 describe('While the clock of the server is behind the fence', () => {
   const environment = new TestEnvironment();
@@ -78,5 +82,39 @@ describe('Where the fence was evicted', () => {
     expect(await server.client().get(fenceOf('lock:a'))).toBe(`${String(second.next.fencingToken)} a:2`);
     expect(await server.client().pttl(fenceOf('lock:a'))).toBeGreaterThan(30_000);
     expect(await store.release({ ...hold, owner: 'a:2' })).toBe('released');
+  });
+});
+
+describe('A fence does not outlive an early release by the lease', () => {
+  const environment = new TestEnvironment();
+
+  afterEach(() => environment.end());
+
+  it.each([
+    ['plain', (locks: LockService) => locks.getLock('a').acquire({ leaseTime: '30d' })],
+    ['renewed', (locks: LockService) => locks.getLock('a').acquire({ leaseTime: '30d', renew: true })],
+    [
+      'extended',
+      async (locks: LockService) => {
+        const lease = await locks.acquire('a', { leaseTime: '30s' });
+        await lease.extend('30d');
+        return lease;
+      },
+    ],
+    ['fair', (locks: LockService) => locks.getFairLock('a').acquire({ leaseTime: '30d' })],
+    ['read', (locks: LockService) => locks.getReadWriteLock('a').read.acquire({ leaseTime: '30d' })],
+    ['semaphore', (locks: LockService) => locks.getSemaphore('a', 2).acquire({ leaseTime: '30d' })],
+    ['several', (locks: LockService) => locks.acquire(['a', 'b'], { leaseTime: '30d' })],
+  ])('of a %s lock', async (_, acquire) => {
+    const server = await environment.server();
+    const locks = environment.service({ connection: server.url });
+    const lease = await acquire(locks);
+    expect(await server.client().pttl(fenceOf('lock:a'))).toBeGreaterThan(MONTH);
+    await lease.release();
+    const left = await server.client().pttl(fenceOf('lock:a'));
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThan(2 * HOUR);
+    const next = await locks.acquire('a', { kind: 'lock' });
+    expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
   });
 });

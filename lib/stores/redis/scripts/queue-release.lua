@@ -49,4 +49,6 @@ else
   if holders > 0 then keep_until_last() end
 end
 advance()
+-- A fence lives as long as the lease that it was written for, and longer. That lease has ended early.
+if held == 1 and holders == 0 then redis.pcall('PEXPIRE', KEYS[2], stay) end
 return held
