@@ -3,7 +3,7 @@ import type { NodeHealth, StoreWarning } from './store-health.js';
 /** The warnings about each server by itself. */
 export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
   const warnings: StoreWarning[] = [];
-  for (const { node, evictionPolicy, role } of nodes) {
+  for (const { node, evictionPolicy, role, sentinels = 0 } of nodes) {
     if (evictionPolicy !== undefined && evictionPolicy !== 'noeviction') {
       const message =
         `${node} deletes keys when its memory is full (maxmemory-policy ${evictionPolicy}), locks that are held ` +
@@ -15,6 +15,13 @@ export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
         `${node} is a replica: it takes no locks, and what is written to it is lost. Connect to its master, or ` +
         'through Sentinel, which names the master';
       warnings.push({ code: 'replica', node, message });
+    }
+    if (sentinels > 0) {
+      const message =
+        `${node} is watched by ${String(sentinels)} ${sentinels === 1 ? 'sentinel' : 'sentinels'}, and this connection ` +
+        'asks none: after a failover it may take locks at the former master that services on Sentinel take at the new one. ' +
+        'Connect with { name, sentinels: [{ host, port }] }';
+      warnings.push({ code: 'direct-connection', node, message });
     }
   }
   return warnings;

@@ -31,6 +31,8 @@ export interface NodeHealth {
   readonly version?: string | undefined;
   readonly role?: 'master' | 'replica' | undefined;
   readonly replicas?: readonly ReplicaHealth[] | undefined;
+  /** How many sentinels watch the node, if the connection does not ask them where the master is. */
+  readonly sentinels?: number | undefined;
   /** ms by which the node's clock is ahead of this process's clock. Nothing depends on it. */
   readonly clockOffset?: number | undefined;
   /** The `maxmemory-policy` of the node. */

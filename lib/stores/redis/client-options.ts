@@ -72,7 +72,7 @@ const CHECKS = new Map<string, Check>([
 ]);
 
 /** What says where a server is, beside host and port, or is meant to. */
-const OTHER_PLACES = ['path', 'sentinels', 'url', 'uri', 'socket', 'hostname', 'addresses'];
+const OTHER_ADDRESSES = ['path', 'sentinels', 'url', 'uri', 'socket', 'hostname', 'addresses'];
 
 /** By shape, because the application's ioredis may be another copy than ours. */
 export const isClient = (connection: object): connection is Redis | Cluster =>
@@ -91,7 +91,7 @@ export function assertClientOptions(option: string, options: unknown): void {
     assertCluster(option, options);
     return;
   }
-  assertPlace(option, options as Readonly<Record<string, unknown>>);
+  assertAddress(option, options as Readonly<Record<string, unknown>>);
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     if (value === undefined) continue;
     const check = CHECKS.get(name) ?? (TIME.test(name) ? time : undefined);
@@ -99,8 +99,8 @@ export function assertClientOptions(option: string, options: unknown): void {
   }
 }
 
-/** Refuses a place that is named and has no value, such as an environment variable that is not set. */
-function assertPlace(option: string, options: Readonly<Record<string, unknown>>): void {
+/** Refuses an address that is given and has no value, such as an environment variable that is not set. */
+function assertAddress(option: string, options: Readonly<Record<string, unknown>>): void {
   const isGiven = (name: string) => options[name] != null && options[name] !== '';
   // ioredis looks at no host and port beside these.
   if (isGiven('path') || isGiven('sentinels')) return;
@@ -108,7 +108,7 @@ function assertPlace(option: string, options: Readonly<Record<string, unknown>>)
   const missing =
     ['host', 'port'].find(isMissing) ??
     // An explicit null means none of them.
-    (isGiven('host') ? undefined : OTHER_PLACES.find((name) => isMissing(name) && options[name] !== null));
+    (isGiven('host') ? undefined : OTHER_ADDRESSES.find((name) => isMissing(name) && options[name] !== null));
   if (missing === undefined) return;
   const cure = 'set it, or leave the option out if that is meant';
   const rule = `has no value, so ioredis would connect to its default, such as localhost:6379; ${cure}`;

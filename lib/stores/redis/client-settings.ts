@@ -29,5 +29,14 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
       'locking. Set retryStrategy, or pass a URL or options instead of a client';
     warnings.push({ code: 'retry-strategy', node, message });
   }
+  // Nothing moves behind a socket of this machine, and Sentinel tells its clients of the new master.
+  const isFixed = options.sentinels != null || options.path != null;
+  if (!isFixed && typeof options.reconnectOnError !== 'function') {
+    const message =
+      `The client of ${node} stays at a server that has become a replica (no reconnectOnError): where a failover moves ` +
+      'the name to another server, as of a managed Redis, each lock is refused with READONLY from then on. Set ' +
+      "reconnectOnError to (error) => error.message.includes('READONLY'), or pass a URL or options instead of a client";
+    warnings.push({ code: 'reconnect-on-error', node, message });
+  }
   return warnings;
 }

@@ -3,13 +3,14 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from './subscriber.js';
-import { clearTimer, monotonicTime } from '../../lock.runtime.js';
+import { clearTimer, monotonicTime, random } from '../../lock.runtime.js';
 
 /** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;
 
 /**
- * ms between attempts to connect: short at first, then twice a second, for ever. ioredis counts the attempts from the last
+ * ms between attempts to connect: short at first, then about twice a second, for ever. Half to one and a half times the
+ * pause, by chance, so that all services of a fleet do not connect at once. ioredis counts the attempts from the last
  * connection that was ready, and a ready connection may be lost at once, again and again.
  */
 function retryDelays(): (attempt: number) => number {
@@ -19,7 +20,7 @@ function retryDelays(): (attempt: number) => number {
     const now = monotonicTime();
     attempts = now - lastAt < CALM ? Math.max(attempts + 1, attempt) : attempt;
     lastAt = now;
-    return Math.min(attempts * 50, 500);
+    return Math.round(Math.min(attempts * 50, 500) * (0.5 + random()));
   };
 }
 
@@ -41,7 +42,7 @@ const bounded = (silence: number) =>
     // A master that Sentinel has replaced may go on answering, if it was only cut off from the sentinels.
     failoverDetector: true,
     // Otherwise a minute, for which no failover is noticed.
-    sentinelReconnectStrategy: (attempt: number) => Math.min(attempt * 100, 1_000),
+    sentinelReconnectStrategy: (attempt: number) => Math.min(attempt * 100, 1_000) * (0.5 + random()),
     sentinelCommandTimeout: 1_000,
     // Otherwise a cluster's slots come as text, which ioredis compares as text: part of them would have no node.
     stringNumbers: false,

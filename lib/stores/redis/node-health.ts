@@ -19,15 +19,16 @@ export async function nodeHealth(
 ): Promise<NodeHealth> {
   const { node } = connection;
   // All are sent at once, so that a server that is gone is waited for once.
-  const [answer, info, clockOffset, isSubscribed, found] = await Promise.all([
+  const [answer, info, clockOffset, isSubscribed, found, sentinels] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
     clockOffsetOf(connection),
     subscriber?.alive(),
     attempt,
+    asCluster ? undefined : unaskedSentinels(connection),
   ]);
   const { refusesWrites, full, inCluster, ...told } = info;
-  const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: isSubscribed };
+  const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: isSubscribed, sentinels };
   const obstacle =
     answer.error ??
     refusesWrites ??
@@ -55,6 +56,21 @@ async function ping(connection: Server): Promise<Answer> {
     }
   }
   return { latency: monotonicTime() - asked, error: undefined };
+}
+
+/** How many sentinels watch a server over whose connection no sentinel is asked; undefined if that is not told. */
+async function unaskedSentinels(connection: Server): Promise<number | undefined> {
+  try {
+    return await connection.send(async (client) => {
+      const { sentinels, Connector } = client.options;
+      if (sentinels != null || Connector !== undefined) return undefined;
+      // Each sentinel listens there for the others.
+      const [, count] = await client.pubsub('NUMSUB', '__sentinel__:hello');
+      return Number.isInteger(count) ? Number(count) : undefined;
+    });
+  } catch {
+    return undefined;
+  }
 }
 
 /** Compares wall clock with wall clock, for people to read. No lock depends on either. */

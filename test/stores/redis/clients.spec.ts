@@ -16,11 +16,14 @@ let client: Redis;
 
 beforeEach(() => {
   jest.useFakeTimers();
+  // In the middle of what chance may give.
+  jest.spyOn(Math, 'random').mockReturnValue(0.5);
   client = commandClient('redis://127.0.0.1:1', 30_000);
 });
 
 afterEach(() => {
   client.disconnect();
+  jest.restoreAllMocks();
   jest.useRealTimers();
 });
 
@@ -31,6 +34,22 @@ it('the pauses between attempts to connect grow, also where each connection is l
   jest.advanceTimersByTime(1_600);
   expect(pause(1)).toBe(50);
   expect(pause(7)).toBe(350);
+});
+
+it('the pauses of the services of a fleet differ, between half and one and a half of them', () => {
+  jest.restoreAllMocks();
+  const fleet = Array.from({ length: 150 }, () => {
+    const own = commandClient('redis://127.0.0.1:1', 30_000);
+    const pauses = [1, 10].map((attempt) => Number(own.options.retryStrategy?.(attempt)));
+    own.disconnect();
+    return pauses;
+  });
+  for (const [index, pause] of [50, 500].entries()) {
+    const found = fleet.map((pauses) => pauses[index] ?? 0);
+    expect(Math.min(...found)).toBeGreaterThanOrEqual(pause / 2);
+    expect(Math.max(...found)).toBeLessThanOrEqual(1.5 * pause);
+    expect(new Set(found).size).toBeGreaterThan(20);
+  }
 });
 
 describe('Our own client', () => {
@@ -149,6 +168,7 @@ describe('A client of the application', () => {
     commandTimeout: 5_000,
     autoResendUnfulfilledCommands: false,
     retryStrategy: () => 50,
+    reconnectOnError: () => true,
   };
   const codes = (options: RedisOptions) =>
     clientWarnings({ options } as unknown as Redis, 'a:1').map(({ code, node }) => `${code} ${node}`);
@@ -163,6 +183,10 @@ describe('A client of the application', () => {
     [['failover-detector a:1'], { sentinels: [{ port: 1 }], failoverDetector: false }],
     [[], { sentinels: [{ port: 1 }], failoverDetector: true }],
     [['retry-strategy a:1'], { retryStrategy: null }],
+    [['reconnect-on-error a:1'], { reconnectOnError: null }],
+    // A Sentinel client is told of the new master, and nothing moves behind a socket of this machine.
+    [[], { reconnectOnError: undefined, sentinels: [{ port: 1 }], failoverDetector: true }],
+    [[], { reconnectOnError: undefined, path: '/run/redis.sock' }],
   ])('is warned of %j with %j', (warnings, options) => {
     expect(codes({ ...GOOD, ...options })).toEqual(warnings);
   });

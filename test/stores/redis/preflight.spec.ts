@@ -5,6 +5,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../../lib/index.js';
 import { sameServerWarnings } from '../../../lib/port/node-warnings.js';
 import { TestEnvironment } from '../../support/test-environment.js';
+import { createLeastUser } from '../../support/acl.js';
 import { runProgram } from '../../scenarios/program.js';
 import { until } from '../../scenarios/until.js';
 import { LogLines } from './log-lines.js';
@@ -41,6 +42,7 @@ describe('Preflight', () => {
   const clientOf = (url: string, options: RedisOptions = {}): Redis => {
     const client = new Redis(url, {
       autoResendUnfulfilledCommands: false,
+      reconnectOnError: () => false,
       ...options,
       replyMapping: 'legacy',
     });
@@ -99,6 +101,26 @@ describe('Preflight', () => {
     expect(linesOf('is a replica')).toHaveLength(1);
   });
 
+  it('warns of a direct connection to a server that sentinels watch, with the least rights, and quietly not without', async () => {
+    const server = await environment.server();
+    // As each sentinel does.
+    const sentinel = clientOf(server.url);
+    await sentinel.subscribe('__sentinel__:hello');
+    const { username, password } = await createLeastUser(server.client());
+    const url = server.url.replace('//', `//${username}:${password}@`);
+    const { locks, warnings } = await boot(url);
+    await until(() => warnings.length > 0);
+    expect(warnings).toMatchObject([
+      {
+        code: 'direct-connection',
+        message: expect.stringMatching(/watched by 1 sentinel, .*Connect with \{/),
+      },
+    ]);
+    await server.client().acl('SETUSER', username, '-pubsub');
+    expect(await warned(locks)).toEqual([]);
+    expect(logs.lines).toHaveLength(1);
+  });
+
   it("warns of a user's client without a command timeout, connected already or not", async () => {
     const server = await environment.server();
     const connected = clientOf(server.url);
@@ -124,6 +146,7 @@ describe('Preflight', () => {
   it.each<[string, RedisOptions, RegExp]>([
     ['resend', { autoResendUnfulfilledCommands: true }, /Set autoResendUnfulfilledCommands to false/],
     ['retry-strategy', { retryStrategy: null }, /Set retryStrategy/],
+    ['reconnect-on-error', { reconnectOnError: null }, /READONLY.*Set reconnectOnError to \(error\) =>/],
     [
       'failover-detector',
       { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks' },
