@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { AcquisitionGuard, Argument, Command } from '../../lib/stores/redis/command.js';
+import type { AcquisitionGuard, Argument, Command, Receipt } from '../../lib/stores/redis/command.js';
 import type { Deployment, Server } from '../../lib/stores/redis/deployment.js';
 import type { Script } from '../../lib/stores/redis/script.js';
 import { answered } from './replies.js';
@@ -10,6 +10,7 @@ type Answer = (command: readonly unknown[]) => unknown;
 /** A server that answers each command by a function. For answers that a real one gives rarely, or several of them at once. */
 export class ScriptedServer implements Server {
   isDown = false;
+  generation = 1;
   readonly sent: (readonly unknown[])[] = [];
 
   constructor(
@@ -19,6 +20,10 @@ export class ScriptedServer implements Server {
 
   outage(): Error {
     return new Error(`${this.node} is away`);
+  }
+
+  generationOf(): number {
+    return this.generation;
   }
 
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
@@ -86,14 +91,18 @@ export class ScriptedDeployment implements Deployment {
     keys: readonly string[],
     args: readonly Argument[],
     acquisition?: AcquisitionGuard,
+    receipt?: Receipt,
   ): Promise<unknown> {
     const run = { script, keys, args, acquisition };
+    const server = this.nodeOf(keys[0] ?? '');
+    if (receipt !== undefined && server !== undefined)
+      Object.assign(receipt, { server, generation: server.generationOf() });
     this.runs.push(run);
     return answered(() => this.script.run?.(run));
   }
 
   runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
-    return commands.map(({ keys, args }) => this.run(script, keys, args));
+    return commands.map(({ keys, args, receipt }) => this.run(script, keys, args, undefined, receipt));
   }
 
   groupOf(key: string): number {

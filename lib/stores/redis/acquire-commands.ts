@@ -9,7 +9,7 @@ import type {
   QueueRequest,
 } from '../../port/lock-store.js';
 import { TransientMap } from '../../port/transient-map.js';
-import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from './deployment.js';
 import { FENCE_TTL } from './keys.js';
@@ -35,26 +35,24 @@ export class AcquireCommands {
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     const { name, queue } = request;
-    return this.confirmations.confirmed(name, () =>
-      queue === undefined || queue.kind === 'lock' ? this.take(request) : this.enterQueue(request, queue),
+    return this.confirmations.confirmed(name, (receipt) =>
+      queue === undefined || queue.kind === 'lock'
+        ? this.take(request, receipt)
+        : this.enterQueue(request, queue, receipt),
     );
   }
 
-  private take({
-    name,
-    owner,
-    leaseTime,
-    leastToken,
-    queue,
-    shortens,
-  }: AcquireRequest): Promise<AcquireReply> {
+  private take(
+    { name, owner, leaseTime, leastToken, queue, shortens }: AcquireRequest,
+    receipt: Receipt | undefined,
+  ): Promise<AcquireReply> {
     const keys = this.calls.keys(name);
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, leaseTime + FENCE_TTL];
     // An argument that is left out at the end costs client and server nothing.
     const arrival = queue?.entry === undefined ? '' : (queue.entry.arrival ?? 0);
     if (shortens !== undefined) args.push(arrival, shortens, this.calls.clusterArgument);
     else if (arrival !== '' || this.connection.isCluster) args.push(arrival, this.calls.clusterArgument);
-    const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args };
+    const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args, receipt };
     const read = queue === undefined ? undatedReply : this.calls.readingClock(plainReply);
     return this.guarded(owner, [name], (acquisition) =>
       this.retiring(scripts.acquire, command, [name], read, acquisition),
@@ -67,9 +65,9 @@ export class AcquireCommands {
     const keys = [...made.map(({ lock }) => lock), ...made.map(({ fence }) => fence)];
     const args = [owner, leaseTime, leastToken, leaseTime + FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
-    return await this.confirmations.confirmed(names[0] ?? '', async () => {
+    return await this.confirmations.confirmed(names[0] ?? '', async (receipt) => {
       const reply = await this.guarded(owner, names, (acquisition) =>
-        this.retiring(scripts.acquireAll, { keys, args }, names, read, acquisition),
+        this.retiring(scripts.acquireAll, { keys, args, receipt }, names, read, acquisition),
       );
       if ('notALock' in reply) throw notALock(names[reply.notALock] ?? '');
       if (reply.granted) return reply;
@@ -81,6 +79,7 @@ export class AcquireCommands {
   private async enterQueue(
     { name, owner, leaseTime }: AcquireRequest,
     { kind, mode, capacity, entry, ownWriteHold }: QueueRequest,
+    receipt: Receipt | undefined,
   ): Promise<AcquireReply> {
     const keys = this.calls.keys(name);
     const sentAt = now();
@@ -102,6 +101,7 @@ export class AcquireCommands {
           keys.queued,
           [...args, FENCE_TTL, this.calls.clusterArgument],
           acquisition,
+          receipt,
         ),
       ),
     );
@@ -155,7 +155,7 @@ export class AcquireCommands {
    */
   private retiring<R extends object>(
     script: scripts.Script,
-    { keys, args }: Command,
+    { keys, args, receipt }: Command,
     names: readonly string[],
     read: (reply: unknown) => R | Queued,
     acquisition: AcquisitionGuard,
@@ -163,7 +163,7 @@ export class AcquireCommands {
     // Each name once, and a few more times if the other kind comes back meanwhile.
     let tries = names.length + 3;
     const ask = (): Promise<R> =>
-      this.connection.run(script, keys, args, acquisition).then((reply) => {
+      this.connection.run(script, keys, args, acquisition, receipt).then((reply) => {
         const answer = read(reply);
         if (!('queued' in answer)) return answer;
         return this.retire(names[answer.queued] ?? '', acquisition, tries-- > 0).then(ask);

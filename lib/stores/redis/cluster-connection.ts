@@ -4,7 +4,7 @@ import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import { ServerConnection } from './connection.js';
-import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Deployment } from './deployment.js';
 import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
 import { codeOf } from './replies.js';
@@ -115,6 +115,7 @@ export class ClusterConnection implements Deployment {
     keys: readonly string[],
     args: readonly Argument[],
     acquisition?: AcquisitionGuard,
+    receipt?: Receipt,
   ): Promise<unknown> {
     const until = monotonicTime() + this.commandTimeout;
     if (this.client.status !== 'ready' || this.sharding === undefined) await this.learnSharding();
@@ -126,7 +127,7 @@ export class ClusterConnection implements Deployment {
         if (node === undefined) throw new NotConnected('no node has the slot', this.state.lastError);
         const sending = { group: slot, until, asking: asked !== undefined, isAlone: tries > 0 };
         const sent = this.prefixed(keys, node);
-        const reply = await node.run(script, sent, args, acquisition, sending);
+        const reply = await node.run(script, sent, args, acquisition, receipt, sending);
         // The release of this acquisition went to the node where the lock lives now, and could not wait for this answer.
         if (acquisition?.unwanted === true && node !== this.ownerOf(slot))
           throw new Error('the slot has moved meanwhile');
@@ -160,7 +161,7 @@ export class ClusterConnection implements Deployment {
       [...shares].map(([node, share]) => {
         const reply = node?.pipeline(
           script,
-          share.map(({ keys, args }) => ({ keys: this.prefixed(keys, node), args })),
+          share.map((command) => ({ ...command, keys: this.prefixed(command.keys, node) })),
         );
         return [
           node,
@@ -168,7 +169,7 @@ export class ClusterConnection implements Deployment {
         ];
       }),
     );
-    return places.map(async ({ node, index, command: { keys, args } }) => {
+    return places.map(async ({ node, index, command: { keys, args, receipt } }) => {
       let reply: unknown;
       try {
         reply = (await replies.get(node))?.[index];
@@ -184,7 +185,7 @@ export class ClusterConnection implements Deployment {
       if (OUTDATED.has(code)) this.look();
       // The command has certainly not been carried out: the path of a single command leads to the right node.
       if (reply instanceof NotConnected || lacksEvalsha(reply) || ELSEWHERE.has(code)) {
-        return await this.run(script, keys, args);
+        return await this.run(script, keys, args, undefined, receipt);
       }
       throw reply;
     });

@@ -4,7 +4,7 @@ import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { stageOf } from './connection-stage.js';
 import { ConnectionState } from './connection-state.js';
-import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Deployment, Server } from './deployment.js';
 import { withCommand } from './command-refused.js';
 import { onDatabaseSwitch } from './database-switches.js';
@@ -184,10 +184,12 @@ export class ServerConnection implements Deployment, Server {
     keys: readonly string[],
     args: readonly Argument[],
     acquisition?: AcquisitionGuard,
+    receipt?: Receipt,
     sending: Sending = ANYHOW,
   ): Promise<unknown> {
-    if (!this.usable) return this.runWhenReady(script, keys, args, acquisition, sending);
+    if (!this.usable) return this.runWhenReady(script, keys, args, acquisition, receipt, sending);
     if (acquisition?.unwanted === true) return Promise.reject(new TakenBack());
+    this.sign(receipt);
     return new Promise((resolve, reject) => {
       const { group, until, asking, isAlone } = sending;
       this.evaluator.run({ script, keys, args, acquisition, group, until, asking, resolve, reject }, isAlone);
@@ -195,7 +197,7 @@ export class ServerConnection implements Deployment, Server {
   }
 
   runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
-    return commands.map(({ keys, args }) => this.run(script, keys, args));
+    return commands.map(({ keys, args, receipt }) => this.run(script, keys, args, undefined, receipt));
   }
 
   /** Sends the commands in one piece, which costs far less than one by one. Resolves with a reply or an error for each. */
@@ -205,7 +207,10 @@ export class ServerConnection implements Deployment, Server {
       const [command, text] = this.evaluator.digestless
         ? (['eval', script.source] as const)
         : (['evalsha', script.sha] as const);
-      for (const { keys, args } of commands) pipeline[command](text, keys.length, ...keys, ...args);
+      for (const { keys, args, receipt } of commands) {
+        this.sign(receipt);
+        pipeline[command](text, keys.length, ...keys, ...args);
+      }
       return pipeline.exec();
     });
     return commands.map((_, index) => {
@@ -256,10 +261,17 @@ export class ServerConnection implements Deployment, Server {
     keys: readonly string[],
     args: readonly Argument[],
     acquisition: AcquisitionGuard | undefined,
+    receipt: Receipt | undefined,
     sending: Sending,
   ): Promise<unknown> {
     await this.ready(Math.max(1, Math.min(this.commandTimeout, sending.until - monotonicTime())));
-    return await this.run(script, keys, args, acquisition, sending);
+    return await this.run(script, keys, args, acquisition, receipt, sending);
+  }
+
+  private sign(receipt: Receipt | undefined): void {
+    if (receipt === undefined) return;
+    receipt.server = this;
+    receipt.generation = this.generation;
   }
 
   private get usable(): boolean {

@@ -1,20 +1,10 @@
-import type { Redis } from 'ioredis';
 import type { Subscription } from '../../port/lock-store.js';
 import type { ConnectionChange } from '../../port/store-health.js';
-import type { AcquisitionGuard, Argument, Command } from './command.js';
+import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Script } from './script.js';
+import type { Server } from './server.js';
 
-/** One server of a deployment. */
-export interface Server {
-  /** Host and port. */
-  readonly node: string;
-  /** The connection is lost, or could not be made. */
-  readonly isDown: boolean;
-  /** Why nothing can be sent now. */
-  outage(): Error;
-  /** Sends any command but a script, in a bounded time. */
-  send<T>(command: (client: Redis) => Promise<T>): Promise<T>;
-}
+export type { Server } from './server.js';
 
 /** Where a store's commands go: to one server, the master of a Sentinel deployment included, or to a cluster's masters. */
 export interface Deployment {
@@ -36,12 +26,14 @@ export interface Deployment {
    * Sends EVALSHA, and EVAL if the server does not know the script (a restart, a failover, SCRIPT FLUSH).
    * @param acquisition given for what a later command may take back. After that, it is not sent any more, nor sent
    * again. An answer from after a lost connection does not count, because the first copy of the command may still arrive
+   * @param receipt is filled in
    */
   run(
     script: Script,
     keys: readonly string[],
     args: readonly Argument[],
     acquisition?: AcquisitionGuard,
+    receipt?: Receipt,
   ): Promise<unknown>;
 
   /** Runs many commands at once, each with its own answer: a server that does not answer delays only its own commands. */

@@ -13,9 +13,18 @@ export class Periods implements StorePeriods {
 
   async remember({ name, owner, period }: RememberRequest): Promise<HoldState> {
     const { lock, done } = this.calls.keys(name);
-    const confirm = this.confirmations.confirmation(name);
-    const state = await this.calls.run(scripts.remember, [lock, done], [owner, period], name, heldReply);
-    if (state === 'held') await confirm();
+    const receipt = this.confirmations.receipt();
+    const args = [owner, period];
+    const state = await this.calls.run(
+      scripts.remember,
+      [lock, done],
+      args,
+      name,
+      heldReply,
+      undefined,
+      receipt,
+    );
+    if (state === 'held') await this.confirmations.confirm(receipt, name);
     return state;
   }
 

@@ -86,7 +86,7 @@ export class RedisLockStore implements LockStore {
     const { connection, replication } = options;
     this.connection = connection;
     this.calls = new ScriptCalls(connection, options.keyPrefix);
-    const confirmations = new Confirmations(connection, this.calls, replication);
+    const confirmations = new Confirmations(replication);
     this.acquiring = new AcquireCommands(connection, this.calls, confirmations);
     this.releasing = new ReleaseCommands(connection, this.calls, this.acquiring);
     this.transfers = new Transfers(connection, this.calls, this.acquiring, confirmations);
@@ -100,7 +100,7 @@ export class RedisLockStore implements LockStore {
     this.renewals = new Renewals({
       connection,
       keys: (name) => this.calls.keys(name),
-      confirmation: (name) => confirmations.confirmation(name),
+      confirmations,
     });
     this.labels = this.notes('label');
     this.waits = this.notes('waits');

@@ -1,5 +1,6 @@
 import type { HoldState, RenewRequest } from '../../port/lock-store.js';
 import type { Command } from './command.js';
+import type { Confirmations } from './confirmations.js';
 import type { Deployment } from './deployment.js';
 import { FENCE_TTL, type LockKeys } from './keys.js';
 import { isWithheld, notALock, replyCode, translate } from './redis-errors.js';
@@ -12,8 +13,7 @@ const RENEWAL_BATCH = 100;
 interface RenewalsContext {
   readonly connection: Deployment;
   readonly keys: (name: string) => LockKeys;
-  /** To be made before a write, and called after it: waits until replicas have that write. */
-  readonly confirmation: (name: string) => () => Promise<void>;
+  readonly confirmations: Confirmations;
 }
 
 /** Renews many holds with few commands: the holds of one slot together, on a single server all holds. */
@@ -24,10 +24,9 @@ export class Renewals {
     const renewals = new Map<RenewRequest, Promise<HoldState>>();
     const batches = this.batchesOf(requests);
     const commands = batches.map((batch) => this.commandOf(batch));
-    const confirmations = batches.map(([first]) => this.context.confirmation(first?.name ?? ''));
     this.context.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
       const batch = batches[n] ?? [];
-      const states = this.statesOf(batch, reply, confirmations[n]);
+      const states = this.statesOf(batch, reply, commands[n]);
       batch.forEach((request, index) => renewals.set(request, states(index)));
     });
     return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
@@ -57,21 +56,26 @@ export class Renewals {
         return [lock, fence];
       }),
       args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
+      receipt: this.context.confirmations.receipt(),
     };
   }
 
   private statesOf(
     batch: readonly RenewRequest[],
     reply: Promise<unknown>,
-    confirm?: () => Promise<void>,
+    command: Command | undefined,
   ): (index: number) => Promise<HoldState> {
+    // One for the whole batch, with the first hold that needs it.
+    let confirmed: Promise<void> | undefined;
+    const confirm = () =>
+      (confirmed ??= this.context.confirmations.confirm(command?.receipt, batch[0]?.name ?? ''));
     const read = reply.then((states) => renewReply(states, batch.length));
     const each = read.then(
       (states) =>
         states.map(async (state, index) => {
           if (state === 'no lock') throw notALock(batch[index]?.name ?? '');
           // A hold that is gone is gone on any server, and a renewal that only asks has written nothing.
-          if (state === 'held' && batch[index]?.leaseTime !== 0) await confirm?.();
+          if (state === 'held' && batch[index]?.leaseTime !== 0) await confirm();
           return state;
         }),
       (error: unknown) => {

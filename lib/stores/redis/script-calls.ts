@@ -1,5 +1,5 @@
 import { now } from '../../lock.clock.js';
-import type { AcquisitionGuard, Argument } from './command.js';
+import type { AcquisitionGuard, Argument, Receipt } from './command.js';
 import type { Deployment } from './deployment.js';
 import { keysOfLock, type LockKeys } from './keys.js';
 import { ofSingleServer, translate } from './redis-errors.js';
@@ -56,11 +56,12 @@ export class ScriptCalls {
     name: string | undefined,
     read: (reply: unknown) => R,
     acquisition?: AcquisitionGuard,
+    receipt?: Receipt,
   ): Promise<R> {
     const failed = (error: unknown): never => {
       throw this.translated(error, name);
     };
-    return this.connection.run(script, keys, args, acquisition).then((reply) => {
+    return this.connection.run(script, keys, args, acquisition, receipt).then((reply) => {
       try {
         return read(reply);
       } catch (error) {

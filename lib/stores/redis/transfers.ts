@@ -22,9 +22,9 @@ export class Transfers {
     const { name, next } = request;
     const { queued } = this.calls.keys(name);
     const [script, args] = this.scriptFor(request);
-    return this.confirmations.confirmed(name, () =>
+    return this.confirmations.confirmed(name, (receipt) =>
       this.acquiring.guarded(next, [name], async (acquisition) =>
-        transferReply(await this.connection.run(script, queued, args, acquisition)),
+        transferReply(await this.connection.run(script, queued, args, acquisition, receipt)),
       ),
     );
   }

@@ -23,7 +23,7 @@ const { lock, fence, queued } = new LockKeys('a', 'lock:', '');
 function open(run: (run: Run) => unknown, isCluster = false) {
   const deployment = new ScriptedDeployment({ run, isCluster });
   const calls = new ScriptCalls(deployment, 'lock:');
-  const commands = new AcquireCommands(deployment, calls, new Confirmations(deployment, calls, undefined));
+  const commands = new AcquireCommands(deployment, calls, new Confirmations(undefined));
   return { deployment, calls, commands };
 }
 

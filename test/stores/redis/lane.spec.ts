@@ -68,7 +68,7 @@ describe('Scripts that are asked for in one turn', () => {
     const until = performance.now() + 2_000;
     const taken = names(20).map((name, n) => {
       const sending = { group: n % 4, until, asking: false, isAlone: false };
-      return connection.run(acquire, keysOf(name), [OWNER, LEASE, 0, STAY], undefined, sending);
+      return connection.run(acquire, keysOf(name), [OWNER, LEASE, 0, STAY], undefined, undefined, sending);
     });
     expect(await Promise.all(taken)).toEqual(tokens(20));
     expect(await commands()).toBe(1 + 4);

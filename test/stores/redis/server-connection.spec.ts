@@ -255,7 +255,9 @@ describe('A script over a connection', () => {
       const until = performance.now() + (left ?? 0);
       const sending = { group: 0, until, asking: false, isAlone: false };
       let reason: unknown;
-      connection.run(acquire, ['a'], [], undefined, sending).catch((error: unknown) => (reason = error));
+      connection
+        .run(acquire, ['a'], [], undefined, undefined, sending)
+        .catch((error: unknown) => (reason = error));
       await jest.advanceTimersByTimeAsync((time ?? 0) - 1);
       expect(reason).toBeUndefined();
       await jest.advanceTimersByTimeAsync(1);

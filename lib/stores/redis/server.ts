@@ -1,0 +1,15 @@
+import type { Redis } from 'ioredis';
+
+/** One server of a deployment. */
+export interface Server {
+  /** Host and port. */
+  readonly node: string;
+  /** The connection is lost, or could not be made. */
+  readonly isDown: boolean;
+  /** Why nothing can be sent now. */
+  outage(): Error;
+  /** Changes when a command that was under way may have been sent twice. */
+  generationOf(): number;
+  /** Sends any command but a script, in a bounded time. */
+  send<T>(command: (client: Redis) => Promise<T>): Promise<T>;
+}
