@@ -1,5 +1,6 @@
 import { isLockUnavailableError, type LockUnavailableError } from '../lock.errors.js';
 import { clearTimer, random } from '../lock.runtime.js';
+import { isWorthAnotherTry } from '../port/another-try.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -410,6 +411,7 @@ export class Acquisition {
     // The request may have been carried out, or may still be carried out. It is taken back before a caller is told of the
     // failure.
     if (this.doubtful && !this.hasQueue) this.giveUp();
+    if (failures === 0 && isWorthAnotherTry(error)) return 0;
     const isFinal = !isLockUnavailableError(error) || error.permanent;
     if (isLockUnavailableError(error) && !isFinal) this.failure = error;
     this.callers.failed(askedAt, error, isFinal);

@@ -17,8 +17,10 @@ export class ScriptedClient extends EventEmitter {
   /** What the client was told to do with its connection. */
   readonly steps: string[] = [];
   condition: { select: number } | undefined;
+  private heard = 0;
   readonly stream = {
     writableEnded: false,
+    bytesRead: 0,
     cork: () => this.steps.push('cork'),
     uncork: () => this.steps.push('uncork'),
   };
@@ -38,6 +40,8 @@ export class ScriptedClient extends EventEmitter {
     readonly options: RedisOptions = {},
   ) {
     super();
+    // The server always gives a sign of life.
+    Object.defineProperty(this.stream, 'bytesRead', { get: () => ++this.heard });
   }
 
   get redis(): Redis {

@@ -5,9 +5,11 @@
  * 59  A refused SELECT leaves the connection on database 0: locks of two databases under one name.
  * 64  Health is `up` while no lock can be taken: scripts forbidden, replicas missing, a wrong password.
  * 84  A host that is undefined or empty is localhost: each pod has a Redis, and locks, of its own.
+ * 86  An idle connection that a firewall dropped: the socket's timeout equals the caller's wait, so the first call fails.
  */
-import { expect, it } from '@jest/globals';
-import { LockModule } from '../../lib/index.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { type Lease, LockModule, type LockModuleOptions, type LockService } from '../../lib/index.js';
 import { Stage } from './stage.js';
 
 const stage = Stage.set();
@@ -42,4 +44,27 @@ it.each<[string, object]>([
   expect(() => LockModule.forRoot({ connection })).toThrow(
     expect.objectContaining({ code: 'LOCK_CONFIG', option }),
   );
+});
+
+describe('An idle connection that was dropped without a word (pitfall 86)', () => {
+  const idle = async (options: Partial<LockModuleOptions> = {}) => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url, ...options });
+    await (await locks.acquire('warm')).release();
+    await sleep(500);
+    proxy.forgetConnections();
+    return locks;
+  };
+
+  it.each<[string, (locks: LockService) => Promise<Lease | null>]>([
+    ['acquire', (locks) => locks.acquire('order:7')],
+    ['tryAcquire', (locks) => locks.tryAcquire('order:7')],
+    ['of a fair lock', (locks) => locks.getFairLock('order:7').acquire()],
+    ['of several locks', (locks) => locks.acquire(['order:7', 'order:8'])],
+  ])('is replaced under the first call: %s', async (_, call) => {
+    const lease = await call(await idle());
+    expect(lease?.held).toBe(true);
+    await lease?.release();
+    expect(await stage.redis.keys('lock:order:?')).toEqual([]);
+  });
 });

@@ -20,6 +20,8 @@ export interface Weather {
 export class TcpLink {
   /** Whether bytes have been swallowed. */
   gap = false;
+  /** Nothing goes through any more, and neither side hears of it. */
+  isForgotten = false;
   /** What has come in and not gone out yet. */
   readonly underway: Record<Direction, number> = { requests: 0, replies: 0 };
   private readonly server: Socket;
@@ -72,7 +74,7 @@ export class TcpLink {
       const wait = due - performance.now();
       if (wait > 0) await sleep(wait, undefined, { ref: false });
       this.underway[direction]--;
-      if (this.weather.drop[direction]) this.gap = true;
+      if (this.isForgotten || this.weather.drop[direction]) this.gap = true;
       else deliver();
     });
   }

@@ -83,6 +83,11 @@ export class TcpProxy {
     this.weather.messages = fate;
   }
 
+  /** As a firewall does with idle connections: the present ones carry nothing from now on, and no side is told. */
+  forgetConnections(): void {
+    for (const link of this.links) link.isForgotten = true;
+  }
+
   /** Ends all present connections. */
   cut(): void {
     for (const link of this.links) link.cut();

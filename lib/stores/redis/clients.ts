@@ -25,6 +25,12 @@ function retryDelays(): (attempt: number) => number {
 }
 
 /**
+ * ms without traffic, after which the system asks the peer for a sign of life. Firewalls and address translation forget an
+ * idle connection after minutes, without a word, and ten such questions without an answer end it.
+ */
+export const KEEP_ALIVE = 30_000;
+
+/**
  * The options with which no command waits without a bound. Nothing is queued while there is no connection, and a command in
  * flight fails when the connection drops. A silent connection is given up, because a peer that vanished without closing
  * never says so.
@@ -62,6 +68,7 @@ export function commandClient(given: string | RedisOptions, leaseTime: number): 
   const connection = typeof given === 'string' ? urlOptions('connection', given) : given;
   const options = bounded(silenceOf(leaseTime));
   const client = new Redis({
+    keepAlive: KEEP_ALIVE,
     ...connection,
     ...sentinelOptions(connection),
     ...options,
@@ -100,7 +107,7 @@ export function clusterClient(
   const given = nodes.map((node) => ({ ...node, ...ours }));
   const client = new Cluster(given, {
     ...options,
-    redisOptions: { ...shared, ...options.redisOptions, ...ours },
+    redisOptions: { keepAlive: KEEP_ALIVE, ...shared, ...options.redisOptions, ...ours },
     clusterRetryStrategy: retryDelays(),
     // A lost node is found again, or replaced, by a look at the slots.
     clusterNodeRetryStrategy: null,

@@ -317,7 +317,8 @@ export class ClusterConnection implements Deployment {
     // After `close` nothing would stop listening to a node of the application's client.
     if (client === undefined || this.closed) return undefined;
     known?.detach();
-    const connection = new ServerConnection(client, key, this.commandTimeout, false, this.stateOf(key));
+    const state = this.stateOf(key);
+    const connection = new ServerConnection(client, key, this.commandTimeout, false, state, this.owned);
     this.connections.set(key, connection);
     return connection;
   }

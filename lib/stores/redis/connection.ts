@@ -10,7 +10,8 @@ import { withCommand } from './command-refused.js';
 import { onDatabaseSwitch } from './database-switches.js';
 import { Evaluator } from './evaluator.js';
 import type { Call } from './lane.js';
-import { isWithheld, NotConnected, TakenBack } from './redis-errors.js';
+import { IdleWatch, SIGN_OF_LIFE } from './idle-watch.js';
+import { DroppedWhileIdle, isWithheld, NotConnected, TakenBack } from './redis-errors.js';
 import type { Script } from './script.js';
 import { SelectedDatabase } from './selected-database.js';
 import { SentinelRound } from './sentinel-round.js';
@@ -59,6 +60,9 @@ export class ServerConnection implements Deployment, Server {
   private readonly database: SelectedDatabase;
   private readonly evaluator: Evaluator;
   private readonly sentinels = new SentinelRound();
+  private readonly watch: IdleWatch | undefined;
+  /** The generation whose connection was dropped while it was idle. */
+  private dropped: number | undefined;
   private readonly stopListening: () => void;
 
   constructor(
@@ -68,7 +72,10 @@ export class ServerConnection implements Deployment, Server {
     /** The client belongs to this library, which closes it and listens to its errors. */
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
+    /** The client has the settings of this library. Another client follows if the connection of this one is given up. */
+    isReplaceable = owned,
   ) {
+    if (isReplaceable) this.watch = new IdleWatch(client, this.onDropped);
     // A client of the application may have been connected long before.
     this.wasReady = client.status === 'ready';
     this.database = new SelectedDatabase(client, commandTimeout);
@@ -77,6 +84,13 @@ export class ServerConnection implements Deployment, Server {
       isUsable: () => this.usable,
       generation: () => this.generation,
       outage: () => this.outage(),
+      asked: () => {
+        this.watch?.asked();
+      },
+      lost: (generation, cause) =>
+        generation === this.dropped
+          ? new DroppedWhileIdle(SIGN_OF_LIFE)
+          : new Error('the connection was lost meanwhile', cause === undefined ? undefined : { cause }),
       refusedAsReplica: (error) => {
         this.leaveReplica(error);
       },
@@ -223,6 +237,7 @@ export class ServerConnection implements Deployment, Server {
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
     if (!this.usable) await this.ready(this.commandTimeout);
     this.evaluator.flush();
+    this.watch?.asked();
     return await within(this.commandTimeout, () => command(this.client));
   }
 
@@ -320,6 +335,13 @@ export class ServerConnection implements Deployment, Server {
       throw error;
     }
   }
+
+  private readonly onDropped = (): void => {
+    this.dropped = this.generation;
+    this.generation = ++epochs;
+    this.state.failed(new DroppedWhileIdle(SIGN_OF_LIFE));
+    this.renew();
+  };
 
   /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   private leaveReplica(error: unknown): void {

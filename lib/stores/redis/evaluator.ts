@@ -24,6 +24,10 @@ interface EvaluatorContext {
   generation(): number;
   /** Why nothing can be sent now. */
   outage(): Error;
+  /** A command leaves. */
+  asked(): void;
+  /** Why the connection of that generation is gone, which may have carried the command out. */
+  lost(generation: number, cause?: unknown): Error;
   /** To be called when an error shows that the server is no master any more. */
   refusedAsReplica(error: unknown): void;
 }
@@ -116,6 +120,7 @@ export class Evaluator {
       return;
     }
     this.underway++;
+    context.asked();
     bounded(time, () => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)), {
       resolve: (reply) => {
         this.underway--;
@@ -203,13 +208,13 @@ export class Evaluator {
 
   private settle(call: Call, reply: unknown, generation: number): void {
     if (call.acquisition === undefined || generation === this.context.generation()) call.resolve(reply);
-    else call.reject(new Error('the connection was lost meanwhile'));
+    else call.reject(this.context.lost(generation));
   }
 
   /** A client that resends what was in flight gets the refusal of the second copy. The first may have been carried out. */
   private fail(call: Call, error: unknown, generation: number): void {
     if (call.acquisition === undefined || generation === this.context.generation()) call.reject(error);
-    else call.reject(new Error('the connection was lost meanwhile', { cause: error }));
+    else call.reject(this.context.lost(generation, error));
   }
 
   /** The calls that have not been taken back. The others are rejected with `reason`. */

@@ -1,4 +1,5 @@
 import { describe, LockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
+import { worthAnotherTry } from '../../port/another-try.js';
 import { CommandRefused } from './command-refused.js';
 import { FORBIDDEN, isReply, UNKNOWN, unwrapped } from './reply-texts.js';
 
@@ -15,6 +16,14 @@ export class NotConnected extends Error {
   constructor(status: string, cause: unknown) {
     super(`not connected to Redis (${status})`, cause === undefined ? undefined : { cause });
     this.name = 'NotConnected';
+  }
+}
+
+/** A firewall or the like has dropped the idle connection over which the command was sent. Another connection follows. */
+export class DroppedWhileIdle extends Error {
+  constructor(silence: number) {
+    super(`the connection was idle and has been dropped: nothing came back within ${String(silence)} ms`);
+    this.name = 'DroppedWhileIdle';
   }
 }
 
@@ -173,5 +182,6 @@ export function translate(
 ): Error {
   const code = replyCode(error);
   if (code === 'WRONGTYPE') return notALock(name ?? '', error);
-  return new LockUnavailableError(name, { cause: error, effect, permanent: isPermanent(error) });
+  const unavailable = new LockUnavailableError(name, { cause: error, effect, permanent: isPermanent(error) });
+  return error instanceof DroppedWhileIdle ? worthAnotherTry(unavailable) : unavailable;
 }

@@ -45,6 +45,8 @@ function open(answer: (command: readonly unknown[]) => unknown = numbers) {
     isUsable: () => state.isUsable,
     generation: () => state.generation,
     outage: () => AWAY,
+    asked: () => undefined,
+    lost: (_, cause) => new Error('the connection was lost meanwhile', { cause }),
     refusedAsReplica: (error) => refused.push(error),
   });
   const ask = (key: string, { isAlone = false, ...parts }: Asked = {}): Promise<unknown> =>
