@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { isPromise } from 'node:util/types';
+import { isMap, isPromise, isSet } from 'node:util/types';
 import { isObservable } from 'rxjs';
 import { LockConfigError } from '../lock.errors.js';
 
@@ -17,10 +17,7 @@ type LateResult =
   | 'a Promise'
   | 'a response';
 
-/**
- * Collections are iterable, but they are not late: their elements already exist. A value inside of an object is not late
- * either: a caller may put it there on purpose.
- */
+/** Collections are iterable, but they are not late: their elements already exist. See `lateInside` for the elements. */
 export function lateResult(value: unknown): LateResult | undefined {
   if (isThenable(value)) return 'a Promise';
   if (typeof value !== 'object' || value === null) return undefined;
@@ -36,13 +33,52 @@ export function lateResult(value: unknown): LateResult | undefined {
   return undefined;
 }
 
+/**
+ * How many values of a collection are looked at. A list without `Promise.all` has a Promise in its first element, and the
+ * event loop is not to be blocked by a result of a million rows.
+ */
+const LOOKED_AT = 1_000;
+
+/** The values that a collection has: an array, a Map, a Set, or an object without a class. Of these only, and one level deep. */
+function valuesOf(value: unknown): Iterable<unknown> {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value) || isSet(value)) return value;
+  if (isMap(value)) return value.values();
+  return isPlain(value) ? dataOf(value) : [];
+}
+
+/** No getter is called: it is code of the application, which nothing has called yet. */
+function* dataOf(value: object): Generator {
+  for (const key in value) yield Object.getOwnPropertyDescriptor(value, key)?.value;
+}
+
+/** Of any realm: its prototype has none. */
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+};
+
+/** The first of the values of a collection that is late. */
+function lateInside(value: unknown): LateResult | undefined {
+  let looked = 0;
+  for (const element of valuesOf(value)) {
+    const late = lateResult(element);
+    if (late !== undefined) return late;
+    if (++looked === LOOKED_AT) return undefined;
+  }
+  return undefined;
+}
+
 /** Whether Nest sends this after the handler's call has ended. Nest waits for a Promise, and sends its value. */
 export const isSentLater = (value: unknown): boolean =>
   isUnfinished(value) || (lateResult(value) !== undefined && !isThenable(value));
 
-/** When the work of a Promise is over. A thenable that is not a native Promise may begin its work only when it is asked. */
+/**
+ * When the work of a Promise is over, or of all Promises in a collection. A thenable that is not a native Promise may begin
+ * its work only when it is asked.
+ */
 export async function settled(value: unknown): Promise<void> {
-  if (isPromise(value)) await Promise.allSettled([value]);
+  await Promise.allSettled([value, ...valuesOf(value)].filter(isPromise));
 }
 
 /**
@@ -51,15 +87,36 @@ export async function settled(value: unknown): Promise<void> {
  */
 export function assertNotLate(value: unknown, title: string, cure: string): void {
   const late = lateResult(value);
-  if (late === undefined) return;
+  const inside = late === undefined ? lateInside(value) : undefined;
+  if (late === undefined && inside === undefined) return;
   if (late === 'a response') assertFinished(value as object, title);
-  if (late === 'a Promise') void settled(value);
-  else discard(value as object);
+  for (const each of [value, ...valuesOf(value)]) {
+    if (isThenable(each)) void settled(each);
+    else if (lateResult(each) !== undefined) discard(each as object);
+  }
+  const found = late ?? `a collection with ${String(inside)} in it`;
+  const promised = late === undefined ? PROMISES_CURE : PROMISE_CURE;
   throw new LockConfigError(
     title,
-    `has given ${late}, which is read when the call has ended and its lock is gone. ` +
-      (late === 'a Promise' ? PROMISE_CURE : cure),
+    `has given ${found}, which is read when the call has ended and its lock is gone. ` +
+      ((late ?? inside) === 'a Promise' ? promised : cure),
   );
+}
+
+/**
+ * The same for a result that nothing has got yet.
+ * @returns undefined where it is not late; else what rejects when the Promises in it have settled, whose work has begun and
+ *   needs the lock to its end
+ */
+export function refusalOf(value: unknown, title: string, cure: string): Promise<never> | undefined {
+  try {
+    assertNotLate(value, title, cure);
+    return undefined;
+  } catch (error) {
+    return settled(value).then(() => {
+      throw error;
+    });
+  }
 }
 
 /**
@@ -76,22 +133,22 @@ export function assertFinished(unfinished: object | undefined, title: string): v
 }
 
 /** The same for the result of the callback of `using`. Nothing else subscribes to an Observable that it returns. */
-export function assertNotHandedOut(value: unknown): void {
-  assertNotLate(value, 'using', CALLBACK_CURE);
+export function refusalOfHandedOut(value: unknown): Promise<never> | undefined {
   // As above: no read of a property, because of deep mocks.
-  if (typeof value !== 'object' || value === null || !('subscribe' in value) || !isObservable(value)) return;
-  throw new LockConfigError(
-    'using',
-    `has given an Observable, which runs when the callback has ended and its lock is gone. ${CALLBACK_CURE}`,
-  );
+  if (typeof value !== 'object' || value === null || !('subscribe' in value) || !isObservable(value))
+    return refusalOf(value, 'using', CALLBACK_CURE);
+  const rule = `has given an Observable, which runs when the callback has ended and its lock is gone. ${CALLBACK_CURE}`;
+  return Promise.reject(new LockConfigError('using', rule));
 }
 
 const CALLBACK_CURE =
   'Read it to its end in the callback; lastValueFrom and toArray do that with an Observable. ' +
-  'Where its reader needs no lock, give it inside of an object';
+  'Where its reader needs no lock, give a function that returns it';
 
 const PROMISE_CURE =
   'Use mergeMap or concatMap in place of map, so that the Observable gives what the Promise does';
+
+const PROMISES_CURE = 'Wait for them in the call, as with Promise.all';
 
 const RESPONSE_CURE =
   'Use LockInterceptor, which holds the lock until the response has been sent, or wait for its end in the call';
@@ -133,7 +190,7 @@ const isStream = (value: object): boolean => ('pipe' in value && 'read' in value
 
 /** The web's Response, such as `fetch` returns. */
 const isResponse = (value: object): value is { body?: object | null; bodyUsed?: boolean } =>
-  Object.prototype.toString.call(value) === '[object Response]';
+  'bodyUsed' in value && Object.prototype.toString.call(value) === '[object Response]';
 
 const isStreamableFile = (value: object): value is { getStream(): Readable | undefined } =>
   'getStream' in value && typeof value.getStream === 'function' && 'getHeaders' in value;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Observable } from 'rxjs';
 import { idleTimerAt, now } from '../core/deadline.js';
-import { assertNotHandedOut } from '../core/late-result.js';
+import { refusalOfHandedOut } from '../core/late-result.js';
 import type { LockClient } from '../core/lock-client.js';
 import { onAbort } from '../core/on-abort.js';
 import { currentScope, runInScope, runOutsideScopes, Scope } from '../core/scope.js';
@@ -241,7 +241,9 @@ export class Candidate implements Election {
     let failure: { readonly error: unknown } | undefined;
     try {
       // What has just heard of the term may have ended it.
-      if (term.isPromised) assertNotHandedOut(await runInScope(term.scope, async () => await callback(term)));
+      if (term.isPromised) {
+        await refusalOfHandedOut(await runInScope(term.scope, async () => await callback(term)));
+      }
     } catch (error) {
       failure = { error };
     }

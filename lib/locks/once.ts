@@ -1,4 +1,4 @@
-import { assertNotHandedOut } from '../core/late-result.js';
+import { refusalOfHandedOut } from '../core/late-result.js';
 import { msUntil, now, timerAt } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { currentScope } from '../core/scope.js';
@@ -133,7 +133,7 @@ async function run<T>(
 ): Promise<Awaited<T>> {
   try {
     const value = await callback(lease);
-    assertNotHandedOut(value);
+    await refusalOfHandedOut(value);
     return value;
   } catch (error) {
     if (pause > 0) lease.minHoldTime = Math.ceil(lease.heldFor()) + pause;

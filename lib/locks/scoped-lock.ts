@@ -1,6 +1,6 @@
 import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
-import { assertNotHandedOut } from '../core/late-result.js';
+import { refusalOfHandedOut } from '../core/late-result.js';
 import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
@@ -132,7 +132,8 @@ export abstract class ScopedLock implements Lock {
     try {
       // A query begins when it is asked for its result, which has to be in the scope, too.
       const result = await runInScope(scope, async () => await run(lease));
-      assertNotHandedOut(result);
+      const refusal = refusalOfHandedOut(result);
+      if (refusal !== undefined) await refusal;
       return result;
     } finally {
       scope.end();

@@ -26,8 +26,19 @@ type ValueRefusal<Value> = UnlessAny<
   Value,
   Value extends PromiseLike<unknown>
     ? Refused<'a locked Observable gives no Promises: use mergeMap or concatMap in place of map'>
-    : never
+    : CollectionRefusal<Value>
 >;
+
+/** Of a collection that certainly has a class: an object may be one of any class, whose fields are not looked at. */
+type CollectionRefusal<Value> = Value extends
+  readonly (infer Element)[] | ReadonlySet<infer Element> | ReadonlyMap<unknown, infer Element>
+  ? UnlessAny<
+      Element,
+      [Extract<Element, PromiseLike<unknown>>] extends [never]
+        ? never
+        : Refused<'the Promises in a result run on without the lock: wait for them, as with Promise.all'>
+    >
+  : never;
 
 /** The value of a Promise. */
 type PromisedRefusal<Value, Announced extends boolean> = UnlessAny<
@@ -36,7 +47,7 @@ type PromisedRefusal<Value, Announced extends boolean> = UnlessAny<
     ? Announced extends true
       ? ValueRefusal<Element>
       : Refused<"a Promise of an Observable needs returns: 'observable'">
-    : never
+    : CollectionRefusal<Value>
 >;
 
 type ResultRefusal<Result, Announced extends boolean> =

@@ -16,7 +16,14 @@ import { type AcquireOptions, DEFAULTS } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
 import type { Lease } from '../locks/lock.js';
-import { assertFinished, assertNotLate, HANDLER_CURE, METHOD_CURE, settled } from '../core/late-result.js';
+import {
+  assertFinished,
+  assertNotLate,
+  HANDLER_CURE,
+  METHOD_CURE,
+  refusalOf,
+  settled,
+} from '../core/late-result.js';
 import type { ResolvedCall } from './method-options.js';
 import { locksPassThrough, runUnlocked } from './pass-through.js';
 
@@ -46,7 +53,8 @@ export async function lockPromise(makeCall: MakeCall, run: () => unknown): Promi
   return await holdFor(call, call.options.acquire.signal, async () => {
     const result = await run();
     if (isObservable(result)) throw unexpectedObservable(call.title);
-    assertNotLate(result, call.title, METHOD_CURE);
+    const refusal = refusalOf(result, call.title, METHOD_CURE);
+    if (refusal !== undefined) await refusal;
     assertFinished(call.unfinished?.(), call.title);
     return result;
   });

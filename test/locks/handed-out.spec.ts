@@ -57,7 +57,7 @@ describe.each(FORMS)('%s, whose callback gives what is read without the lock', (
   it.each<[string, unknown]>([
     ['an array', [1]],
     ['a Map', new Map()],
-    ['an object with a stream inside', { stream: new Readable() }],
+    ['a function that gives a stream', () => new Readable()],
     ['a mock that has a function for every name', mock],
     ['nothing', undefined],
   ])('gives %s', async (__, value) => {

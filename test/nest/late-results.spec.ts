@@ -166,7 +166,7 @@ describe('a method that gives what is read when its lock is gone', () => {
     ['a typed array', new Float64Array(2)],
     ['a collection of the application', new Bag()],
     ['a linked list, whose next is a node', { next: {}, [Symbol.iterator]: rows }],
-    ['an object with a stream inside', { stream: source() }],
+    ['a function that gives a stream', () => source()],
     ['a StreamableFile of bytes', new StreamableFile(Buffer.from('rows'))],
     ['a stream that has ended', source().destroy()],
     ['a Response without a body', new Response(null)],

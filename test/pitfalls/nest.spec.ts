@@ -91,6 +91,32 @@ it('boots no object whose field hides a locked method (pitfall 83)', async () =>
   await expect(booting).rejects.toThrow('Exports.nightly: is hidden by a field of that name');
 });
 
+it('keeps the lock of promises in a result that still run, and refuses the result (pitfall 83)', async () => {
+  const [ttls, running]: [number[], (() => void)[]] = [[], []];
+  @Injectable()
+  class Exports {
+    @DistributedLock('exports')
+    async export(ids: number[]): Promise<unknown> {
+      return Promise.resolve(ids.map(async () => this.row()));
+    }
+    async row() {
+      await new Promise<void>((resolve) => running.push(resolve));
+      ttls.push(await stage.ttl('exports'));
+    }
+  }
+  const module = await Test.createTestingModule({
+    imports: [LockModule.forRoot({ connection: stage.server.url })],
+    providers: [Exports],
+  }).compile();
+  const outcome = expect(module.get(Exports).export([1, 2])).rejects.toThrow('Promise.all');
+  await until(() => running.length === 2);
+  for (const end of running) end();
+  await outcome;
+  expect(ttls.map((ttl) => ttl > 0)).toEqual([true, true]);
+  expect(await stage.ttl('exports')).toBe(-2);
+  await module.close();
+});
+
 /** What hangs from a signal: its listeners, and the signals that `AbortSignal.any` has made of it. */
 function hangingFrom(signal: AbortSignal): number {
   const parts = Reflect.ownKeys(signal).map(

@@ -1,6 +1,6 @@
 import type { HealthIndicatorResult } from '@nestjs/terminus';
 import { applyDecorators } from '@nestjs/common';
-import type { Observable, Subject } from 'rxjs';
+import { EMPTY, type Observable, type Subject } from 'rxjs';
 import { expectAssignable, expectError, expectType } from 'tsd';
 import {
   DistributedLock,
@@ -319,6 +319,50 @@ class ObservablesOfPromises {
   }
 }
 expectType<typeof ObservablesOfPromises>(ObservablesOfPromises);
+
+// Promises in a collection: the lock is gone before they are over.
+class CollectionsOfPromises {
+  // @ts-expect-error Promise.all is missing
+  @DistributedLock('a')
+  async list(ids: number[]) {
+    return Promise.resolve(ids.map(async (id) => Promise.resolve(id)));
+  }
+
+  // @ts-expect-error nor where only some are
+  @DistributedLock('a')
+  async some(): Promise<readonly (number | Promise<number>)[] | undefined> {
+    return Promise.resolve([]);
+  }
+
+  // @ts-expect-error nor in a Map
+  @DistributedLock('a')
+  async map(): Promise<Map<string, Promise<number>>> {
+    return Promise.resolve(new Map());
+  }
+
+  // @ts-expect-error nor in a Set
+  @DistributedLock('a', { returns: 'promise' })
+  async set(): Promise<Set<Promise<number>>> {
+    return Promise.resolve(new Set());
+  }
+
+  // @ts-expect-error nor from an Observable
+  @DistributedLock('a')
+  observable(): Observable<Promise<number>[]> {
+    return EMPTY;
+  }
+
+  @DistributedLock('a')
+  async all(ids: number[]): Promise<number[]> {
+    return Promise.all(ids.map(async (id) => Promise.resolve(id)));
+  }
+
+  @DistributedLock('a')
+  async anything(): Promise<any[] | Map<any, any> | Set<unknown> | string | [number, string]> {
+    return Promise.resolve([]);
+  }
+}
+expectType<typeof CollectionsOfPromises>(CollectionsOfPromises);
 
 // A subclass: what the caller gets is plain.
 interface Cancellable<T> extends Promise<T> {
