@@ -1,5 +1,6 @@
 import { bundlePackage } from './bundle-package.mjs';
 import { bundleCls } from './bundle-cls.mjs';
+import { bundleWorld } from '../world/bundle.mjs';
 import { provideRedis } from './provide-redis.mjs';
 
 /** Runs once before all test files. */
@@ -7,4 +8,5 @@ export default async function beforeAllFiles() {
   provideRedis();
   await bundlePackage();
   await bundleCls();
+  await bundleWorld();
 }

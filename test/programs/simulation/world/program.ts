@@ -8,12 +8,14 @@ import type { AbstractConnector, Redis } from 'ioredis';
 import type { LockService, LockUnavailableError } from '../../../../lib/index.js';
 import type { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock-store.js';
 import type { QuorumLockStore } from '../../../../lib/stores/quorum/quorum-lock-store.js';
-import { Actor, type SimulatedTimer } from './actor.js';
-import { exchangeable, type Kept } from './exchangeable.js';
+import { Actor } from './actor.js';
+import { exchangeable } from './exchangeable.js';
+import { type Instance, NAMES, namesOf } from './names.js';
 import { scopes } from './scopes.js';
 import { World } from './world.js';
 
 const require = createRequire(import.meta.url);
+const SEAM = readFileSync(new URL('seam.mjs', import.meta.url), 'utf8');
 
 /** What an instance of the package gives to the simulation. */
 export interface Package {
@@ -34,61 +36,13 @@ const ENTRY = `
 /** A process whose ioredis is an instance of its own has its timers, too. */
 const CLIENT = `export { Redis, AbstractConnector } from 'ioredis';`;
 
-/** Names that code of a process finds in place of those of the real one. */
-const NAMES = [
-  'globalThis',
-  'process',
-  'performance',
-  'Date',
-  'Math',
-  'setTimeout',
-  'clearTimeout',
-  'setInterval',
-  'clearInterval',
-  'setImmediate',
-  'clearImmediate',
-] as const;
-
-type Names = Record<(typeof NAMES)[number], unknown>;
 type Instantiate = (...given: unknown[]) => void;
-
-/** The one instance of the package, as its code finds it. */
-interface Instance {
-  /** The process that runs now. */
-  actor: Actor;
-  readonly kept: Kept[];
-}
 
 /** What the modules of a process keep while another one runs. */
 interface Process {
   readonly actor: Actor;
   kept: (readonly unknown[])[];
 }
-
-/** The seam: all that the package takes from the runtime, as an actor gives it. */
-const SEAM = `
-  const instance = globalThis.simulatedInstance;
-  export const monotonicTime = () => instance.actor.look();
-  export const timeOrigin = () => instance.actor.timeOrigin;
-  export const wallTime = () => instance.actor.wall();
-  export const processUptime = () => instance.actor.monotonic() / 1000;
-  export const machineUptime = () => instance.actor.monotonic() / 1000;
-  export const setTimer = (callback, time) => instance.actor.setTimer(callback, time);
-  export const clearTimer = (timer) => instance.actor.clearTimer(timer);
-  export const setRepeatingTimer = (callback, time) => instance.actor.setRepeatingTimer(callback, time);
-  export const clearRepeatingTimer = (timer) => instance.actor.clearTimer(timer);
-  export const idle = (timer) => timer.unref();
-  export const sleep = (time) => instance.actor.sleep(time);
-  export const afterInput = (callback) => { instance.actor.afterInput(callback); };
-  export const afterStep = (callback) => { queueMicrotask(callback); };
-  export const atEndOfTurn = (callback) => { process.nextTick(callback); };
-  export const random = () => instance.actor.random.next();
-  export const uuid = () => instance.actor.uuid();
-  export const timersAreFaked = () => false;
-  export const timersAreLegacy = () => false;`;
-
-/** Where the package finds the storage of its scopes. */
-const SCOPES = Symbol.for('nestjs-distributed-lock.scopes');
 
 /**
  * The built package as one script, with a passage replaced where it is to be broken. All processes run the same instance, and
@@ -103,7 +57,7 @@ export class Program {
   private constructor(instantiate: Instantiate, nobody: Actor) {
     const instance: Instance = (this.instance = { actor: nobody, kept: [] });
     const module = { exports: {} };
-    const names = namesOf(instance);
+    const names = namesOf(instance, scopes);
     instantiate(require, module, module.exports, ...NAMES.map((name) => names[name]));
     this.module = module.exports as Package;
     this.current = { actor: nobody, kept: [] };
@@ -164,48 +118,4 @@ export class Program {
     instance.actor = process.actor;
     this.current = process;
   }
-}
-
-function namesOf(instance: Instance): Names {
-  class SimulatedDate extends Date {
-    constructor(...given: readonly unknown[]) {
-      if (given.length === 0) super(instance.actor.wall());
-      else super(...(given as []));
-    }
-    static override now(): number {
-      return instance.actor.wall();
-    }
-  }
-  const clearTimer = (timer: SimulatedTimer | undefined) => {
-    instance.actor.clearTimer(timer);
-  };
-  const own = {
-    performance: {
-      now: () => instance.actor.look(),
-      get timeOrigin() {
-        return instance.actor.timeOrigin;
-      },
-    },
-    Date: SimulatedDate,
-    Math: Object.assign(Object.create(Math) as object, { random: () => instance.actor.random.next() }),
-    setTimeout: (callback: () => void, time?: number) => instance.actor.setTimer(callback, time),
-    clearTimeout: clearTimer,
-    setInterval: (callback: () => void, time: number) => instance.actor.setRepeatingTimer(callback, time),
-    clearInterval: clearTimer,
-    setImmediate: (callback: () => void) => instance.actor.afterInput(callback),
-    clearImmediate: clearTimer,
-    process: Object.create(process, { pid: { get: () => instance.actor.index } }) as object,
-  };
-  // Defined and not assigned: an assignment would reach the real ones, which are accessors.
-  const given = { ...own, simulatedInstance: instance, [SCOPES]: scopes };
-  const global = Object.create(globalThis, Object.getOwnPropertyDescriptors(given)) as object;
-  instance.kept.push({
-    renew: () => {
-      for (const symbol of Object.getOwnPropertySymbols(global))
-        if (symbol !== SCOPES) Reflect.deleteProperty(global, symbol);
-    },
-    take: () => [],
-    put: () => undefined,
-  });
-  return { ...own, globalThis: global };
 }

@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+import { inWorld, type Stage } from './index.js';
+
+/** Three processes take turns while their connections break. */
+async function takeTurns({ process, sleep, now }: Stage): Promise<void> {
+  const all = [process(), process(), process()];
+  await Promise.all([
+    ...all.map(async ({ locks }) => {
+      while (now() < 2_000) await locks.using('k', { waitTime: 60_000 }, () => sleep(5));
+    }),
+    sleep(300).then(() => {
+      all[1]!.disconnect();
+      all[2]!.pause(400);
+    }),
+  ]);
+}
+
+describe('A world', () => {
+  it('does the same again for the same seed, and something else for another one', async () => {
+    const [one, same, other] = [
+      await inWorld(1, takeTurns),
+      await inWorld(1, takeTurns),
+      await inWorld(2, takeTurns),
+    ];
+    expect(same).toEqual(one);
+    expect(other.digest).not.toBe(one.digest);
+  });
+
+  it('lets an hour of a held lock pass in some thousand events', async () => {
+    const { time, events } = await inWorld(3, async ({ process, sleep }) => {
+      const lease = await process().locks.acquire('k');
+      await sleep(3_600_000);
+      expect(lease.held).toBe(true);
+    });
+    expect(time).toBeGreaterThan(3_600_000);
+    expect(events).toBeLessThan(10_000);
+  });
+
+  it('keeps what processes know apart, also for callers inside of each other', async () => {
+    await inWorld(4, async ({ process }) => {
+      const [a, b] = [process(), process()];
+      await a.locks.using('k', async () => {
+        // Re-enters in one process, and is another caller in the other one.
+        await expect(a.locks.tryAcquire('k')).resolves.not.toBeNull();
+        await expect(b.locks.tryAcquire('k')).resolves.toBeNull();
+      });
+      expect(a.package.LockService).not.toBe(b.package.LockService);
+    });
+  });
+
+  it('has no act of a dead process: its lease ends, and what it waited for goes to others', async () => {
+    await inWorld(5, async ({ process, server, sleep }) => {
+      const [dead, waiter] = [process(), process()];
+      const lease = await dead.locks.acquire('k', { leaseTime: 5_000 });
+      const renewed = await dead.locks.acquire('renewed');
+      dead.crash();
+      const { commands } = server;
+      await sleep(40_000);
+      expect(server.commands).toBe(commands);
+      expect(server.keys).toEqual([]);
+      expect(() => dead.locks).toThrow('process 1 is dead');
+      await (await waiter.locks.acquire('k')).release();
+      expect([lease.name, renewed.name]).toEqual(['k', 'renewed']);
+    });
+  });
+
+  it('delivers nothing over a link that is cut, until it is mended', async () => {
+    await inWorld(6, async ({ process, server }) => {
+      const { cut, locks } = { cut: process, locks: process().locks };
+      const apart = cut();
+      await locks.health();
+      const mend = apart.cut();
+      const { commands } = server;
+      await expect(apart.locks.acquire('k', { waitTime: 3_000 })).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+      });
+      expect(server.commands).toBe(commands);
+      mend();
+      const lease = await apart.locks.acquire('k', { waitTime: 30_000 });
+      expect(lease.held).toBe(true);
+    });
+  });
+
+  it('has processes that stand still, and servers that come back with nothing', async () => {
+    await inWorld(7, async ({ process, server, until, sleep }) => {
+      const [slow, other] = [process(), process()];
+      const lease = await slow.locks.acquire('k', { leaseTime: 1_000 });
+      slow.pause(3_000);
+      await (await other.locks.acquire('k')).release();
+      await until(() => lease.signal.aborted);
+      expect(slow.events).toContainEqual(expect.objectContaining({ type: 'lost', name: 'k' }));
+      await other.locks.acquire('gone');
+      server.crash();
+      await sleep(10);
+      server.restart({ empty: true });
+      await (await slow.locks.acquire('gone', { waitTime: 30_000 })).release();
+    });
+  });
+
+  it('has Redlock on several servers, of which one may be away', async () => {
+    await inWorld(
+      8,
+      async ({ process, servers }) => {
+        const [a, b] = [process(), process()];
+        await (await a.locks.acquire('k')).release();
+        servers[0]!.crash();
+        const lease = await a.locks.acquire('k');
+        await expect(b.locks.tryAcquire('k')).resolves.toBeNull();
+        await lease.release();
+        await (await b.locks.acquire('k')).release();
+      },
+      { servers: 3 },
+    );
+  });
+
+  it('says of a failure the seed and the command that repeats it', async () => {
+    const failing = inWorld(9, async ({ process }) => {
+      await process().locks.acquire('');
+    });
+    const command = String.raw`WORLD_SEED=9 npm test -- test/world/world\.spec\.ts -t '.*seed and the command`;
+    await expect(failing).rejects.toThrow(new RegExp(`Seed 9, after .* Repeat it with\n${command}`));
+  });
+
+  it('says so when a script waits for what cannot happen', async () => {
+    const waiting = inWorld(10, () => new Promise(() => undefined));
+    await expect(waiting).rejects.toThrow('Nothing is left to happen, and the script still waits');
+  });
+
+  it('has room for a hundred processes and a thousand waiters', async () => {
+    let served = 0;
+    let begun = process.cpuUsage();
+    const { time } = await inWorld(11, async ({ process: start, sleep, now }) => {
+      const all = Array.from({ length: 100 }, () => start());
+      await Promise.all(all.map(({ locks }) => locks.health()));
+      const end = now() + 1_000;
+      begun = process.cpuUsage();
+      const take = async ({ locks }: (typeof all)[number]) => {
+        while (now() < end) await locks.using('k', { waitTime: 60_000 }, () => sleep(1));
+        served++;
+      };
+      await Promise.all(all.map(take));
+    });
+    const { user, system } = process.cpuUsage(begun);
+    expect(served).toBe(100);
+    const cost = ((user + system) / 1e6).toFixed(1);
+    console.info(
+      `100 processes on one lock: ${cost} s of a core until ${time.toFixed(0)} ms of virtual time`,
+    );
+    const crowd = await inWorld(12, async ({ process: start }) => {
+      const all = Array.from({ length: 4 }, () => start());
+      const wait = async ({ locks }: (typeof all)[number]) => {
+        await locks.using('k', { waitTime: 600_000 }, () => served++);
+      };
+      await Promise.all(all.flatMap((one) => Array.from({ length: 250 }, () => wait(one))));
+    });
+    expect(served).toBe(1_100);
+    expect(crowd.events).toBeLessThan(50_000);
+  });
+});
