@@ -17,6 +17,7 @@ import { LockService } from './lock.service.js';
 import { inQuotes } from './lock.text.js';
 import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
+import { scopeCheckOf } from './nest/request-scope.js';
 import { transportAnswers } from './nest/transport-answers.js';
 
 /**
@@ -54,7 +55,8 @@ export class LockModule {
       return create(await maker.createLockOptions());
     };
 
-    const providers: Provider[] = [];
+    const way = wayOf(options);
+    const providers: Provider[] = [scopeCheckOf(provide, way === 'useFactory' ? 'inject' : way)];
     if (useFactory !== undefined) {
       const factory = async (...dependencies: unknown[]) => create(await useFactory(...dependencies));
       providers.push({ provide, useFactory: factory, inject });
@@ -67,11 +69,18 @@ export class LockModule {
   }
 }
 
+const wayOf = ({
+  useFactory,
+  useClass,
+}: LockModuleAsyncOptions): 'useFactory' | 'useClass' | 'useExisting' => {
+  if (useFactory !== undefined) return 'useFactory';
+  return useClass === undefined ? 'useExisting' : 'useClass';
+};
+
 /** What gives the options, for the message of an error. */
 function sourceOf(options: LockModuleAsyncOptions): string {
-  const way = (['useFactory', 'useClass', 'useExisting'] as const).find((way) => options[way] !== undefined);
   const instance = options.name === undefined ? '' : ` "${inQuotes(options.name)}"`;
-  return `${way ?? ''} of LockModule.forRootAsync${instance}`;
+  return `${wayOf(options)} of LockModule.forRootAsync${instance}`;
 }
 
 /** The stack of an error at boot names Nest only. */

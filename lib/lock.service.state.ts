@@ -1,3 +1,4 @@
+import type { LockClient } from './core/lock-client.js';
 import type { DeadlockStep } from './lock.deadlock.js';
 import type { ResolvedLockOptions } from './lock.options.js';
 import type { Election } from './locks/election.js';
@@ -28,16 +29,22 @@ export interface ServiceState {
   lookForDeadlocks(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]>;
   /** The Redis servers of its store, to be asked one by one. */
   servers(): Promise<readonly Server[]>;
+  /** What holds its locks. */
+  readonly client: LockClient;
   /** The service shuts down, or has ended. */
   isEnding(): boolean;
-  /** Ends the elections. Resolves when this process leads nowhere. */
+  /** Tells the work of all terms to end. Resolves when this process leads nowhere. */
   endTerms(): Promise<void>;
   /** The elections in which this process takes part now. */
   elections(): readonly Election[];
   /** Locked methods whose locks end before the transaction around them. */
   readonly insideTransactions: Set<string>;
-  /** The application shuts down, and its work in flight still has its locks. */
+  /** The application shuts down, and the service has not ended. */
   draining: boolean;
+  /** The end of the service. */
+  closing: Promise<void> | undefined;
+  /** LockModule closes it after the last hook of the application. */
+  closesLast: boolean;
 }
 
 /** Of all copies of this package in the process: a decorator of one copy may get the service of another. */

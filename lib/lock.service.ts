@@ -1,6 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { idleTimerAt, now } from './core/deadline.js';
+import { closeTogether } from './core/closing.js';
+import { idleTimerAt, now, timerAt } from './core/deadline.js';
 import { StandingDeadlocks } from './core/deadlock/standing-deadlocks.js';
 import { LockClient } from './core/lock-client.js';
 import { currentScope, runInScope, Scope } from './core/scope.js';
@@ -60,18 +61,27 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   private readonly client: LockClient;
   private readonly state: ServiceState;
   private readonly elections: Candidates;
-  private closing: Promise<void> | undefined;
 
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
     assertGiven(options);
     const settings = resolveOptions(options);
     const store = createStore(options, settings);
+    // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
+    // does keep it alive.
+    const client = (this.client = new LockClient(
+      store,
+      settings,
+      isInProcess(store) ? idleTimerAt : undefined,
+    ));
     this.state = rememberState(this, {
       settings,
       draining: false,
+      closing: undefined,
+      closesLast: false,
+      client,
       insideTransactions: new Set(),
-      clientId: () => this.client.id,
+      clientId: () => client.id,
       headroomShare: () => this.client.watchdog.headroomShare(),
       waitingFor: (name) => this.client.callers.waitingFor(name),
       longestWait: (name) => {
@@ -88,13 +98,10 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       },
       lookForDeadlocks: (names) => standingDeadlocks.look(names),
       servers: () => serversOf(store),
-      isEnding: () => this.state.draining || this.closing !== undefined,
+      isEnding: () => this.state.draining || this.state.closing !== undefined,
       endTerms: () => this.elections.close(),
       elections: () => this.elections.inUse,
     });
-    // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
-    // does keep it alive.
-    this.client = new LockClient(store, settings, isInProcess(store) ? idleTimerAt : undefined);
     const standingDeadlocks = new StandingDeadlocks(store, this.client.id);
     this.elections = new Candidates(this.client, (name) => this.inspect(name));
     this.events$ = this.client.events.asObservable();
@@ -306,9 +313,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { preflight, watchdog } = this.client;
     const { status, nodes, warnings } = await preflight.report();
     const renewalStuck = watchdog.stuck;
-    const ends = this.state.draining || this.closing !== undefined;
     return {
-      status: renewalStuck || ends ? 'down' : status,
+      status: renewalStuck || this.state.isEnding() ? 'down' : status,
       nodes,
       warnings,
       ...this.state.counts(),
@@ -318,32 +324,39 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Nest calls this first: no new work gets a lock. Work in flight keeps the locks that it has. Code that runs under a
-   * lock, in the callback of `using`, in a locked method or in a call of `@OnlyLeader`, still gets further ones. Elections
-   * resign, and campaigns end.
+   * Nest calls this first. The work of elections is told to end, campaigns end, and `health()` is `down`. Locks are still
+   * given out: consumers start work until their own hooks have run.
    */
   beforeApplicationShutdown(): void {
     this.state.draining = true;
-    this.client.drain();
-    void this.elections.close();
+    void this.state.endTerms();
   }
 
   /**
-   * Nest calls this when requests have ended: releases what is left and closes the connections that this service opened.
+   * Closes a service that the application provides by itself. LockModule closes its services after the last hook of the
+   * application, and does not need this.
    */
   async onApplicationShutdown(): Promise<void> {
-    await this.close();
+    if (!this.state.closesLast) await this.close();
   }
 
   /**
-   * Releases what is left and closes the connections that this service opened. Only where no Nest application does it: in a
-   * script, a worker or a test. Until then the connections keep the process alive. May be called again. Where this process
-   * leads, it waits for the end of the term's work, or for the deadline of its lease.
+   * Ends the service. Only where no Nest application does it: in a script, a worker or a test. Until then the connections
+   * keep the process alive.
+   *
+   * From the call on, callers get no lock, and those that wait are refused. Code that runs under a lock still gets further
+   * ones. A lock whose callback runs (`using`, a decorator, `once`, the term of an election) is not released under the work:
+   * it is renewed until the callback ends, for `leaseTime` of the module at most, and is then left to its own end in the
+   * store. Other leases are released at once. Resolves when the last lock is back and the connections that this service
+   * opened are closed; under a lock of this service at once, because the end waits for that code. May be called again.
    */
   async close(): Promise<void> {
     this.state.draining = false;
-    this.closing ??= this.closeAll();
-    await this.closing;
+    void this.state.endTerms();
+    this.state.closing ??= closeTogether([this.client], timerAt).closed;
+    this.state.closing.catch(() => undefined);
+    const around = currentScope()?.near() ?? [];
+    if (!around.some(({ clientId }) => clientId === this.client.id)) await this.state.closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -354,14 +367,6 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   toJSON(): object {
     const { instance: name, label } = this.state.settings;
     return { name, label };
-  }
-
-  private async closeAll(): Promise<void> {
-    const isIdle = this.elections.isIdle;
-    if (!isIdle) this.client.drain();
-    const resigned = this.elections.close();
-    if (!isIdle) await resigned;
-    await this.client.close();
   }
 
   /** Takes `kind` out of the options: the lock that is returned has it. */

@@ -61,13 +61,16 @@ export class LockClient {
     // A replica that takes over may still have the entry.
     if (tenure.stood) this.acquisitions.departed(this.returns.requestOf(tenure));
     keeper?.ended(tenure);
-    if (tenure.loss !== undefined) this.returns.lost(tenure);
+    // A closed client leaves its locks to their own end in the store.
+    if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);
+    this.onLeft?.();
   };
-  /** Only code that runs under a lock still gets locks, so that no work stops halfway. */
-  private draining = false;
-  private closed = false;
-  private readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
-    this.closed || (this.draining && inside?.isUnderLock() !== true);
+  private state: 'open' | 'closing' | 'closed' = 'open';
+  /** While it closes, only code that runs under a lock still gets locks, so that no work stops halfway. */
+  readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
+    this.state !== 'open' && (this.state === 'closed' || inside?.isUnderLock() !== true);
+  /** Called when a lease has ended, while the client closes. */
+  onLeft: (() => void) | undefined;
 
   /** Of all acquisitions that ask for no others: one object, and not one for each of ten thousand leases. */
   readonly defaultTerms: LeaseTerms;
@@ -91,7 +94,8 @@ export class LockClient {
     this.releaser = new Releaser(store);
     const transfer = store.transfer?.bind(store);
     const { releaser } = this;
-    this.transfers = transfer && new Transfers({ transfer, releaser, setTimer, isClosed: () => this.closed });
+    this.transfers =
+      transfer && new Transfers({ transfer, releaser, setTimer, isClosed: () => this.state === 'closed' });
     this.labels = new Labels(store, this.id, options.label);
     this.deadlocks = new DeadlockDetector(store, {
       clientId: this.id,
@@ -237,7 +241,7 @@ export class LockClient {
     if (this.refuses(request)) throw new LockClosedError(names.join(','));
     const origins = await this.callers.addGroup(names).send(request);
     if ('busy' in origins) return origins;
-    if (this.closed) {
+    if (this.refuses(request)) {
       // The client was closed after the grant. No other code knows a grant that has no tenure yet.
       const until = now() + request.terms.leaseTime;
       const releases = origins.map(({ owner }, index) =>
@@ -334,7 +338,7 @@ export class LockClient {
     const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };
     const passed = await transfers.pass(asked, now() + Math.min(this.options.waitTime, leaseTime));
     if (!passed.granted) return passed;
-    if (this.closed) {
+    if (this.refuses(request)) {
       transfers.giveUp({ name, owner: next, leaseTime: granted, queue: wanted }, now() + granted);
       throw new LockClosedError(name);
     }
@@ -375,30 +379,42 @@ export class LockClient {
     return true;
   }
 
-  /**
-   * Gives out no new lock and refuses the waiters. Code that already runs under a lock is excepted. What is held stays held
-   * and renewed.
-   */
-  drain(): void {
-    this.draining = true;
+  /** Gives out no new lock and refuses the waiters. Code that already runs under a lock is excepted. */
+  stop(onLeft: () => void): void {
+    if (this.state === 'open') this.state = 'closing';
+    this.onLeft = onLeft;
     this.callers.sendAway(this.refuses);
   }
 
-  /** Releases what is left, tells its holders, and closes the store. */
-  async close(): Promise<void> {
-    this.closed = true;
-    this.callers.sendAway(this.refuses);
-    const left = this.tenures.all.map(async (tenure) => {
-      const { user, name, owner, label } = tenure;
-      // Not by its keeper, which may leave it for a moment to a caller that comes back at once.
-      const released = this.returns.giveBack(tenure, user?.keepFor);
-      if (user !== undefined) {
+  /** Whether a lock is held whose callback runs, or whose caller is about to begin. */
+  get isInUse(): boolean {
+    return this.tenures.all.some(({ user }) => user === undefined || user.isInUse);
+  }
+
+  /** Releases the locks under which no callback runs, and tells their holders. */
+  async releaseUnused(): Promise<void> {
+    const unused = this.tenures.all.filter(({ user }) => user?.isInUse === false);
+    await Promise.all(
+      unused.map((tenure) => {
+        const { user, name, owner, label } = tenure;
+        // Not by its keeper, which may leave it for a moment to a caller that comes back at once.
+        const released = this.returns.giveBack(tenure, user?.keepFor);
         this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
-        user.onLost(releasedError(tenure, new LockClosedError(name)));
-      }
-      await released;
-    });
-    await Promise.all(left);
+        user?.onLost(releasedError(tenure, new LockClosedError(name)));
+        return released;
+      }),
+    );
+  }
+
+  /** Leaves the locks whose callback still runs to their own end in the store, tells their holders, and closes the store. */
+  async end(): Promise<void> {
+    this.state = 'closed';
+    this.callers.sendAway(this.refuses);
+    for (const tenure of this.tenures.all) {
+      const { name, owner, label } = tenure;
+      this.events.next({ type: 'lost', name, label, owner, reason: 'expired' });
+      tenure.lose('expired', new LockClosedError(name));
+    }
     await this.transfers?.settled();
     this.labels.close();
     this.deadlocks.close();

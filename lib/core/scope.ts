@@ -12,6 +12,8 @@ export interface ScopedHold {
   readonly endsAt: number;
   /** Its label; its name where it has no label of its own. */
   readonly group: string;
+  /** A callback runs under it. */
+  readonly isInUse: boolean;
 }
 
 /**
@@ -51,20 +53,25 @@ export class Scope {
   private constructor(
     parent: Scope | undefined,
     readonly ownsHandMade: boolean,
-    private readonly isUnlocked = false,
+    private readonly kind?: 'callback' | 'unlocked',
   ) {
     this.parent = parent?.alive();
     this.known = this.parent?.known ?? new Map<string, number>();
   }
 
-  /** For the holds of one acquisition, and for the work that runs under them. */
+  /** For the holds of one acquisition. */
   static within(parent: Scope | undefined): Scope {
     return new Scope(parent, false);
   }
 
+  /** For the holds of one acquisition, and for the callback that runs under them. It ends with the callback. */
+  static ofCallback(parent: Scope | undefined): Scope {
+    return new Scope(parent, false, 'callback');
+  }
+
   /** For work that would run under a lock if the module's `enabled` were not false. */
   static unlocked(parent: Scope | undefined): Scope {
-    return new Scope(parent, false, true);
+    return new Scope(parent, false, 'unlocked');
   }
 
   /** Shares no lock with its surroundings, and owns the leases that are acquired by hand in it. */
@@ -76,7 +83,7 @@ export class Scope {
 
   /** For a call that a lock waits for, without being of its scope: the call shares no lock of that scope. */
   static accompanying(parent: Scope | undefined, around: Scope): Scope {
-    const scope = new Scope(parent, parent?.ownsHandMade === true);
+    const scope = new Scope(parent, parent?.ownsHandMade === true, 'callback');
     scope.around = [...around.above()].filter((hold) => hold.held);
     return scope;
   }
@@ -104,7 +111,7 @@ export class Scope {
   /** Whether this work runs without its lock on purpose. */
   passesThrough(): boolean {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
-      if (scope.isUnlocked) return true;
+      if (scope.kind === 'unlocked') return true;
     }
     return false;
   }
@@ -112,6 +119,14 @@ export class Scope {
   /** Whether work that runs here is part of the work under a lock, including a lock that is not re-entered here. */
   isUnderLock(): boolean {
     for (const hold of this.above()) if (hold.held) return true;
+    return false;
+  }
+
+  /** Whether work that runs here is part of a callback under a lock, including a lock that is not re-entered here. */
+  isOfCallback(): boolean {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
+      if (scope.kind === 'callback' || scope.around.some((hold) => hold.isInUse)) return true;
+    }
     return false;
   }
 

@@ -10,6 +10,8 @@ export interface TenureUser {
   /** ms for which no other owner is to get the lock if it is released now. */
   readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
+  /** A callback runs under it, and needs the lock until its end. */
+  readonly isInUse: boolean;
   /** Another asks for the lock. */
   onReleaseRequested(asker: AskedHolder): void;
   /** The next owner of this process is about to have it. */

@@ -144,25 +144,23 @@ export class Candidate implements Election {
   }
 
   async resign(): Promise<void> {
-    await this.giveUp(resigned());
+    const { term } = this;
+    if (term === undefined) return;
+    const isInside = termOfCall.getStore() === term || currentScope()?.find(this.lock.identity) !== undefined;
+    term.resign(resigned());
+    // The term would wait for its callback, or for its call, which waits for this.
+    if (!isInside) await term.over;
   }
 
-  /** For the shutdown: ends the run, and waits until this process holds nothing. */
+  /** For the shutdown: ends the run. The lock stays until the callback has ended. Resolves when this process holds nothing. */
   async close(): Promise<void> {
     this.isClosed = true;
     const reason = new LockClosedError(this.name);
     this.stop?.abort(reason);
-    await this.giveUp(reason);
-    this.changes.complete();
-  }
-
-  private async giveUp(reason: unknown): Promise<void> {
     const { term } = this;
-    if (term === undefined) return;
-    const isInside = termOfCall.getStore() === term || currentScope()?.find(this.lock.identity) !== undefined;
-    term.resign(reason);
-    // The term would wait for its callback, or for its call, which waits for this.
-    if (!isInside) await term.over;
+    term?.tell(reason);
+    this.changes.complete();
+    await term?.over;
   }
 
   private async campaigns(callback: Callback, signal: AbortSignal | undefined): Promise<void> {
@@ -206,8 +204,8 @@ export class Candidate implements Election {
           const tenure = await client.acquire(name, request);
           // The store has forgotten it before the term could begin.
           if ('busy' in tenure || !tenure.held) continue;
-          const scope = Scope.within(undefined);
-          const lease = lock.begin(tenure, scope, options, askedAt);
+          const scope = Scope.ofCallback(undefined);
+          const lease = lock.begin(tenure, scope, scope, options, askedAt);
           // A listener to the event of the grant has released it, or has taken longer than the lease lasts. It may do the same
           // each time: on a store in memory that would leave the process no time for anything else.
           if (!lease.held) {

@@ -23,12 +23,6 @@ export class Candidates {
     private readonly inspect: (name: string) => Promise<LockState | null>,
   ) {}
 
-  /** Whether nothing has to be waited for at shutdown. */
-  get isIdle(): boolean {
-    for (const { state } of this.byName.values()) if (state !== 'idle') return false;
-    return true;
-  }
-
   get inUse(): readonly Election[] {
     return [...this.byName.values()].filter(({ isUnused }) => !isUnused);
   }
@@ -48,7 +42,7 @@ export class Candidates {
     return candidate;
   }
 
-  /** Ends all runs. Resolves when this process leads nowhere, at the latest at the deadline of the last lease. */
+  /** Ends all runs. Resolves when this process leads nowhere. */
   async close(): Promise<void> {
     this.isClosed = true;
     const unused = [...this.unused.values()].map((reference) => reference.deref());

@@ -108,7 +108,7 @@ export class GroupAttempt {
     const leases: OwnLease[] = [];
     for (const lock of this.locks) {
       const tenure = this.tenures.get(lock);
-      if (tenure !== undefined) leases.push(lock.begin(tenure, scope, options, limits.askedAt, at));
+      if (tenure !== undefined) leases.push(lock.begin(tenure, scope, scope, options, limits.askedAt, at));
     }
     return leases;
   }

@@ -4,6 +4,7 @@ import { releasedError } from '../core/tenure.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, leaseTimeOf, signalOf } from '../core/validation.js';
 import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
+import type { Scope } from '../core/scope.js';
 import { wallTime } from '../lock.runtime.js';
 import type { Hold, Share } from './hold.js';
 import { leaseJson } from './lease-json.js';
@@ -22,6 +23,7 @@ export class HeldLease implements OwnLease, Share {
   constructor(
     private readonly hold: Hold,
     readonly label: string,
+    readonly inside: Scope | undefined,
     /** Takes the hold out of the scope that has it by this lease. */
     private readonly forget: (() => void) | undefined,
     private readonly since: number,

@@ -73,7 +73,8 @@ export class HeldTerm implements Term {
     await this.over;
   }
 
-  private tell(reason: unknown): void {
+  /** The callback has to end, and has the lock until it does. */
+  tell(reason: unknown): void {
     if (this.controller.signal.aborted) return;
     runOutsideScopes(() => {
       this.controller.abort(reason);

@@ -1,6 +1,6 @@
 import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
-import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
+import { runOutsideScopes, type Scope, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
 import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
@@ -20,6 +20,8 @@ export interface Share extends Lease {
   readonly keepUntil: number;
   /** The end of a fixed lease as this share has asked for it, on the monotonic clock; undefined where it is renewed. */
   needsUntil: number | undefined;
+  /** Where it was acquired. */
+  readonly inside: Scope | undefined;
 }
 
 /**
@@ -117,6 +119,10 @@ export class Hold implements TenureUser, ScopedHold {
 
   get held(): boolean {
     return this.count > 0 && this.tenure.held;
+  }
+
+  get isInUse(): boolean {
+    return this.held && this.leases.some(({ inside }) => inside?.isOfCallback() === true);
   }
 
   /** Made on first use: most holders never ask for it. */
@@ -222,6 +228,7 @@ export class Hold implements TenureUser, ScopedHold {
     else this.shares = undefined;
     if (--this.count > 0) {
       this.shorten();
+      this.client.onLeft?.();
       return Promise.resolve();
     }
     // The answer of the store may take its time, and the next holder may have begun.

@@ -126,7 +126,7 @@ export abstract class ScopedLock implements Lock {
       throw new LockConfigError('using', 'needs a callback', { value: run, key: this.name });
     }
     const checked = this.checked(options, 'using');
-    const scope = Scope.within(currentScope());
+    const scope = Scope.ofCallback(currentScope());
     const lease = await this.acquireChecked(scope, scope, checked);
     scope.lease = lease;
     try {

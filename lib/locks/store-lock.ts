@@ -91,7 +91,7 @@ export abstract class StoreLock extends ScopedLock {
   ): Promise<OwnLease | Busy> {
     const request = this.request(options, inside);
     const outer = this.findHold(inside);
-    if (outer !== undefined) return this.reenter(outer, into, options);
+    if (outer !== undefined) return this.reenter(outer, inside, into, options);
 
     return this.acquireHeld(request, inside, into, options, now());
   }
@@ -105,7 +105,7 @@ export abstract class StoreLock extends ScopedLock {
   ): Promise<OwnLease | Busy> {
     return this.acquireTenure(request, inside).then((tenure) => {
       if ('busy' in tenure) return tenure;
-      if (!isLostToAnother(tenure)) return this.begin(tenure, into, options, askedAt);
+      if (!isLostToAnother(tenure)) return this.begin(tenure, inside, into, options, askedAt);
       // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
       assertNotAborted(this.name, request.signal);
       const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
@@ -116,19 +116,23 @@ export abstract class StoreLock extends ScopedLock {
   /**
    * A tenure becomes a lease, which the scope shares from now on.
    * @param at now; several leases of one step may share one look at the clock
-   * @throws LockClosedError when the client has closed since the grant, and has given the tenure back
+   * @throws LockClosedError when the client has closed since the grant; the tenure is given back
    */
   begin(
     tenure: Tenure,
+    inside: Scope | undefined,
     into: Scope | undefined,
     options: AcquireCall,
     askedAt: number,
     at = now(),
   ): OwnLease {
-    if (!tenure.held && tenure.loss === undefined) throw new LockClosedError(this.name);
+    if (this.client.refuses({ inside })) {
+      void this.client.release(tenure);
+      throw new LockClosedError(this.name);
+    }
     const label = this.groupOf(options);
     const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context, at);
-    const lease = new HeldLease(hold, label, into?.add(this.identity, hold), at);
+    const lease = new HeldLease(hold, label, inside, into?.add(this.identity, hold), at);
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = at - askedAt;
     const handedOff = handoffs > 0;
@@ -155,10 +159,16 @@ export abstract class StoreLock extends ScopedLock {
     if (hold?.held === true) assertLasting(hold, options);
   }
 
-  private async reenter(hold: Hold, into: Scope | undefined, options: AcquireCall): Promise<OwnLease> {
+  private async reenter(
+    hold: Hold,
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: AcquireCall,
+  ): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
-    const lease = new HeldLease(hold, this.groupOf(options), into?.add(this.identity, hold), now());
+    const forget = into?.add(this.identity, hold);
+    const lease = new HeldLease(hold, this.groupOf(options), inside, forget, now());
     const { leaseTime = 0, renew, signal, waitTime, answerTime = 0 } = options;
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;

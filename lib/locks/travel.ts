@@ -32,7 +32,7 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const { maxWaiting, failFast } = client.options;
   // A scope that holds the lock already, for reading, has its hold. A permit is one more.
   const into = lock.findHold(inside)?.held === true ? undefined : owningScope();
-  const lease = lock.begin(tenure, into, { waitTime: 0, maxWaiting, failFast, label }, askedAt);
+  const lease = lock.begin(tenure, inside, into, { waitTime: 0, maxWaiting, failFast, label }, askedAt);
   if (keepUntil > date) lease.minHoldTime = keepUntil - date;
   return lease;
 }

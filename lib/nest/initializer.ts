@@ -8,6 +8,7 @@ import { stateOf } from '../lock.service.state.js';
 import { campaignsOf } from './election/campaigns.js';
 import { addLeaderMethods } from './election/leader-method.js';
 import { unfilteredFieldResolver } from './field-resolvers.js';
+import { endAfterLastHook } from './last-hooks.js';
 import { checkInjection } from './service-property.js';
 
 let made = 0;
@@ -30,6 +31,7 @@ const bootOf =
   (name: string | undefined, token: InjectionToken<LockService>) =>
   (service: LockService, modules: ModulesContainer) => {
     const ending = new AbortController();
+    endAfterLastHook(service, modules);
     return {
       onModuleInit: () => {
         const all = [...modules.values()];
@@ -60,14 +62,8 @@ const bootOf =
         state.connect();
         campaignsOf(service).start();
       },
-      // Before the application closes what the work of a term needs.
-      beforeApplicationShutdown: async () => {
+      beforeApplicationShutdown: () => {
         ending.abort(new LockClosedError());
-        const state = stateOf(service);
-        if (state === undefined) return;
-        // Nest 12 calls the hook of the service only when this one has ended, and a term may last for a lease.
-        service.beforeApplicationShutdown();
-        await state.endTerms();
       },
     };
   };

@@ -616,14 +616,12 @@ it('refuses the waiters and new callers at shutdown', async () => {
   const locks = open();
   const lease = await locks.acquire('a');
   const waiting = locks.acquire('a');
-  locks.beforeApplicationShutdown();
-  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED', status: 503 });
-  await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  expect(lease.held).toBe(true);
-  expect(lease.signal.aborted).toBe(false);
   const losses: LockEvent[] = [];
   locks.events$.subscribe((event) => event.type === 'lost' && losses.push(event));
-  await locks.onApplicationShutdown();
+  const closed = locks.onApplicationShutdown();
+  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED', status: 503 });
+  await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  await closed;
   expect(lease.held).toBe(false);
   expect(losses).toMatchObject([{ name: 'a', owner: lease.owner, reason: 'released' }]);
   // Whoever still works must not believe that it holds the lock.

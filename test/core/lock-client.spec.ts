@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { closeTogether } from '../../lib/core/closing.js';
 import { LockClient } from '../../lib/core/lock-client.js';
-import { now } from '../../lib/core/deadline.js';
+import { now, timerAt } from '../../lib/core/deadline.js';
 import { Scope } from '../../lib/core/scope.js';
 import type { Tenure } from '../../lib/core/tenure.js';
 import { AcquisitionTrace } from '../../lib/core/tracing.js';
@@ -33,7 +34,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await Promise.all(clients.map((client) => client.close()));
+  await Promise.all(clients.map((client) => client.end()));
   jest.useRealTimers();
 });
 
@@ -63,11 +64,12 @@ const stateOf = async (call: Promise<unknown>): Promise<unknown> => {
 };
 
 /** A holder that notes what it is told. */
-function use(tenure: Tenure, keepFor?: number) {
+function use(tenure: Tenure, keepFor?: number, isInUse = false) {
   const told: unknown[] = [];
   tenure.label = 'orders';
   tenure.user = {
     keepFor,
+    isInUse,
     onLost: (loss) => told.push(loss),
     onReleaseRequested: () => undefined,
     onHandedOff: () => undefined,
@@ -215,14 +217,23 @@ describe('a client whose connection changes', () => {
 describe('a client that closes', () => {
   const closed = { code: 'LOCK_CLOSED' };
 
-  it('gives out no lock while it drains, but to code under a lock, and keeps what is held', async () => {
+  const close = (client: LockClient) => closeTogether([client], timerAt);
+  const hold = {
+    ...{ name: 'a', held: true, clientId: '', owner: '' },
+    endsAt: Infinity,
+    group: '',
+    isInUse: true,
+  };
+
+  it('gives out no lock, but to code under a lock, and keeps the locks whose callbacks run', async () => {
     const client = open();
     const tenure = held(await client.acquire('a', asking()));
+    use(tenure, undefined, true);
     const inside = Scope.apart(undefined);
     const waiting = client.acquire('a', asking());
     const waitingInside = client.acquire('a', asking({ inside }));
-    inside.add('a', { name: 'a', held: true, clientId: '', owner: '', endsAt: Infinity, group: '' });
-    client.drain();
+    inside.add('a', hold);
+    const { closed: ended } = close(client);
     await expect(waiting).rejects.toMatchObject({ ...closed, key: 'a' });
     expect(await stateOf(waitingInside)).toBe('waiting');
     await expect(client.acquire('b', once)).rejects.toMatchObject(closed);
@@ -234,25 +245,22 @@ describe('a client that closes', () => {
     expect(() => {
       client.assertOpen('b', {});
     }).toThrow(expect.objectContaining(closed));
-    expect(await client.acquire('b', asking({ inside }))).toMatchObject({ held: true });
-    expect(tenure.held).toBe(true);
+    const nested = held(await client.acquire('b', asking({ inside })));
+    expect([nested.held, tenure.held, await stateOf(ended)]).toEqual([true, true, 'waiting']);
     await client.release(tenure);
-    await waitingInside;
+    await client.release(held(await waitingInside));
+    await client.release(nested);
+    await ended;
+    await expect(client.acquire('d', asking({ inside }))).rejects.toMatchObject(closed);
   });
 
-  it('refuses also code under a lock once it is closed, tells the holders, and leaves nothing in the store', async () => {
+  it('releases what no callback needs, tells the holders, and leaves nothing in the store', async () => {
     const client = open();
-    const inside = Scope.apart(undefined);
-    inside.add('a', { name: 'a', held: true, clientId: '', owner: '', endsAt: Infinity, group: '' });
-    const [used, kept, unused] = await Promise.all(
-      ['a', 'b', 'c'].map(async (name) => held(await client.acquire(name, asking()))),
+    const [used, kept] = await Promise.all(
+      ['a', 'b'].map(async (name) => held(await client.acquire(name, asking()))),
     );
     const told = [used, kept].map((tenure, index) => tenure && use(tenure, index === 1 ? 5_000 : undefined));
-    const waiting = client.acquire('a', asking({ inside }));
-    const refused = expect(waiting).rejects.toMatchObject(closed);
-    await client.close();
-    await refused;
-    await expect(client.acquire('d', asking({ inside }))).rejects.toMatchObject(closed);
+    await close(client).closed;
     expect(told).toMatchObject([
       [{ reason: 'released', cause: closed }],
       [{ reason: 'released', cause: closed }],
@@ -261,11 +269,24 @@ describe('a client that closes', () => {
       { name: 'a', label: 'orders', owner: used?.owner, reason: 'released' },
       { name: 'b', owner: kept?.owner, reason: 'released' },
     ]);
-    expect([unused?.held, client.tenures.size]).toEqual([false, 0]);
-    expect([await store.inspect('a'), await store.inspect('c')]).toEqual([null, null]);
+    expect([client.tenures.size, await store.inspect('a')]).toEqual([0, null]);
     // For as long as its holder had promised to keep it.
     expect((await store.inspect('b'))?.holders[0]?.remainingTime).toBeGreaterThan(4_000);
     expect(jest.getTimerCount()).toBeLessThanOrEqual(1);
+  });
+
+  it('renews a lock whose callback runs for a lease time, and then leaves it in the store without a release', async () => {
+    const client = open({ leaseTime: 9_000 });
+    const tenure = held(await client.acquire('a', asking({ terms: { leaseTime: 9_000, renewed: true } })));
+    const told = use(tenure, undefined, true);
+    const { closed: ended } = close(client);
+    await pass(8_900);
+    expect([tenure.held, told, await stateOf(ended)]).toEqual([true, [], 'waiting']);
+    await pass(200);
+    await ended;
+    expect([tenure.held, told]).toMatchObject([false, [{ reason: 'expired', cause: closed }]]);
+    expect((await store.inspect('a'))?.holders[0]?.owner).toBe(tenure.owner);
+    expect([store.calls.release, jest.getTimerCount()]).toEqual([0, 0]);
   });
 
   it('gives back several locks that are granted after its end', async () => {
@@ -274,7 +295,7 @@ describe('a client that closes', () => {
     store.afterAcquire = () => answered.promise;
     const acquiring = client.acquireAll(['a', 'b'], once);
     await pass();
-    const closing = client.close();
+    const { closed: closing } = close(client);
     const refused = expect(acquiring).rejects.toMatchObject(closed);
     answered.resolve();
     await refused;
@@ -423,6 +444,7 @@ describe('a lock that a caller of this process waits for', () => {
     const told: string[] = [];
     tenure.user = {
       keepFor: undefined,
+      isInUse: false,
       onLost: () => told.push('lost'),
       onReleaseRequested: () => told.push('asked'),
       onHandedOff: () => told.push('handed off'),

@@ -167,6 +167,7 @@ describe('what was lost', () => {
     for (const each of [tenure, fixed]) {
       each.user = {
         keepFor: undefined,
+        isInUse: false,
         onLost: () => undefined,
         onReleaseRequested: () => undefined,
         onHandedOff: () => undefined,

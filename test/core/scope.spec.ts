@@ -10,7 +10,7 @@ import {
 } from '../../lib/core/scope.js';
 
 const hold = (name: string, held = true): ScopedHold & { held: boolean } => ({
-  ...{ name, held, clientId: 'p', owner: `p:${name}`, endsAt: Infinity, group: name },
+  ...{ name, held, clientId: 'p', owner: `p:${name}`, endsAt: Infinity, group: name, isInUse: false },
 });
 const lease = (name: string, ...members: string[]) => ({
   name,

@@ -38,6 +38,7 @@ function usedBy(tenure: Tenure) {
   const told: { losses: LockLostError[]; asked: AskedHolder[] } = { losses: [], asked: [] };
   tenure.user = {
     keepFor: undefined,
+    isInUse: false,
     onLost: (loss) => told.losses.push(loss),
     onReleaseRequested: (asker) => told.asked.push(asker),
     onHandedOff: () => undefined,

@@ -267,9 +267,13 @@ describe('once', () => {
     });
 
     it('asks for nothing when the service only ends what it has begun', async () => {
-      locks.beforeApplicationShutdown();
+      const gate = deferred();
+      const work = locks.using('other', () => gate.promise);
+      const closed = locks.close();
       expect(isLockClosedError(await call())).toBe(true);
       expect(questions).toBe(0);
+      gate.resolve();
+      await Promise.allSettled([work, closed]);
     });
 
     it('asks no more when the service closes between two questions', async () => {

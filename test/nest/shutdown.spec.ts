@@ -1,14 +1,13 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, type INestApplication, UseInterceptors } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { lastValueFrom, type Observable, of, toArray } from 'rxjs';
 import {
   DistributedLock,
   getLockServiceToken,
-  LockInterceptor,
   LockModule,
   LockService,
   MemoryLockStore,
@@ -33,17 +32,17 @@ afterEach(async () => {
   await Promise.all([locks, other].map((service) => service.onApplicationShutdown()));
 });
 
-/** Runs this inside of a lock, while the service drains. */
-const whileDraining = <T>(work: () => Promise<T>): Promise<T> =>
+/** Runs this inside of a lock of a service that is closed meanwhile. */
+const whileClosing = <T>(work: () => Promise<T>): Promise<T> =>
   locks.using('outer', async () => {
-    locks.beforeApplicationShutdown();
+    await locks.close(); // which does not wait for the code that calls it
     await expect(other.using('free', () => 1)).resolves.toBe(1);
     return await work();
   });
 
-describe('while the application shuts down, what runs inside of a lock', () => {
+describe('while a service closes, what runs inside of a lock', () => {
   it('gets every kind of further lock, by hand too', async () => {
-    await whileDraining(async () => {
+    await whileClosing(async () => {
       expect(await locks.using('a', () => 1)).toBe(1);
       for (const lock of [
         locks.getLock('b'),
@@ -59,14 +58,17 @@ describe('while the application shuts down, what runs inside of a lock', () => {
       }
       expect(await locks.using(['i', 'j'], () => locks.using('k', () => 2))).toBe(2);
     });
+    await locks.close();
+    expect(await store.inspect('b')).toBeNull(); // what the callback has left
   });
 
-  it('gets them of another service, and in a scope of its own', async () => {
-    await whileDraining(async () => {
-      other.beforeApplicationShutdown();
-      expect(await other.using('a', () => 1)).toBe(1);
+  it('gets them in a scope of its own', async () => {
+    await whileClosing(async () => {
       const nested = locks.runInScope(() => locks.runInScope(() => locks.using('b', () => 2)));
       expect(await nested).toBe(2);
+      const lease = await locks.runInScope(() => locks.acquire('c'));
+      await sleep(5);
+      expect(lease.held).toBe(true);
     });
   });
 
@@ -75,68 +77,107 @@ describe('while the application shuts down, what runs inside of a lock', () => {
     const work = locks.using('outer', async () => {
       const waiting = locks[get]('a').acquire();
       begun.resolve();
-      return await waiting;
+      return await waiting.then(({ held }) => held);
     });
     const outside = locks[get]('a').acquire();
+    const refused = expect(outside).rejects.toMatchObject(CLOSED);
     await begun.promise;
     await sleep(5);
-    locks.beforeApplicationShutdown();
-    await expect(outside).rejects.toMatchObject(CLOSED);
+    const closed = locks.close();
+    await refused;
     await busy.release();
-    expect((await work).held).toBe(true);
+    expect(await work).toBe(true);
+    await closed;
   });
 
-  it('is handed a lock on by other work that drains', async () => {
+  it('is handed a lock on by other work that ends', async () => {
     const gate = deferred();
     const first = locks.using('a', () => gate.promise);
     const second = locks.using('outer', () => locks.using('a', () => 2));
     await until(async () => (await locks.health()).waiting === 1);
-    locks.beforeApplicationShutdown();
+    const closed = locks.close();
     gate.resolve();
     await first;
     expect(await second).toBe(2);
+    await closed;
   });
 
   it('gets none once its lock is lost', async () => {
-    await whileDraining(async () => {
+    await whileClosing(async () => {
       await locks.forceRelease('outer');
       await expect(locks.acquire('a')).rejects.toMatchObject(CLOSED);
       await expect(locks.runInScope(() => locks.acquire('a'))).rejects.toMatchObject(CLOSED);
     });
   });
-
-  it('gets none at its end, and neither does what waits', async () => {
-    const [busy, closed] = [await other.acquire('a'), deferred()];
-    const work = locks.using('outer', async () => {
-      const waiting = locks.acquire('a').catch((error: unknown) => error);
-      await sleep(5);
-      locks.beforeApplicationShutdown();
-      await sleep(5);
-      await locks.onApplicationShutdown();
-      closed.resolve();
-      return [await waiting, await locks.acquire('b').catch((error: unknown) => error)];
-    });
-    await closed.promise;
-    expect(await work).toEqual([expect.objectContaining(CLOSED), expect.objectContaining(CLOSED)]);
-    await busy.release();
-  });
 });
 
-describe('while the application shuts down, other work', () => {
-  it('gets no lock, nor what another had begun to wait for', async () => {
-    const busy = await other.acquire('a');
-    const waiting = [locks.acquire('a'), locks.acquire(['a', 'b']), locks.getFairLock('c').acquire()];
-    await waiting.pop();
-    const refused = Promise.allSettled(waiting);
-    await sleep(5);
-    locks.beforeApplicationShutdown();
-    for (const result of await refused) expect(result).toMatchObject({ reason: CLOSED });
-    for (const name of ['free', ['free', 'too']]) {
-      await expect(locks.using(name, () => 1)).rejects.toMatchObject(CLOSED);
-    }
-    await expect(locks.getFairLock('fair').acquire()).rejects.toMatchObject(CLOSED);
-    await expect(locks.runInScope(() => locks.tryAcquire('free'))).rejects.toMatchObject(CLOSED);
-    await busy.release();
+describe('while a service closes, a lock', () => {
+  it.each<[string, (work: () => Promise<void>) => Promise<unknown>]>([
+    ['using', (work) => locks.using('a', work)],
+    ['several', (work) => locks.using(['a', 'b'], work)],
+    ['a fair lock', (work) => locks.using('a', { kind: 'fair' }, work)],
+    ['once', (work) => locks.once('a', { period: '1h' }, work)],
+    [
+      'by hand, with a callback inside',
+      (work) => locks.runInScope(() => byHand(() => locks.using('a', work))),
+    ],
+    ['an election', (work) => locks.getElection('a').run(work)],
+  ])('is kept while its callback runs, and back afterwards: %s', async (_, begin) => {
+    const [begun, gate] = [deferred(), deferred()];
+    let isKept: boolean | undefined;
+    const work = begin(async () => {
+      begun.resolve();
+      await gate.promise;
+      isKept = (await store.inspect('a')) !== null;
+    });
+    await begun.promise;
+    let isClosed = false;
+    const closed = locks.close().then(() => (isClosed = true));
+    await expect(locks.acquire('c')).rejects.toMatchObject(CLOSED);
+    await sleep(20);
+    expect([isClosed, (await store.inspect('a'))?.holders.length]).toEqual([false, 1]);
+    gate.resolve();
+    await Promise.all([work, closed]);
+    expect(isKept).toBe(true);
+    expect(await store.inspect('a')).toBeNull();
+  });
+
+  const byHand = async <T>(work: () => Promise<T>): Promise<T> => {
+    await locks.acquire('a');
+    return await work();
+  };
+
+  it('that is held by hand is released at once, and its holder is told', async () => {
+    const lease = await locks.acquire('a');
+    const { signal } = lease;
+    await locks.close();
+    expect([lease.held, signal.reason]).toMatchObject([false, { reason: 'released' }]);
+    expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('whose callback does not end stays a lease time, and is then left to its own end, never released', async () => {
+    const short = new LockService({ store, leaseTime: 400 });
+    let released = 0;
+    const release = store.release.bind(store);
+    const spy = jest.spyOn(store, 'release').mockImplementation(async (request) => {
+      released++;
+      return await release(request);
+    });
+    const [begun, told] = [deferred(), deferred()];
+    void short.using('a', async (lease) => {
+      lease.signal.addEventListener('abort', () => {
+        told.resolve();
+      });
+      begun.resolve();
+      await new Promise(() => undefined);
+    });
+    await begun.promise;
+    await short.close();
+    await told.promise;
+    expect(released).toBe(0);
+    expect(await other.tryAcquire('a')).toBeNull();
+    await (await other.acquire('a')).release();
+    spy.mockRestore();
   });
 });
 
@@ -188,7 +229,6 @@ describe('an application', () => {
     await until(() => steps.length === 1);
     const closing = app.close();
     await sleep(20);
-    await expect(app.get(LockService).acquire('other')).rejects.toMatchObject(CLOSED);
     gate.resolve();
     expect(await (await answer).text()).toBe('paid');
     await closing;
@@ -224,40 +264,23 @@ describe('an application', () => {
     await boot(Jobs);
     const slow = app.get(Jobs).slow();
     await until(() => runs > 2);
-    for (const name of [undefined, 'audit']) {
-      app.get<LockService>(getLockServiceToken(name)).beforeApplicationShutdown();
-    }
-    const before = runs;
-    await sleep(50);
-    expect(await app.get(Jobs).often()).toBeUndefined();
-    expect(await lastValueFrom(app.get(Jobs).stream().pipe(toArray()))).toEqual([]);
-    expect(runs).toBe(before);
+    const closing = app.close();
+    await until(async () => (await app.get(LockService).health()).status === 'down');
+    await closing;
+    expect([
+      await app.get(Jobs).often(),
+      await lastValueFrom(app.get(Jobs).stream().pipe(toArray())),
+    ]).toEqual([undefined, []]);
+    expect(logged).toEqual([]);
     gate.resolve();
     await slow;
-    await app.close();
-    expect(logged).toEqual([]);
+    await app.get(LockService).close();
     // Afterwards it is no shutdown, but a service that is not there.
     await expect(app.get(Jobs).often()).rejects.toMatchObject(CLOSED);
   });
-
-  it('tells a request of a skipping interceptor to ask another instance', async () => {
-    @Controller()
-    class Reports {
-      @UseInterceptors(LockInterceptor('report', { onBusy: 'skip' }))
-      @Get('report')
-      report() {
-        return 'reported';
-      }
-    }
-    const url = await boot(Reports);
-    expect(await (await fetch(`${url}/report`)).text()).toBe('reported');
-    app.get(LockService).beforeApplicationShutdown();
-    expect((await fetch(`${url}/report`)).status).toBe(503);
-    await app.close();
-  });
 });
 
-it('says in health() that it gives out no lock any more, so that a load balancer takes it out', async () => {
+it('says in health() that it ends, so that a load balancer takes it out', async () => {
   expect((await locks.health()).status).toBe('up');
   locks.beforeApplicationShutdown();
   expect((await locks.health()).status).toBe('down');

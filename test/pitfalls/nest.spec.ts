@@ -51,27 +51,22 @@ it('makes no row of a generator without its lock (pitfall 65)', async () => {
   await module.close();
 });
 
-it.each(['using', 'runInScope'] as const)(
-  'gives work that holds a lock its second one while it shuts down, and no other caller (pitfall 66, %s)',
-  async (way) => {
-    const [locks, holder] = [stage.service(), stage.service()];
-    const second = await holder.acquire('second');
-    const work = async () => {
-      if (way === 'runInScope') await locks.acquire('first');
-      return await locks.using('second', () => locks.using(['third', 'fourth'], () => 'whole'));
-    };
-    const whole = way === 'using' ? locks.using('first', work) : locks.runInScope(work);
-    const stranger = expect(locks.acquire('second')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-    await until(async () => (await locks.health()).waiting === 2);
-    locks.beforeApplicationShutdown();
-    await stranger;
-    await second.release();
-    expect(await whole).toBe('whole');
-    await locks.onApplicationShutdown();
-    const keys = await stage.redis.keys('lock:*');
-    expect(keys.filter((key) => !key.includes('~ndl:fence'))).toEqual([]);
-  },
-);
+it('gives work that holds a lock its second one while it closes, and no other caller (pitfall 66)', async () => {
+  const [locks, holder] = [stage.service(), stage.service()];
+  const second = await holder.acquire('second');
+  const whole = locks.using('first', () =>
+    locks.using('second', () => locks.using(['third', 'fourth'], () => 'whole')),
+  );
+  const stranger = expect(locks.acquire('second')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  await until(async () => (await locks.health()).waiting === 2);
+  const closed = locks.close();
+  await stranger;
+  await second.release();
+  expect(await whole).toBe('whole');
+  await closed;
+  const keys = await stage.redis.keys('lock:*');
+  expect(keys.filter((key) => !key.includes('~ndl:fence'))).toEqual([]);
+});
 
 it('boots no object whose field hides a locked method (pitfall 83)', async () => {
   class Base {

@@ -155,19 +155,19 @@ describe('shutdown', () => {
   });
 
   it('lets work in flight keep its lock, renewed, and release it by itself (pitfall 25)', async () => {
-    const locks = stage.service({ leaseTime: 1_500 });
+    const locks = stage.service();
     const events = eventsOf(locks);
-    const work = locks.using('a', async (lease) => {
+    const work = locks.using('a', { leaseTime: 1_500, renew: true }, async (lease) => {
       await sleep(2_000);
       return { held: lease.held, owner: lease.owner, stored: await stage.redis.hkeys('lock:a') };
     });
     await until(() => locks.leases().length === 1);
-    locks.beforeApplicationShutdown();
+    const closed = locks.onApplicationShutdown();
     await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
     const { held, owner, stored } = await work;
     expect({ held, stored }).toEqual({ held: true, stored: [owner] });
     expect(events.map((event) => event.type)).toEqual(['acquired', 'released']);
-    await locks.onApplicationShutdown();
+    await closed;
   });
 
   it('releases what is left before it closes the connection (pitfall 25)', async () => {

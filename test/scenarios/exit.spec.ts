@@ -62,12 +62,11 @@ describe('The process exits by itself', () => {
       const lease = await locks.acquire('held');
       const waiting = locks.acquire('held', { waitTime: Infinity }).catch((error) => error.code);
       await new Promise((resolve) => setTimeout(resolve, 50));
-      locks.beforeApplicationShutdown();
+      const closed = locks.onApplicationShutdown();
       console.log(await waiting, lease.held);
-      await locks.onApplicationShutdown();
-      console.log(lease.held);
+      await closed;
     `);
-    expect(output).toBe('LOCK_CLOSED true\nfalse');
+    expect(output).toBe('LOCK_CLOSED false');
     expect(await lockKeys(server.client())).toEqual([]);
   });
 

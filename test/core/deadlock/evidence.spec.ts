@@ -325,7 +325,7 @@ describe('a wait of a nested call', () => {
 
   it('holds what lasts as long as it waits, and no fixed lease that ends before', () => {
     const inside = Scope.apart(undefined);
-    const hold = { held: true, clientId: 'p', group: 'g' };
+    const hold = { held: true, clientId: 'p', group: 'g', isInUse: true };
     inside.add('x', { ...hold, name: 'x', owner: 'p:1', endsAt: Infinity });
     inside.add('y', { ...hold, name: 'y', owner: 'p:2', endsAt: 5_000 });
     inside.add('z', { ...hold, name: 'z', owner: 'p:3', endsAt: 4_999 });

@@ -50,8 +50,9 @@ describe('Health', () => {
     await lease.release();
     await fixed.release();
     expect(await locks.health()).toMatchObject({ held: 1, waiting: 1 });
-    locks.beforeApplicationShutdown();
+    const closed = locks.close();
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await closed;
   });
 
   it.each([

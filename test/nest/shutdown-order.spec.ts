@@ -1,0 +1,215 @@
+import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Injectable,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import { LazyModuleLoader } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import {
+  DistributedLock,
+  getLockServiceToken,
+  InjectLockService,
+  type Lease,
+  LockModule,
+  LockService,
+  MemoryLockStore,
+  OnLeader,
+  type Term,
+} from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+
+let store: MemoryLockStore;
+/** Another process on the same store. */
+let other: LockService;
+let steps: string[];
+
+beforeEach(() => {
+  store = new MemoryLockStore();
+  other = new LockService({ store });
+  steps = [];
+});
+
+afterEach(async () => {
+  await Promise.all(other.leases().map((lease) => lease.release()));
+  await other.close();
+});
+
+/** A consumer that stops at its own hook, as those of queues do: it starts work until then, and waits for it. */
+@Injectable()
+class Consumer implements OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown {
+  ticket = '';
+  byHand: Lease | undefined;
+  private readonly stopped = deferred();
+  private readonly running: Promise<unknown>[] = [];
+
+  constructor(
+    private readonly locks: LockService,
+    @InjectLockService('audit') private readonly audit: LockService,
+  ) {}
+
+  async start(): Promise<void> {
+    const begun = deferred();
+    this.running.push(this.long(begun));
+    await begun.promise;
+    this.byHand = await this.locks.acquire('by hand');
+    this.ticket = await (await other.acquire('travelling')).handOver();
+  }
+
+  @DistributedLock('long')
+  private async long(begun: ReturnType<typeof deferred>): Promise<void> {
+    begun.resolve();
+    await this.stopped.promise;
+    await this.audit.using('log', () => steps.push('long'));
+  }
+
+  onModuleDestroy(): Promise<void> {
+    return this.look('destroy');
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.look('before');
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.look('shutdown');
+    await sleep(30);
+    const lease = await this.locks.resume(this.ticket);
+    await lease.release();
+    this.stopped.resolve();
+    await Promise.all(this.running);
+    await this.look('drained');
+  }
+
+  private async look(step: string): Promise<void> {
+    await this.locks.using(step, () => steps.push(step));
+    const isTaken = (await other.tryAcquire('long', { waitTime: 0 })) === null;
+    expect([this.byHand?.held, isTaken]).toEqual([true, step !== 'drained']);
+  }
+}
+
+const locks = (isGlobal = true): DynamicModule[] => [
+  LockModule.forRoot({ store, isGlobal }),
+  LockModule.forRootAsync({ name: 'audit', isGlobal, useFactory: () => ({ store }) }),
+];
+
+@Module({ providers: [Consumer] })
+class ConsumerModule {}
+
+@Module({})
+class LockFeature {}
+
+const LAYOUTS: [string, () => DynamicModule['imports']][] = [
+  ['first', () => [...locks(), ConsumerModule]],
+  ['last', () => [ConsumerModule, ...locks()]],
+  ['for one module', () => [{ module: ConsumerModule, imports: locks(false) }]],
+  ['in a module that is imported first', () => [{ module: LockFeature, imports: locks() }, ConsumerModule]],
+  ['in a module that is imported last', () => [ConsumerModule, { module: LockFeature, imports: locks() }]],
+];
+
+describe.each(LAYOUTS)('an application that imports LockModule %s', (_, imports) => {
+  it('keeps the locks of work, and gives further ones, until its last hook has run', async () => {
+    const app = await Test.createTestingModule({ imports: imports() ?? [] }).compile();
+    await app.init();
+    const consumer = app.get(Consumer, { strict: false });
+    await consumer.start();
+    await app.close();
+    expect(steps).toEqual(['destroy', 'before', 'shutdown', 'long', 'drained']);
+    expect(consumer.byHand?.held).toBe(false);
+    expect(await other.tryAcquire('by hand')).toMatchObject({ held: true });
+    for (const name of [undefined, 'audit']) {
+      const service = app.get<LockService>(getLockServiceToken(name), { strict: false });
+      await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    }
+  });
+
+  it('ends while a callback runs that no hook waits for, whose locks stay until its end', async () => {
+    const app = await Test.createTestingModule({ imports: imports() ?? [] }).compile();
+    await app.init();
+    const [begun, gate] = [deferred(), deferred()];
+    const service = app.get(LockService, { strict: false });
+    const audit = app.get<LockService>(getLockServiceToken('audit'), { strict: false });
+    const job = service.using('job', async () => {
+      begun.resolve();
+      await gate.promise;
+      return await audit.using('another', () => 'done');
+    });
+    await begun.promise;
+    Object.assign(app.get(Consumer, { strict: false }), { onApplicationShutdown: undefined });
+    Object.assign(app.get(Consumer, { strict: false }), { look: () => Promise.resolve() });
+    await app.close();
+    expect(await other.tryAcquire('job')).toBeNull();
+    await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    gate.resolve();
+    expect(await job).toBe('done');
+    await Promise.all([service.close(), audit.close()]);
+    expect(await other.tryAcquire('job')).toMatchObject({ held: true });
+  });
+});
+
+it('a LockModule that is loaded lazily hears of the shutdown', async () => {
+  const app = await Test.createTestingModule({}).compile();
+  await app.init();
+  const loaded = await app
+    .get(LazyModuleLoader)
+    .load(() => ({ module: LockFeature, imports: [LockModule.forRoot({ store, isGlobal: false })] }));
+  const service = loaded.get(LockService, { strict: false });
+  await service.acquire('by hand');
+  const [begun, gate] = [deferred(), deferred()];
+  const job = service.using('job', async () => {
+    begun.resolve();
+    await gate.promise;
+  });
+  await begun.promise;
+  await app.close();
+  expect((await service.health()).status).toBe('down');
+  expect([await store.inspect('by hand'), await other.tryAcquire('job')]).toEqual([null, null]);
+  gate.resolve();
+  await job;
+  await service.close();
+  await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+});
+
+it('a lock whose callback closes the application is kept, and the application does not wait for it', async () => {
+  const app = await Test.createTestingModule({ imports: locks() }).compile();
+  await app.init();
+  const service = app.get(LockService);
+  await service.using('restart', async (lease) => {
+    await app.close();
+    expect([lease.held, await other.tryAcquire('restart')]).toEqual([true, null]);
+  });
+  await service.close();
+  expect(await store.inspect('restart')).toBeNull();
+});
+
+it('a term keeps its lock until its work ends, which a later hook does', async () => {
+  const begun = deferred();
+  @Injectable()
+  class Feed implements OnApplicationShutdown {
+    private readonly stopped = deferred();
+    @OnLeader('feed', { leaseTime: 600 })
+    async follow({ signal }: Term) {
+      begun.resolve();
+      await this.stopped.promise;
+      // Longer than the lease that it had when it was told.
+      await sleep(700);
+      expect([signal.aborted, await other.tryAcquire('feed')]).toEqual([true, null]);
+      steps.push('ended');
+    }
+    onApplicationShutdown() {
+      this.stopped.resolve();
+    }
+  }
+  const app = await Test.createTestingModule({ imports: locks(), providers: [Feed] }).compile();
+  await app.init();
+  await begun.promise;
+  await app.close();
+  await app.get(LockService).close();
+  expect(steps).toEqual(['ended']);
+  expect(await other.tryAcquire('feed')).toMatchObject({ held: true });
+});
