@@ -214,8 +214,9 @@ export class LockUnavailableError extends LockError {
  * - `unreachable`: the store did not answer a renewal before the deadline
  * - `max-hold`: `maxHoldTime` was over
  * - `released`: its holder has released it, or the application is shutting down
+ * - `fenced`: the database has seen a later holder (subpath `fencing`); not in events
  */
-export type LossReason = 'expired' | 'taken' | 'deleted' | 'unreachable' | 'max-hold' | 'released';
+export type LossReason = 'expired' | 'taken' | 'deleted' | 'unreachable' | 'max-hold' | 'released' | 'fenced';
 
 const LOSSES: Record<LossReason, string> = {
   expired: 'its time was over',
@@ -224,6 +225,7 @@ const LOSSES: Record<LossReason, string> = {
   unreachable: 'the store did not answer a renewal in time',
   'max-hold': 'maxHoldTime was over',
   released: 'it has been released',
+  fenced: 'the database has seen a later holder',
 };
 
 /** The lease is not held any more, so nothing that it guarded may go on. HTTP 500. */

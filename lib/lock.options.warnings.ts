@@ -38,6 +38,14 @@ export const transactionWarning = (method: string): ProbableMistake => ({
     'the next holder reads the state from before it. Write @DistributedLock above that decorator',
 });
 
+/** What is probably not meant where a fence and a transaction stand on one method. */
+export const fenceWarning = (method: string): ProbableMistake => ({
+  code: 'fence-outside-transaction',
+  message:
+    `@Fenced on ${method} does not stand below the decorator of a transaction: its guard is not the first statement of one. ` +
+    'Write @DistributedLock, below it @Transactional, below that @Fenced',
+});
+
 /** What is probably not meant where GraphQL runs no filters for field resolvers. */
 export const fieldResolverWarning = (method: string): ProbableMistake => ({
   code: 'unfiltered-field-resolver',

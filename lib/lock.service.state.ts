@@ -37,8 +37,8 @@ export interface ServiceState {
   endTerms(): Promise<void>;
   /** The elections in which this process takes part now. */
   elections(): readonly Election[];
-  /** Locked methods whose locks end before the transaction around them. */
-  readonly insideTransactions: Set<string>;
+  /** Of locked methods, for the boot. The key keeps a class with several instances from a second warning. */
+  readonly bootWarnings: Map<string, ProbableMistake>;
   /** The application shuts down, and the service has not ended. */
   draining: boolean;
   /** The end of the service. */

@@ -80,7 +80,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       closing: undefined,
       closesLast: false,
       client,
-      insideTransactions: new Set(),
+      bootWarnings: new Map(),
       clientId: () => client.id,
       headroomShare: () => this.client.watchdog.headroomShare(),
       waitingFor: (name) => this.client.callers.waitingFor(name),

@@ -48,5 +48,13 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
       load: () => import('./commands/run.js'),
     },
   ],
+  [
+    'fencing-sql',
+    {
+      arguments: [],
+      options: { dialect: 'value', table: 'value', as: 'value' },
+      load: () => import('./commands/fencing-sql.js'),
+    },
+  ],
   ['doctor', { arguments: [], options: QUESTION, load: () => import('./commands/doctor.js') }],
 ]);

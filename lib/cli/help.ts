@@ -7,6 +7,7 @@ export const HELP = `nestjs-distributed-lock <command> [options]
   release <name>        asks the holder to release it; --force takes it
   run <name> -- <cmd>   runs a command while it holds the lock
   doctor                what can cost a lock here, each with its cure
+  fencing-sql           prints the migration of a fencing table
 
 Where the locks are (one of the first four, or REDIS_URL):
   --url <url>           redis://, rediss:// or unix:///path/of/redis.sock
@@ -101,6 +102,15 @@ ${WHERE}
 Exit codes: that of the command, 128 + n after signal n, 64 wrong call,
   69 Redis cannot be used, 75 the lock is busy, 126 the command cannot be run,
   127 it is not found`,
+  'fencing-sql': `nestjs-distributed-lock fencing-sql --dialect <dialect> [options]
+
+Prints the migration that makes the table of FencingTable. It needs no Redis.
+
+  --dialect <dialect>   postgres, mysql (and MariaDB) or sqlite
+  --table <name>        the name of the table (lock_fences)
+  --as <form>           sql, typeorm or prisma (sql)
+
+Exit codes: 0 done, 64 wrong call`,
   doctor: `nestjs-distributed-lock doctor [options]
 
 Looks at each Redis server as the locks see it: whether all kinds can be taken,

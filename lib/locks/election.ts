@@ -61,6 +61,9 @@ export interface Election {
 
 /** One time of leading. */
 export interface Term {
+  /** The name of the election, which is the name of its lock. */
+  readonly name: string;
+
   /** The fencing token of the lock: a safe integer that grows with each term. */
   readonly number: number;
 

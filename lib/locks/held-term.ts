@@ -40,6 +40,10 @@ export class HeldTerm implements Term {
     };
   }
 
+  get name(): string {
+    return this.lease.name;
+  }
+
   get number(): number {
     return this.lease.fencingToken;
   }

@@ -1,7 +1,7 @@
 import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { LockClosedError, LockConfigError } from '../lock.errors.js';
-import { fieldResolverWarning, transactionWarning } from '../lock.options.warnings.js';
+import { fieldResolverWarning } from '../lock.options.warnings.js';
 import { inQuotes } from '../lock.text.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
@@ -53,12 +53,12 @@ const bootOf =
         const state = stateOf(service);
         if (state === undefined) return;
         if (!state.settings.enabled) {
-          campaignsOf(service).lead({ number: 0, signal: ending.signal });
+          campaignsOf(service).lead(ending.signal);
           return;
         }
         const resolver = unfilteredFieldResolver(modules);
         if (resolver !== undefined) state.warn(fieldResolverWarning(resolver));
-        for (const method of state.insideTransactions) state.warn(transactionWarning(method));
+        for (const warning of state.bootWarnings.values()) state.warn(warning);
         state.connect();
         campaignsOf(service).start();
       },

@@ -1,8 +1,10 @@
 import 'reflect-metadata';
 import type { Type } from '@nestjs/common';
 import { LockConfigError } from '../lock.errors.js';
+import { fenceWarning, transactionWarning } from '../lock.options.warnings.js';
 import { stateOf } from '../lock.service.state.js';
 import { copyMetadata } from './copy-metadata.js';
+import { isFencedOutside } from './fenced-method.js';
 import { assertNotHidden } from './field-functions.js';
 import { usesRoot } from './key-template.js';
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
@@ -65,7 +67,9 @@ export function lockMethod(
     if (namesClass) assertOwnName(declared, self.constructor.name);
     const kind = atDeclaration(declared, () => options.kindWith(injected));
     assertSupported(injected, kind, `@DistributedLock on ${declared}`);
-    if (insideTransaction) stateOf(injected)?.insideTransactions.add(declared);
+    const warnings = stateOf(injected)?.bootWarnings;
+    if (insideTransaction) warnings?.set(`transaction ${declared}`, transactionWarning(declared));
+    if (isFencedOutside(method)) warnings?.set(`fence ${declared}`, fenceWarning(declared));
   });
   const emitted = declaredReturn(target, property);
   const returns = options.returns ?? emitted;

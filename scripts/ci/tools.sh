@@ -2,7 +2,7 @@
 # Usage: scripts/ci/tools.sh <tool>…
 #
 # Installs what the tests use and the machine lacks, on Debian or Ubuntu: `server`, `openssl`, `compiler`, `spin`, `docker`,
-# `jvm`, `chromium`.
+# `jvm`, `chromium`, `databases`.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
@@ -29,6 +29,9 @@ for tool in "$@"; do
     docker) command -v dockerd >/dev/null || install docker.io $(apt-cache pkgnames docker-cli | grep -x docker-cli) ;;
     # Without it the tests of the board in a browser are left out.
     chromium) { command -v chromium || command -v google-chrome; } >/dev/null || install chromium ;;
+    databases)
+      { [ -d /usr/lib/postgresql ] && command -v mariadbd; } >/dev/null || install postgresql mariadb-server
+      ;;
     jvm) { command -v mvn && command -v javac; } >/dev/null || install default-jdk-headless maven ;;
     debootstrap) command -v debootstrap >/dev/null || install debootstrap ;;
     *) echo "No such tool: $tool" >&2 && exit 64 ;;

@@ -150,7 +150,7 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
           'paid',
           'was paid before',
         ]);
-        expect(await dataSource.query('SELECT paid FROM orders')).toEqual([{ paid: 1 }]);
+        expect(await dataSource.query('SELECT paid FROM orders')).toEqual([{ paid: true }]);
       },
       'order:7',
       'order:7',

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { type AcquisitionState, mayFollow } from '../../lib/core/acquisition-state.js';
 import type { Drive } from './drives.js';
 import type * as Preamble from './preamble.js';
+import { missing as lacking } from '../fencing/database-server.js';
 import { pagePaths, readPage } from './markdown.js';
 import { typeErrors, writePrograms, type Program } from './program.js';
 
@@ -47,7 +48,8 @@ describe('What the pages say in TypeScript', () => {
     await preamble.locks.onApplicationShutdown();
     preamble.redis.disconnect();
     await preamble.servers.close();
-    await preamble.database.remove();
+    if (preamble.dataSource.isInitialized) await preamble.dataSource.destroy();
+    await preamble.database?.stop();
   });
 
   async function boot(imports: (DynamicModule | Type)[], parts: Type[] = []): Promise<INestApplication> {
@@ -86,7 +88,15 @@ describe('What the pages say in TypeScript', () => {
     }
   }
 
-  it.each(inLanguage('ts').map(({ title }) => title))('%s is true', async (title) => {
+  const needsPostgres = (code: string) =>
+    lacking.postgres !== undefined && /\bdataSource\b|DataSource/.test(code);
+  const [left, run] = [true, false].map((isLeft) =>
+    inLanguage('ts').filter(({ code }) => needsPostgres(code) === isLeft),
+  );
+  for (const { title } of left ?? [])
+    it.skip(`${title} is true (left out: ${lacking.postgres ?? ''})`, () => undefined);
+
+  it.each((run ?? []).map(({ title }) => title))('%s is true', async (title) => {
     expect(errors.get(title)).toEqual([]);
     const exported = (await import(programs.get(title)?.file ?? '')) as Record<string, unknown>;
     expect(preamble.locks.leases()).toEqual([]);

@@ -3,7 +3,8 @@ import { Injectable, Module } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { DistributedLock, LockModule, LockService } from 'nestjs-distributed-lock';
 import { DataSource } from 'typeorm';
-import { TestDatabase } from '../support/database.js';
+import { FencingTable } from 'nestjs-distributed-lock/fencing';
+import { missing, startPostgres } from '../fencing/database-server.js';
 import { PageServers } from './servers.js';
 
 /** What a reader of the pages is taken to know or to have: a block imports the rest itself. */
@@ -26,6 +27,7 @@ export { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websock
 export { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 export { Cron, CronExpression } from '@nestjs/schedule';
 export { interval, Observable, take } from 'rxjs';
+export { FencingTable, typeorm } from 'nestjs-distributed-lock/fencing';
 export {
   assertLocked,
   currentLease,
@@ -48,25 +50,24 @@ export const locks = new LockService({ connection: servers.url });
 /** A client of the application's own. */
 export const redis = new Redis(servers.url, { commandTimeout: 2_000 });
 
-export const database = await TestDatabase.create();
-/** Of the application, with the tables that the pages speak of. */
-export const dataSource = await database.connect();
-await dataSource.query('CREATE TABLE orders (id TEXT PRIMARY KEY, paid INTEGER NOT NULL)');
-await dataSource.query("INSERT INTO orders VALUES ('7', 0)");
+/** Of the application, with the tables that the pages speak of. Without PostgreSQL it is never used: see `needsPostgres`. */
+export const database = missing.postgres === undefined ? await startPostgres() : undefined;
+const place = { host: '127.0.0.1', port: database?.port ?? 0, username: 'postgres' };
+export const dataSource = new DataSource({ type: 'postgres', ...place });
+if (database !== undefined) await makeTables();
+
+async function makeTables(): Promise<void> {
+  await dataSource.initialize();
+  await dataSource.query('CREATE TABLE orders (id TEXT PRIMARY KEY, paid BOOLEAN NOT NULL)');
+  await dataSource.query("INSERT INTO orders VALUES ('7', false)");
+  await dataSource.query(new FencingTable({ dialect: 'postgres' }).createTableSql());
+}
 
 export interface Order {
   id: number;
   items: { sku: string }[];
 }
 export const id = 7;
-interface Repository {
-  load(id: number, options?: { signal: AbortSignal }): Promise<Order>;
-  save(order: Order, options?: { onlyIfTokenAbove: number }): Promise<void>;
-}
-export const repository: Repository = {
-  load: async (id) => ({ id, items: [{ sku: 'a' }] }),
-  save: async () => undefined,
-};
 export const render = async (): Promise<string> => '<html></html>';
 export const update = async (): Promise<void> => undefined;
 export const step = async (name: string): Promise<string> => name;

@@ -67,7 +67,8 @@ class Campaign {
   }
 
   /** Where decorators take no locks: this process is the only one. */
-  async lead(term: Term): Promise<void> {
+  async lead(signal: AbortSignal): Promise<void> {
+    const term = { name: this.name, number: 0, signal };
     await Promise.all(
       this.works.map((work) => runUnlocked(() => this.report(work, term, 'is not started again'))),
     );
@@ -176,9 +177,9 @@ export class Campaigns {
   }
 
   /** Where decorators take no locks. */
-  lead(term: Term): void {
+  lead(signal: AbortSignal): void {
     this.isBooted = true;
-    for (const { campaign } of this.byName.values()) void campaign.lead(term).catch(() => undefined);
+    for (const { campaign } of this.byName.values()) void campaign.lead(signal).catch(() => undefined);
   }
 }
 

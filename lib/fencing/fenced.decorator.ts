@@ -1,0 +1,56 @@
+import 'reflect-metadata';
+import { LockConfigError } from '../lock.errors.js';
+import { copyMetadata } from '../nest/copy-metadata.js';
+import { decoratedMethod } from '../nest/election/leader-method.js';
+import { isLockedMethod } from '../nest/locked-method.js';
+import { watchForTransaction } from '../nest/outer-transaction.js';
+import { markFenced } from '../nest/fenced-method.js';
+import type { Execute, FencingTable } from './fencing-table.js';
+
+/** Fits methods that return a Promise. */
+export type FencedDecorator<Self> = (
+  target: Self & object,
+  property: string | symbol,
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- of any method
+  descriptor: TypedPropertyDescriptor<(...args: any[]) => Promise<any>>,
+) => void;
+
+/**
+ * Calls {@link FencingTable.guard} before the method, as the first statement of the transaction that a decorator such as
+ * `@Transactional()` opens. It stands below that decorator, which stands below `@DistributedLock`:
+ *
+ * ```ts
+ * @DistributedLock('order:$<args[0]>')
+ * @Transactional()
+ * @Fenced(fences, (orders: Orders) => typeorm(orders.host.tx))
+ * async pay(orderId: string) {}
+ * ```
+ *
+ * If no decorator of a transaction stands above it, the service warns at boot with the code `fence-outside-transaction`.
+ * @param execute an adapter with the present transaction of the object
+ * @throws LockConfigError where it is applied, when it stands above `@DistributedLock`
+ */
+export function Fenced<Self = unknown>(
+  fences: FencingTable,
+  execute: (self: Self) => Execute,
+): FencedDecorator<Self> {
+  return (target, property, descriptor: PropertyDescriptor) => {
+    const { declared, method } = decoratedMethod('@Fenced', target, property, descriptor);
+    if (isLockedMethod(method)) {
+      throw new LockConfigError(
+        declared,
+        'stands above @DistributedLock, so that it runs without a lock. Write it below',
+      );
+    }
+    const wrapper = async function (this: Self, ...args: unknown[]): Promise<unknown> {
+      await fences.guard((sql, parameters) => execute(this)(sql, parameters));
+      return await method.apply(this, args);
+    };
+    copyMetadata(method, wrapper);
+    const mark = markFenced(wrapper);
+    descriptor.value = wrapper;
+    watchForTransaction(descriptor, () => {
+      mark.insideTransaction = true;
+    });
+  };
+}

@@ -1,0 +1,117 @@
+import { LockConfigError, LockLostError } from '../lock.errors.js';
+import type { Term } from '../locks/election.js';
+import type { Lease } from '../locks/lock.js';
+import { currentLease } from '../nest/current-lease.js';
+import { currentScope } from '../core/scope.js';
+import { locksPassThrough } from '../nest/pass-through.js';
+import { type Dialect, dialectOf, dialects, type Fence, type FencingDialect } from './dialect.js';
+
+/**
+ * Runs one statement in the transaction that is guarded, and gives the number of rows that it has changed. The adapters, such
+ * as {@link typeorm}, make one of what a library gives.
+ */
+export type Execute = (sql: string, parameters: unknown[]) => Promise<number>;
+
+/** Options of {@link FencingTable}. */
+export interface FencingTableOptions {
+  readonly dialect: FencingDialect;
+  /**
+   * The name of the table, with its schema if it needs one. Services with different `keyPrefix` or another Redis have different
+   * locks of one name, so each needs a table of its own.
+   * @default 'lock_fences'
+   */
+  readonly table?: string;
+}
+
+/** The first letter keeps out numbers; the table is written into the SQL as it is. */
+const IDENTIFIER = /^[A-Za-z_]\w{0,62}(\.[A-Za-z_]\w{0,62})?$/;
+
+/**
+ * The half of fencing that belongs to the database: a table with the greatest fencing token that it has seen of each lock. A
+ * transaction that begins with {@link guard} commits only if no later holder of the lock has begun one.
+ */
+export class FencingTable {
+  private readonly table: string;
+  private readonly dialect: Dialect;
+
+  /** @throws LockConfigError when the dialect is not known, or the table is no plain identifier */
+  constructor({ dialect, table = 'lock_fences' }: FencingTableOptions) {
+    const found = dialectOf(dialect);
+    if (found === undefined) {
+      throw new LockConfigError('dialect', `must be one of ${dialects.join(', ')}`, { value: dialect });
+    }
+    if (typeof table !== 'string' || !IDENTIFIER.test(table)) {
+      const rule =
+        'must be a name of letters, digits and _, with its schema and a dot before it if it needs one';
+      throw new LockConfigError('table', rule, { value: table });
+    }
+    this.dialect = found;
+    this.table = table;
+  }
+
+  /**
+   * The first statement of a transaction. It stores the token of each name of the lease, and locks those rows until the
+   * transaction ends: transactions of two holders follow each other, and one from the past is refused. A transaction may call it
+   * more than once.
+   *
+   * Where decorators take no locks (`enabled: false`, `passThroughLocks`), and there is no lease, it does nothing.
+   * @param execute runs a statement in that transaction
+   * @param lease default: the lease of `using`, the decorator, the interceptor, an election or `once` around the call
+   * @throws LockLostError when the lease has ended, or, with the reason `fenced`, when the table has seen a greater token of one
+   * of its names. The transaction has to be rolled back, which its library does for an error
+   * @throws LockConfigError when there is no lease, or `execute` gives no number
+   */
+  async guard(execute: Execute, lease?: Lease | Term): Promise<void> {
+    const guarded = lease ?? currentLease();
+    if (guarded === undefined) {
+      if (locksPassThrough() || currentScope()?.passesThrough() === true) return;
+      const rule = 'runs without a lock. Call it within `using` or a locked method, or pass the lease';
+      throw new LockConfigError('guard', rule);
+    }
+    assertPromised(guarded);
+    const fences = fencesOf(guarded);
+    let changed = NaN;
+    for (const { sql, parameters } of this.dialect.guard(this.table, fences)) {
+      changed = await execute(sql, parameters);
+    }
+    if (!Number.isSafeInteger(changed) || changed < 0) {
+      const rule = 'has to give the number of changed rows, as the adapters do';
+      throw new LockConfigError('execute', rule, { value: changed });
+    }
+    if (changed === fences.length) return;
+    const names = fences.map(([name]) => name).join(',');
+    throw new LockLostError(names, { reason: 'fenced', owner: ownerOf(guarded) });
+  }
+
+  /** The statement that makes the table, unless there is one. */
+  createTableSql(): string {
+    return this.dialect.create(this.table);
+  }
+
+  /**
+   * The statement that forgets locks that nobody has guarded a transaction with since then: fencing tokens are times. A holder
+   * that was paused for longer is not refused any more, so let the moment be days ago.
+   * @throws LockConfigError when it is no date
+   */
+  pruneSql(olderThan: Date): string {
+    const time = olderThan instanceof Date ? olderThan.getTime() : NaN;
+    if (!(time >= 0)) throw new LockConfigError('olderThan', 'must be a Date', { value: olderThan });
+    return `DELETE FROM ${this.table} WHERE token < ${String(time * 1_000)}`;
+  }
+}
+
+const isTerm = (lease: Lease | Term): lease is Term => !('fencingTokens' in lease);
+
+/** In one order: two transactions with the same names wait for each other, and do not deadlock. */
+function fencesOf(lease: Lease | Term): readonly Fence[] {
+  if (isTerm(lease)) return [[lease.name, lease.number]];
+  return [...lease.fencingTokens].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function assertPromised(lease: Lease | Term): void {
+  if (isTerm(lease)) lease.signal.throwIfAborted();
+  else lease.assertHeld();
+}
+
+const ownerOf = (lease: Lease | Term): string =>
+  isTerm(lease) ? `term ${String(lease.number)}` : lease.owner;
