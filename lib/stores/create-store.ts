@@ -20,6 +20,7 @@ import { ClusterConnection } from './redis/cluster-connection.js';
 import { ClusterSubscriber } from './redis/cluster-subscriber.js';
 import { ServerConnection } from './redis/connection.js';
 import type { Deployment, Server } from './redis/deployment.js';
+import { MessageState } from './redis/message-state.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/replication.js';
@@ -116,12 +117,13 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
   const client = given.client as Redis;
   assertPrefix('connection.keyPrefix', client.options.keyPrefix ?? '');
   const node = nodeName(client);
-  const connection = new ServerConnection(client, node, commandTimeout, owned);
+  const connection = new ServerConnection(client, node, commandTimeout, owned, undefined, owned);
   const store = new RedisLockStore({
     ...terms,
     connection,
     subscriptions: () => {
-      const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true);
+      const state = new MessageState(connection, connection);
+      const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true, state);
       // The connection for messages may lead to a server that is a replica now. Messages arrive there too, but the master takes
       // a process without a subscription for dead.
       connection.onReconnected(() => {
@@ -151,8 +153,22 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
     }
   }
   const connection = new ClusterConnection(client, name, commandTimeout, given.owned);
-  const connect = ({ client: node, node: nodeKey }: ServerConnection) =>
-    new ServerConnection(nodeSubscriberClient(node), nodeKey, commandTimeout, true);
+  const first = client.options.redisOptions?.password;
+  // Nodes keep the options that they were made with. The application changes its own, or those of all nodes.
+  const ofAll = () =>
+    client.options.redisOptions?.password === first ? undefined : client.options.redisOptions;
+  const states = new Map<string, MessageState>();
+  const connect = (node: ServerConnection) => {
+    const state = states.get(node.node) ?? new MessageState(node, connection);
+    states.set(node.node, state);
+    return new ServerConnection(
+      nodeSubscriberClient(node.client, ofAll()),
+      node.node,
+      commandTimeout,
+      true,
+      state,
+    );
+  };
   const store = new RedisLockStore({
     ...terms,
     connection,

@@ -5,12 +5,20 @@
  * 59  A refused SELECT leaves the connection on database 0: locks of two databases under one name.
  * 64  Health is `up` while no lock can be taken: scripts forbidden, replicas missing, a wrong password.
  * 84  A host that is undefined or empty is localhost: each pod has a Redis, and locks, of its own.
+ * 85  A derived connection keeps the credentials of its first day; rotation starves its process without a word.
  * 86  An idle connection that a firewall dropped: the socket's timeout equals the caller's wait, so the first call fails.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { type Lease, LockModule, type LockModuleOptions, type LockService } from '../../lib/index.js';
-import { Stage } from './stage.js';
+import type { Redis } from 'ioredis';
+import {
+  type Lease,
+  type LockEvent,
+  LockModule,
+  type LockModuleOptions,
+  type LockService,
+} from '../../lib/index.js';
+import { soon, Stage, until } from './stage.js';
 
 const stage = Stage.set();
 
@@ -44,6 +52,64 @@ it.each<[string, object]>([
   expect(() => LockModule.forRoot({ connection })).toThrow(
     expect.objectContaining({ code: 'LOCK_CONFIG', option }),
   );
+});
+
+describe("Credentials that rotate on the application's client (pitfall 85)", () => {
+  /** As of IAM: the application has set the next password on its client, and the server ends old connections. */
+  const rotate = async (client: Redis, given: string) => {
+    await stage.redis.acl('SETUSER', 'app', 'resetpass', '>next');
+    client.options.password = given;
+    await stage.redis.call('CLIENT', 'KILL', 'USER', 'app');
+  };
+
+  const rotating = async () => {
+    await stage.redis.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>first', '~*', '&*', '+@all');
+    const client = stage.client(stage.server.url.replace('//', '//app:first@'));
+    const events: LockEvent[] = [];
+    const locks = stage.service({ connection: client });
+    locks.events$.subscribe((event) => events.push(event));
+    // The first wait opens the connection for messages.
+    const lease = await locks.acquire('order:1');
+    await locks.acquire('order:1', { waitTime: 50 }).catch(() => undefined);
+    await lease.release();
+    await until(async () => (await locks.health()).nodes[0]?.subscriber === true);
+    return { client, locks, events };
+  };
+
+  it('are taken over by the connection for messages', async () => {
+    const { client, locks } = await rotating();
+    await rotate(client, 'next');
+    await until(async () => (await locks.health()).nodes[0]?.subscriber === true);
+    const holder = stage.service();
+    const held = await holder.acquire('order:2');
+    const waiting = locks.acquire('order:2');
+    await until(async () => (await stage.waiting('order:2')) > 0);
+    await held.release();
+    await (await soon(waiting)).release();
+  });
+
+  it('and that are refused are told once, with the reason, and again when they are right', async () => {
+    const { client, locks, events } = await rotating();
+    // The client is let in by another user, the connection for messages is not.
+    await stage.redis.acl('SETUSER', 'app', 'resetpass', '>next');
+    await client.auth('app', 'next');
+    await stage.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const told = () => events.filter(({ type }) => type === 'disconnected' || type === 'reconnected');
+    await until(() => told().length > 0);
+    await until(async () => (await locks.health()).nodes[0]?.error?.includes('WRONGPASS') === true);
+    const node = `the messages of 127.0.0.1:${String(stage.server.port)}`;
+    expect(told()).toEqual([
+      { type: 'disconnected', node, error: expect.objectContaining({ name: 'NotAdmitted' }) },
+    ]);
+    expect(await locks.health()).toMatchObject({
+      status: 'degraded',
+      nodes: [{ error: expect.stringMatching(/do not come through, so waiters poll: .*WRONGPASS/) }],
+    });
+    client.options.password = 'next';
+    await until(() => told().length > 1);
+    expect(told()[1]).toMatchObject({ type: 'reconnected', node });
+    await until(async () => (await locks.health()).status === 'up');
+  });
 });
 
 describe('An idle connection that was dropped without a word (pitfall 86)', () => {

@@ -123,37 +123,68 @@ export function clusterClient(
   return client;
 }
 
-/** Our own client for messages, to the same server and with the same credentials as `client`. */
-export function subscriberClient(client: Redis): Redis {
-  const subscriber = client.duplicate({
+/** The options that may change while a client is in use, because they rotate. */
+const CREDENTIALS = [
+  'username',
+  'password',
+  'tls',
+  'sentinelUsername',
+  'sentinelPassword',
+  'sentinelTLS',
+] as const;
+
+const credentialsOf = (options: RedisOptions): RedisOptions =>
+  Object.fromEntries(CREDENTIALS.flatMap((name) => (name in options ? [[name, options[name]]] : [])));
+
+/**
+ * A client of ours to where another one leads. It takes the present credentials of that one each time that it connects.
+ * @param ofAll the options of all nodes, if that one is a node of a cluster
+ */
+function derivedClient(origin: Redis, ours: RedisOptions, ofAll: RedisOptions = {}): Redis {
+  const client = origin.duplicate({
     ...bounded(HEARTBEAT),
+    ...ours,
+    autoResubscribe: false,
+    lazyConnect: true,
+  });
+  const connect = client.connect.bind(client);
+  client.connect = (callback) => {
+    // The connector of the client has the same object.
+    Object.assign(client.options, credentialsOf(origin.options), credentialsOf(ofAll));
+    return connect(callback);
+  };
+  endSilenceWithConnection(client);
+  // The client reports the outcome as an event.
+  client.connect().catch(() => undefined);
+  return client;
+}
+
+/** Our own client for messages, to the same server and with the same credentials as `client`. */
+export const subscriberClient = (client: Redis): Redis =>
+  derivedClient(client, {
     ...sentinelOptions(client.options, client),
     // Messages do not belong to a database.
     db: 0,
-    autoResubscribe: false,
     enableReadyCheck: true,
-    lazyConnect: false,
   });
-  endSilenceWithConnection(subscriber);
-  return subscriber;
-}
 
-/** The same for one node of a cluster. It does not reconnect by itself: the slots may have gone to another node. */
-export function nodeSubscriberClient(node: Redis): Redis {
-  const subscriber = node.duplicate({
-    ...bounded(HEARTBEAT),
-    retryStrategy: () => null,
-    // ioredis treats a sharded channel as a key.
-    keyPrefix: '',
-    readOnly: false,
-    autoResubscribe: false,
-    // Messages also arrive while the node is loading.
-    enableReadyCheck: false,
-    lazyConnect: false,
-  });
-  endSilenceWithConnection(subscriber);
-  return subscriber;
-}
+/**
+ * The same for one node of a cluster. It does not reconnect by itself: the slots may have gone to another node.
+ * @param ofAll the options of all nodes of a cluster of the application, which its next connections have
+ */
+export const nodeSubscriberClient = (node: Redis, ofAll?: RedisOptions): Redis =>
+  derivedClient(
+    node,
+    {
+      retryStrategy: () => null,
+      // ioredis treats a sharded channel as a key.
+      keyPrefix: '',
+      readOnly: false,
+      // Messages also arrive while the node is loading.
+      enableReadyCheck: false,
+    },
+    ofAll,
+  );
 
 /** The nodes at which a cluster is looked for. */
 export const clusterName = ({ nodes }: ClusterNodes): string =>

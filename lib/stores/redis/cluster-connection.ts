@@ -48,9 +48,7 @@ export class ClusterConnection implements Deployment {
     private readonly owned: boolean,
   ) {
     const state = new ConnectionState(node);
-    state.onChange((change) => {
-      this.changed(change);
-    });
+    state.onChange(this.report);
     this.state = state;
     const listeners = {
       connect: () => {
@@ -92,6 +90,10 @@ export class ClusterConnection implements Deployment {
   onChange(listener: (change: ConnectionChange) => void): void {
     this.changeListeners.push(listener);
   }
+
+  readonly report = (change: ConnectionChange): void => {
+    for (const listener of this.changeListeners) listener(change);
+  };
 
   groupOf(key: string): number {
     return slotOf(this.keyPrefix + key);
@@ -340,15 +342,11 @@ export class ClusterConnection implements Deployment {
       state = new ConnectionState(key);
       state.onChange((change) => {
         // A node that has left the cluster is no outage.
-        if (change.connected || this.isMaster(key)) this.changed(change);
+        if (change.connected || this.isMaster(key)) this.report(change);
       });
       this.states.set(key, state);
     }
     return state;
-  }
-
-  private changed(change: ConnectionChange): void {
-    for (const listener of this.changeListeners) listener(change);
   }
 
   /** The client puts its prefix before the keys of its own commands, but not before the keys of a node's commands. */

@@ -59,9 +59,9 @@ export class ClusterSubscriber implements Subscriptions {
     }
   }
 
-  async alive(): Promise<boolean> {
-    const alive = await Promise.all([...this.posts.values()].map(({ subscriber }) => subscriber.alive()));
-    return alive.every(Boolean);
+  async obstacle(): Promise<unknown> {
+    const found = await Promise.all([...this.posts.values()].map(({ subscriber }) => subscriber.obstacle()));
+    return found.find((obstacle) => obstacle !== undefined);
   }
 
   async close(): Promise<void> {

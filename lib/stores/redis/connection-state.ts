@@ -44,7 +44,11 @@ export class ConnectionState {
     if (connected) this.error = undefined;
     if (connected === before) return;
     const first = connected && before === undefined;
-    for (const listener of this.listeners) listener({ node: this.node, connected, first, error: this.error });
+    this.report({ node: this.node, connected, first, error: this.error });
+  }
+
+  report(change: ConnectionChange): void {
+    for (const listener of this.listeners) listener(change);
   }
 
   /** Resolves when there is something new, and after `time` ms at the latest. */

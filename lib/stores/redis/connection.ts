@@ -72,10 +72,10 @@ export class ServerConnection implements Deployment, Server {
     /** The client belongs to this library, which closes it and listens to its errors. */
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
-    /** The client has the settings of this library. Another client follows if the connection of this one is given up. */
-    isReplaceable = owned,
+    /** Another connection with the settings of this library follows if one was dropped while it was idle. */
+    isReplaced = false,
   ) {
-    if (isReplaceable) this.watch = new IdleWatch(client, this.onDropped);
+    if (isReplaced) this.watch = new IdleWatch(client, this.onDropped);
     // A client of the application may have been connected long before.
     this.wasReady = client.status === 'ready';
     this.database = new SelectedDatabase(client, commandTimeout);
@@ -152,6 +152,11 @@ export class ServerConnection implements Deployment, Server {
     afterStep(() => {
       if (this.client.status === 'ready') this.select().catch(() => undefined);
     });
+  }
+
+  /** For what concerns another connection to the same server. */
+  report(change: ConnectionChange): void {
+    this.state.report(change);
   }
 
   /**
@@ -268,6 +273,7 @@ export class ServerConnection implements Deployment, Server {
   detach(): void {
     this.stopListening();
     clearTimer(this.revival);
+    this.watch?.close();
     this.state.settle();
   }
 

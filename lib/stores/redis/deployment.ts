@@ -69,7 +69,7 @@ export type Listener = (message: string | undefined) => void;
 export interface Subscriptions {
   /** Resolves when the server has confirmed the subscription. */
   subscribe(channel: string, listener: Listener, sharded?: boolean): Promise<Subscription>;
-  /** Whether messages come through, as far as the connections can tell. */
-  alive(): Promise<boolean>;
+  /** Why messages do not come through; undefined if they do, as far as the connections can tell. */
+  obstacle(): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterInput, idle, monotonicTime, setTimer } from '../../lock.runtime.js';
+import { afterInput, clearTimer, idle, monotonicTime, setTimer } from '../../lock.runtime.js';
 
 /** ms without a command, after which a connection counts as idle. */
 const IDLE = 250;
@@ -14,6 +14,8 @@ export const SIGN_OF_LIFE = 1_000;
  */
 export class IdleWatch {
   private askedAt = -Infinity;
+  private timer: NodeJS.Timeout | undefined;
+  private bytesRead = 0;
 
   constructor(
     private readonly client: Redis,
@@ -27,15 +29,25 @@ export class IdleWatch {
     if (this.askedAt - before < IDLE) return;
     const { stream } = this.client;
     const { bytesRead } = stream;
+    // The watch over an earlier command goes on if that has no answer either.
+    if (this.timer !== undefined && bytesRead === this.bytesRead) return;
+    this.bytesRead = bytesRead;
     const look = () => {
+      this.timer = undefined;
       if (this.client.stream === stream && this.client.status === 'ready' && stream.bytesRead === bytesRead)
         this.onDropped();
     };
+    this.close();
     // What has arrived while the process was busy is read first.
-    idle(
+    this.timer = idle(
       setTimer(() => {
         afterInput(look);
       }, SIGN_OF_LIFE),
     );
+  }
+
+  close(): void {
+    clearTimer(this.timer);
+    this.timer = undefined;
   }
 }

@@ -13,28 +13,31 @@ import { FULL, type Finding } from './trial.js';
  */
 export async function nodeHealth(
   connection: Server,
-  subscriber: { alive(): Promise<boolean> } | undefined,
+  subscriber: { obstacle(): Promise<unknown> } | undefined,
   attempt: Promise<Finding> | undefined,
   asCluster: boolean,
 ): Promise<NodeHealth> {
   const { node } = connection;
   // All are sent at once, so that a server that is gone is waited for once.
-  const [answer, info, clockOffset, isSubscribed, found, sentinels] = await Promise.all([
+  const [answer, info, clockOffset, messages, found, sentinels] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
     clockOffsetOf(connection),
-    subscriber?.alive(),
+    subscriber?.obstacle(),
     attempt,
     asCluster ? undefined : unaskedSentinels(connection),
   ]);
   const { refusesWrites, full, inCluster, ...told } = info;
+  const isSubscribed = subscriber && messages === undefined;
   const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: isSubscribed, sentinels };
   const obstacle =
     answer.error ??
     refusesWrites ??
     (inCluster && !asCluster ? NODE_OF_CLUSTER : found?.status === 'down' ? found.error : undefined);
   if (obstacle !== undefined) return { ...report, status: 'down', error: obstacle };
-  const lack = full ? FULL.error : (found?.error ?? (isSubscribed === false ? NO_MESSAGES : undefined));
+  const lack = full
+    ? FULL.error
+    : (found?.error ?? (isSubscribed === false ? `${NO_MESSAGES}: ${reasonOf(messages)}` : undefined));
   return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };
 }
 
@@ -58,7 +61,7 @@ async function ping(connection: Server): Promise<Answer> {
   return { latency: monotonicTime() - asked, error: undefined };
 }
 
-/** How many sentinels watch a server over whose connection no sentinel is asked; undefined if that is not told. */
+/** How many sentinels watch a server over whose connection no sentinel is asked; undefined if none does, or that is not told. */
 async function unaskedSentinels(connection: Server): Promise<number | undefined> {
   try {
     return await connection.send(async (client) => {
@@ -66,7 +69,7 @@ async function unaskedSentinels(connection: Server): Promise<number | undefined>
       if (sentinels != null || Connector !== undefined) return undefined;
       // Each sentinel listens there for the others.
       const [, count] = await client.pubsub('NUMSUB', '__sentinel__:hello');
-      return Number.isInteger(count) ? Number(count) : undefined;
+      return Number(count) > 0 ? Number(count) : undefined;
     });
   } catch {
     return undefined;

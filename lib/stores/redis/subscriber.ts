@@ -27,7 +27,7 @@ export class Subscriber implements Subscriptions {
   private readonly channels = new Map<string, Channel>();
   private heartbeat: NodeJS.Timeout | undefined;
   /** The user may not subscribe: the last subscription was refused for good. */
-  private refused = false;
+  private refusal: Error | undefined;
 
   constructor(
     private readonly connection: ServerConnection,
@@ -69,15 +69,14 @@ export class Subscriber implements Subscriptions {
     };
   }
 
-  /** Whether messages come through, as far as the connection can tell. */
-  async alive(): Promise<boolean> {
+  async obstacle(): Promise<unknown> {
     try {
       await this.connection.send((client) => client.ping());
     } catch (error) {
       // A refusal is an answer, too.
-      if (!isWithheld(error)) return false;
+      if (!isWithheld(error)) return error;
     }
-    return !this.refused;
+    return this.refusal;
   }
 
   get used(): boolean {
@@ -122,14 +121,14 @@ export class Subscriber implements Subscriptions {
         this.sharded ? client.ssubscribe(channel.name) : client.subscribe(channel.name),
       )
       .then(() => {
-        this.refused = false;
+        this.refusal = undefined;
         // The connection may have dropped since the reply; its `close` event has come by then. And the channel may have been
         // given up since the request: nothing reports on it any more.
         const kept = this.channels.get(channel.name) === channel;
         channel.active = kept && this.connection.client.status === 'ready';
       })
       .catch((error: unknown) => {
-        this.refused = replyCode(error) === 'NOPERM';
+        this.refusal = replyCode(error) === 'NOPERM' ? (error as Error) : undefined;
         throw error;
       })
       .finally(() => {

@@ -184,13 +184,13 @@ describe('A subscription on a cluster', () => {
 describe('That messages come through a cluster', () => {
   it('is so where they do at each node', async () => {
     const { slots, listen, subscriber, opened } = open(['a', 'b']);
-    expect(await subscriber.alive()).toBe(true);
+    expect((await subscriber.obstacle()) === undefined).toBe(true);
     slots.give('{1}', 'a');
     slots.give('{2}', 'b');
     await Promise.all([listen('{1}'), listen('{2}')]);
-    expect(await subscriber.alive()).toBe(true);
+    expect((await subscriber.obstacle()) === undefined).toBe(true);
     opened[0]!.client.answer = () => AWAY;
-    expect(await subscriber.alive()).toBe(false);
+    expect((await subscriber.obstacle()) === undefined).toBe(false);
   });
 });
 
@@ -308,6 +308,6 @@ describe('The end of all subscriptions', () => {
     await expect(listen('{1}')).rejects.toMatchObject({ name: 'NotConnected', message: /closed/ });
     expect(opened).toHaveLength(2);
     for (const { client } of opened) client.answer = () => AWAY;
-    expect(await subscriber.alive()).toBe(true);
+    expect((await subscriber.obstacle()) === undefined).toBe(true);
   });
 });

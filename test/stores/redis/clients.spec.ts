@@ -112,7 +112,6 @@ describe('Our own client', () => {
       autoResubscribe: false,
       enableReadyCheck: true,
       enableOfflineQueue: false,
-      lazyConnect: false,
     });
     const ofNode = keep(nodeSubscriberClient(given)).options;
     expect(ofNode).toMatchObject({
@@ -121,7 +120,6 @@ describe('Our own client', () => {
       readOnly: false,
       autoResubscribe: false,
       enableReadyCheck: false,
-      lazyConnect: false,
     });
     expect(ofNode.retryStrategy?.(1)).toBeNull();
   });

@@ -241,7 +241,9 @@ describe('The health of a server', () => {
     new ScriptedServer('a:1', ([command]) =>
       command === 'info' ? `redis_version:7.2.4\r\n${info}` : command === 'ping' ? ping : time,
     );
-  const alive = (isAlive: boolean) => ({ alive: () => Promise.resolve(isAlive) });
+  const alive = (isAlive: boolean) => ({
+    obstacle: () => Promise.resolve(isAlive ? undefined : new Error('gone')),
+  });
   const UP = Promise.resolve({ status: 'up', error: undefined } as const);
 
   it('is up, with what it tells', async () => {

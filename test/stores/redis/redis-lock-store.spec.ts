@@ -30,7 +30,7 @@ function open(
       listener = asked[1];
       return Promise.resolve({ active: true, close: () => undefined });
     },
-    alive: () => Promise.resolve(false),
+    obstacle: () => Promise.resolve(new Error('gone')),
     close: () => {
       steps.push('closed');
       return Promise.resolve();

@@ -169,12 +169,12 @@ describe('A channel that belongs elsewhere', () => {
 describe('That messages come through', () => {
   it('is said by a server that answers, also that PING is withheld', async () => {
     const { client, subscriber, sent } = open();
-    expect(await subscriber.alive()).toBe(true);
+    expect((await subscriber.obstacle()) === undefined).toBe(true);
     expect(sent()).toEqual(['ping']);
     client.answer = () => errorReply("NOPERM can't run 'ping'");
-    expect(await subscriber.alive()).toBe(true);
+    expect((await subscriber.obstacle()) === undefined).toBe(true);
     client.answer = () => AWAY;
-    expect(await subscriber.alive()).toBe(false);
+    expect((await subscriber.obstacle()) === undefined).toBe(false);
   });
 
   it('is not so while the user may not subscribe', async () => {
@@ -184,7 +184,7 @@ describe('That messages come through', () => {
       const subscription = await listen('a').catch(() => undefined);
       subscriber.keep(() => false);
       subscription?.close();
-      return await subscriber.alive();
+      return (await subscriber.obstacle()) === undefined;
     };
     expect([await trying(1), await trying(FORBIDDEN), await trying(1)]).toEqual([true, false, true]);
     expect([await trying(FORBIDDEN), await trying(AWAY)]).toEqual([false, true]);
