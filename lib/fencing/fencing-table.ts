@@ -65,7 +65,7 @@ export class FencingTable {
     const guarded = lease ?? currentLease();
     if (guarded === undefined) {
       if (locksPassThrough() || currentScope()?.passesThrough() === true) return;
-      const rule = 'runs without a lock. Call it within `using` or a locked method, or pass the lease';
+      const rule = 'runs without a lock. Call it in a locked method or within using, or pass the lease';
       throw new LockConfigError('guard', rule);
     }
     assertPromised(guarded);

@@ -20,7 +20,8 @@ const MAY_IMPORT = {
   // No room imports these: what they need is installed only by some.
   health: ['words', 'options', 'service', 'nest'],
   otel: ['words', 'service', 'core'],
-  cli: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores'],
+  fencing: ['words', 'core', 'locks', 'nest'],
+  cli: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'fencing'],
   board: ['words', 'port', 'options', 'core', 'locks', 'service', 'nest'],
   // For authors of stores.
   store: ['port'],

@@ -83,7 +83,9 @@ class Fleet {
   }
 
   async end(): Promise<void> {
-    const ends = this.processes.filter(({ exitCode }) => exitCode === null).map((child) => once(child, 'exit'));
+    const ends = this.processes
+      .filter(({ exitCode }) => exitCode === null)
+      .map((child) => once(child, 'exit'));
     for (const child of this.processes) child.stdin?.end();
     await Promise.all(ends);
   }
