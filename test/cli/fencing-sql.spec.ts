@@ -24,7 +24,7 @@ describe('fencing-sql', () => {
   });
 
   it.each([
-    [[], '--dialect: must be one of postgres, mysql, sqlite'],
+    [[], '--dialect: must be one of postgres, sqlite, mysql'],
     [['--dialect', 'postgres', '--table', 'a b'], '--table: must be a name of letters'],
     [['--dialect', 'postgres', '--as', 'knex'], '--as must be one of sql, typeorm, prisma'],
   ])('refuses %p', async (args, rule) => {
