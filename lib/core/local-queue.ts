@@ -24,7 +24,6 @@ export interface LocalQueueContext extends AcquisitionContext, LookContext {
   readonly passOn:
     | ((
         tenure: Tenure,
-        keepFor: number | undefined,
         next: NextOwner,
       ) => { readonly released: Promise<ReleaseReply | undefined>; readonly next: Promise<AcquireReply> })
     | undefined;
@@ -141,30 +140,29 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   /**
    * Gives the tenure to the next waiter without asking the store, or back to the store.
-   * @param keepFor ms for which no owner gets the lock
    * @returns as Releaser.release
    */
-  release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
+  release(tenure: Tenure): Promise<ReleaseReply | undefined> {
     // The release of a lease that the store had forgotten does not decide which caller is next.
-    if (this.tenure !== tenure) return this.context.giveBack(tenure, keepFor);
-    if (keepFor !== undefined) return this.giveUp(tenure, keepFor);
+    if (this.tenure !== tenure) return this.context.giveBack(tenure);
+    if (tenure.keepFor !== undefined) return this.giveUp(tenure);
     if (this.handOff(tenure)) return Promise.resolve('released');
     if (!this.mayBeWantedSoon(tenure)) return this.giveUp(tenure);
     return this.handOffSoon(tenure).then((isOver) => (isOver ? 'released' : this.giveUp(tenure)));
   }
 
-  private giveUp(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined> {
+  private giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
     const { passOn, queueMessages } = this.context;
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
     if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
       const { owner, leaseTime } = acquisition;
-      const { released, next } = passOn(tenure, keepFor, { owner, leaseTime });
+      const { released, next } = passOn(tenure, { owner, leaseTime });
       void acquisition.start(next);
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
-    return this.context.giveBack(tenure, keepFor);
+    return this.context.giveBack(tenure);
   }
 
   /** The store has granted the lock. A hold from before, which the process still believes in, is gone. */

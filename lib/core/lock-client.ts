@@ -59,7 +59,7 @@ export class LockClient {
     this.holdWatch.ended();
     this.acquisitions.ended(tenure);
     // A replica that takes over may still have the entry.
-    if (tenure.stood) this.acquisitions.departed(this.returns.requestOf(tenure));
+    if (tenure.stood) this.acquisitions.departed({ ...this.returns.requestOf(tenure), keepFor: undefined });
     keeper?.ended(tenure);
     // A closed client leaves its locks to their own end in the store.
     if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);
@@ -179,10 +179,8 @@ export class LockClient {
         return tenure;
       },
       begin: (tenure) => this.begin(tenure),
-      giveBack: (tenure, keepFor) => returns.giveBack(tenure, keepFor),
-      passOn:
-        handOver &&
-        ((tenure, keepFor, next) => returns.passOn(tenure, keepFor, (request) => handOver(request, next))),
+      giveBack: (tenure) => returns.giveBack(tenure),
+      passOn: handOver && ((tenure, next) => returns.passOn(tenure, (request) => handOver(request, next))),
       look: async (tenure) => {
         await Promise.all(this.watchdog.look([tenure]));
       },
@@ -266,13 +264,12 @@ export class LockClient {
 
   /**
    * Hands the tenure off or gives it up. Never rejects.
-   * @param keepFor ms for which no owner gets the lock
    * @returns how it was lost, when it turns out that it had been gone before
    */
-  release(tenure: Tenure, keepFor?: number): Promise<LockLostError | undefined> {
+  release(tenure: Tenure): Promise<LockLostError | undefined> {
     if (!tenure.held) return Promise.resolve(tenure.loss);
     const { user, label } = tenure;
-    const released = this.tenures.keeperOf(tenure)?.release(tenure, keepFor) ?? Promise.resolve(undefined);
+    const released = this.tenures.keeperOf(tenure)?.release(tenure) ?? Promise.resolve(undefined);
     return released.then((reason = 'released') => {
       if (reason === 'released') return undefined;
       const { name, owner, forced } = tenure;
@@ -301,17 +298,19 @@ export class LockClient {
     const { fencingToken, deadline, doubtful } = tenure;
     const release = this.returns.requestOf(tenure);
     const next = this.context.nextOwner();
-    const request = { ...release, next, leaseTime: within, leastToken: fencingToken + 1 };
-    const passing = transfers.pass(request, Math.min(deadline, now() + this.options.waitTime));
+    const { name, owner, queue } = release;
+    const request = { name, owner, queue, next, leaseTime: within, leastToken: fencingToken + 1 };
+    const giveUpAt = Math.min(deadline, now() + this.options.waitTime);
+    const passing = transfers.pass(request, giveUpAt, now() + (release.keepFor ?? 0));
     const until = Math.max(now() + within, tenure.keptAtMostUntil);
     this.labels.keep(within);
     tenure.end();
     try {
       const passed = await passing;
-      if (doubtful) transfers.giveUp(release, until);
+      if (doubtful) transfers.giveUp({ ...release, keepFor: undefined }, until);
       return { ...passed, owner: next };
     } catch (error) {
-      transfers.giveUp(release, until);
+      transfers.giveUp({ ...release, keepFor: tenure.keepFor }, until);
       throw error;
     }
   }
@@ -319,7 +318,8 @@ export class LockClient {
   /**
    * Takes a hold over from an owner that belongs to no process any more.
    * @param queue undefined for a plain lock
-   * @param request `leaseTime`: the lease from now on, which is renewed
+   * @param request `leaseTime`: the lease from now on, which is renewed. `keepFor`: the longest time, ms, that can be left of a
+   *   `minHoldTime`
    * @throws LockLostError when that owner does not hold the lock
    * @throws LockUnavailableError when the store did not answer in time
    */
@@ -327,7 +327,7 @@ export class LockClient {
     transfers: Transfers,
     queue: QueueTerms | undefined,
     request: Pick<TransferRequest, 'name' | 'owner' | 'leaseTime' | 'leastToken'> &
-      Pick<WaitRequest, 'inside'>,
+      Pick<WaitRequest, 'inside'> & { readonly keepFor: number },
   ): Promise<{ readonly tenure: Tenure; readonly date: number } | Refused> {
     const { name, owner, leaseTime, leastToken } = request;
     this.assertOpen(name, request);
@@ -336,10 +336,12 @@ export class LockClient {
     const next = this.context.nextOwner();
     const wanted = queue ?? this.plainTerms.queue;
     const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };
-    const passed = await transfers.pass(asked, now() + Math.min(this.options.waitTime, leaseTime));
+    const keepUntil = now() + request.keepFor;
+    const giveUpAt = now() + Math.min(this.options.waitTime, leaseTime);
+    const passed = await transfers.pass(asked, giveUpAt, keepUntil);
     if (!passed.granted) return passed;
     if (this.refuses(request)) {
-      transfers.giveUp({ name, owner: next, leaseTime: granted, queue: wanted }, now() + granted);
+      transfers.takeBack(asked, keepUntil);
       throw new LockClosedError(name);
     }
     const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
@@ -398,7 +400,7 @@ export class LockClient {
       unused.map((tenure) => {
         const { user, name, owner, label } = tenure;
         // Not by its keeper, which may leave it for a moment to a caller that comes back at once.
-        const released = this.returns.giveBack(tenure, user?.keepFor);
+        const released = this.returns.giveBack(tenure);
         this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
         user?.onLost(releasedError(tenure, new LockClosedError(name)));
         return released;

@@ -29,24 +29,18 @@ export class Returns {
   constructor(private readonly context: ReturnsContext) {}
 
   /**
-   * @param keepFor ms for which no owner gets the lock
    * @param send in place of a plain release
    * @returns as Releaser.release
    */
   giveBack(
     tenure: Tenure,
-    keepFor: number | undefined,
     send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
   ): Promise<ReleaseReply | undefined> {
-    const { name, owner, label, handoffs, terms, doubtful, keptAtMostUntil } = tenure;
+    const { name, owner, label, terms, doubtful, keptAtMostUntil } = tenure;
     const { labels, releaser, events } = this.context;
-    if (keepFor !== undefined) labels.keep(keepFor);
-    const fencingToken = handoffs > 0 || tenure.longest > LONG_LEASE ? tenure.fencingToken : undefined;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
-    // Field by field and not spread, which is slow: every release comes this way.
-    const { queue } = tenure;
-    const leaseTime = this.context.initialLease(terms);
-    const request = { name, owner, leaseTime, queue, fencingToken, keepFor };
+    const request = this.requestOf(tenure);
+    if (request.keepFor !== undefined) labels.keep(request.keepFor);
     const released = releaser.release(request, until, {
       insist: doubtful,
       send,
@@ -61,12 +55,11 @@ export class Returns {
   /** As `giveBack`, and in the same step another owner takes an entry. */
   passOn(
     tenure: Tenure,
-    keepFor: number | undefined,
     handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
   ): ReturnType<NonNullable<LocalQueueContext['passOn']>> {
     let released: Promise<ReleaseReply | undefined> | undefined;
     const answer = new Promise<AcquireReply>((resolve, reject) => {
-      released = this.giveBack(tenure, keepFor, async (request) => {
+      released = this.giveBack(tenure, async (request) => {
         // In a promise, because a store of the application may throw instead of rejecting.
         const reply = new Promise<HandOverReply>((settle) => {
           settle(handOver(request));
@@ -80,8 +73,12 @@ export class Returns {
     return { released: Promise.resolve(released), next: answer };
   }
 
-  requestOf({ name, owner, terms, queue }: Tenure): ReleaseRequest {
-    return { name, owner, leaseTime: this.context.initialLease(terms), queue };
+  /** With which a tenure is given up, in whatever way: each way keeps the `minHoldTime` of its holder. */
+  requestOf(tenure: Tenure): ReleaseRequest {
+    // Field by field and not spread, which is slow: every release comes this way.
+    const { name, owner, terms, queue, handoffs, keepFor } = tenure;
+    const fencingToken = handoffs > 0 || tenure.longest > LONG_LEASE ? tenure.fencingToken : undefined;
+    return { name, owner, leaseTime: this.context.initialLease(terms), queue, fencingToken, keepFor };
   }
 
   /** Tells of a tenure that was lost, and releases what the store may still have of it. */

@@ -240,6 +240,11 @@ export class Tenure {
     else this.user.onReleaseRequested(asker);
   }
 
+  /** ms for which no other owner is to get the lock if it is given up now, in whatever way. */
+  get keepFor(): number | undefined {
+    return this.user?.keepFor;
+  }
+
   /** The holder gives it up. What the store is told about it is up to the caller of this method. */
   end(): void {
     if (this.ended) return;

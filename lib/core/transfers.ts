@@ -48,27 +48,28 @@ export class Transfers {
 
   /**
    * @param until when it gives up, on the monotonic clock
+   * @param keepUntil until when no other owner is to get the lock, also where it is taken back
    * @throws LockUnavailableError when the store did not answer by then; what has been asked for is taken back
    */
-  async pass(request: TransferRequest, until: number): Promise<Transferred> {
+  async pass(request: TransferRequest, until: number, keepUntil: number): Promise<Transferred> {
     let isDoubtful = false;
     for (let failures = 0; ; failures++) {
       const askedAt = now();
       const answer = await this.ask(request, askedAt, until);
       if (!(answer instanceof Error)) {
-        if (!answer.granted && isDoubtful) this.takeBack(request);
+        if (!answer.granted && isDoubtful) this.takeBack(request, keepUntil);
         return { ...answer, askedAt, isDoubtful };
       }
       isDoubtful ||= !isRefusal(answer);
       const pause = backoff(failures);
       if (!isLockUnavailableError(answer) || answer.permanent || now() + pause >= until) {
-        if (isDoubtful) this.takeBack(request);
+        if (isDoubtful) this.takeBack(request, keepUntil);
         throw answer;
       }
       if (!this.context.isClosed())
         await new Promise<void>((resolve) => this.context.setTimer(now() + pause, resolve));
       if (this.context.isClosed()) {
-        this.takeBack(request);
+        this.takeBack(request, keepUntil);
         throw new LockClosedError(request.name);
       }
     }
@@ -79,8 +80,11 @@ export class Transfers {
     void this.context.releaser.release(release, until, { insist: true });
   }
 
-  private takeBack({ name, next, leaseTime, queue }: TransferRequest): void {
-    this.giveUp({ name, owner: next, leaseTime, queue }, now() + leaseTime);
+  /** Releases the next owner, which may have got the hold. */
+  takeBack({ name, next, leaseTime, queue }: TransferRequest, keepUntil: number): void {
+    const keepFor = Math.ceil(keepUntil - now());
+    const release = { name, owner: next, leaseTime, queue, keepFor: keepFor > 0 ? keepFor : undefined };
+    this.giveUp(release, now() + leaseTime);
   }
 
   private async ask(

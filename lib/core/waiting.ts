@@ -45,11 +45,8 @@ export interface WaitRequest {
 
 /** Takes a tenure back when its holder is done with it, or when it is over. */
 export interface TenureKeeper {
-  /**
-   * @param keepFor ms for which no owner gets the lock
-   * @returns what the store has answered; undefined when it has not answered yet
-   */
-  release(tenure: Tenure, keepFor?: number): Promise<ReleaseReply | undefined>;
+  /** @returns what the store has answered; undefined when it has not answered yet */
+  release(tenure: Tenure): Promise<ReleaseReply | undefined>;
   ended(tenure: Tenure): void;
 }
 
@@ -94,7 +91,7 @@ export interface WaitingContext {
   /** The lease to ask the store for. */
   initialLease(terms: LeaseTerms): number;
   /** Sends the release, then ends the tenure, so that a request of the next caller is sent after the release. */
-  giveBack(tenure: Tenure, keepFor: number | undefined): Promise<ReleaseReply | undefined>;
+  giveBack(tenure: Tenure): Promise<ReleaseReply | undefined>;
 }
 
 export function tooLate(name: string): LockUnavailableError {

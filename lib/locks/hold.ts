@@ -234,7 +234,7 @@ export class Hold implements TenureUser, ScopedHold {
     // The answer of the store may take its time, and the next holder may have begun.
     this.endedAt ??= at;
     const { label } = this.tenure;
-    return this.client.release(this.tenure, this.keepFor).then((loss) => {
+    return this.client.release(this.tenure).then((loss) => {
       this.left(label, loss);
     });
   }
@@ -272,7 +272,8 @@ export class Hold implements TenureUser, ScopedHold {
    * @param within ms for which the ticket is good; undefined for the lease time
    * @returns the ticket
    */
-  async handOver({ label }: Share, within: number | undefined): Promise<string> {
+  async handOver({ label, keepUntil: until }: Share, within: number | undefined): Promise<string> {
+    this.keepUntil = Math.max(this.keepUntil ?? -Infinity, until);
     const { tenure, client, keepFor = 0 } = this;
     const { name, terms, queue } = tenure;
     const { leaseTime } = terms;
@@ -295,6 +296,7 @@ export class Hold implements TenureUser, ScopedHold {
           owner,
           token,
           leaseTime,
+          date,
           end: date + span,
           keepUntil,
         },

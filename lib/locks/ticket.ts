@@ -24,7 +24,9 @@ export interface Ticket {
   readonly token: number;
   /** The lease of the process that goes on, ms; it is renewed. */
   readonly leaseTime: number;
-  /** When it is too late, by the clock of the store, ms since 1970. */
+  /** When it was made, by the clock of the store, ms since 1970. */
+  readonly date: number;
+  /** When it is too late, by the same clock. */
   readonly end: number;
   /** Until when no other owner is to get the lock, by the same clock; 0 without a `minHoldTime`. */
   readonly keepUntil: number;
@@ -80,9 +82,8 @@ const isCount = (value: unknown, least: number): boolean =>
   Number.isSafeInteger(value) && (value as number) >= least;
 
 function isTicket(value: object): value is Ticket {
-  const { keyPrefix, name, kind, permits, owner, token, leaseTime, end, keepUntil, label } = value as Partial<
-    Record<keyof Ticket, unknown>
-  >;
+  const { keyPrefix, name, kind, permits, owner, token, leaseTime, date, end, keepUntil, label } =
+    value as Partial<Record<keyof Ticket, unknown>>;
   return (
     typeof keyPrefix === 'string' &&
     typeof name === 'string' &&
@@ -95,6 +96,7 @@ function isTicket(value: object): value is Ticket {
     isCount(permits, 1) &&
     isCount(token, 1) &&
     isTime(leaseTime, 1) &&
+    isCount(date, 0) &&
     isCount(end, 0) &&
     isCount(keepUntil, 0)
   );

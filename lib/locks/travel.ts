@@ -19,7 +19,9 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const lock = lockOf(ticket, client);
   const inside = currentScope();
   const askedAt = now();
-  const request = { name, owner, leaseTime, leastToken: token + 1, inside };
+  // Only an answer of the store tells how much of it is left.
+  const keepFor = Math.max(0, keepUntil - ticket.date);
+  const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };
   const resumed = await transfers
     .run(() => client.resume(transfers, lock.travelsAs, request))
     .catch((error: unknown) => {

@@ -493,7 +493,8 @@ describe('a lock that a caller of this process waits for', () => {
     const tenure = held(await client.acquire('a', asking()));
     const waiting = client.acquire('a', asking());
     await pass();
-    await client.release(tenure, 2_000);
+    use(tenure, 2_000);
+    await client.release(tenure);
     expect(await stateOf(waiting)).toBe('waiting');
     await pass(1_900);
     expect(await stateOf(waiting)).toBe('waiting');

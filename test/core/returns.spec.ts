@@ -50,10 +50,23 @@ const granted = ({ renewed = true, ...origin }: Partial<TenureOrigin> & { renewe
   return tenure;
 };
 
+/** With a holder that has promised to keep it for so long. */
+const keeping = (tenure: Tenure, keepFor: number) => {
+  const ignore = () => undefined;
+  tenure.user = {
+    keepFor,
+    isInUse: true,
+    onLost: ignore,
+    onReleaseRequested: ignore,
+    onHandedOff: ignore,
+  };
+  return tenure;
+};
+
 describe('what is given back', () => {
   it('is sent before the tenure ends, with what the store needs to know', async () => {
     const tenure = granted({ queue: FAIR });
-    expect(await returns.giveBack(tenure, undefined)).toBe('released');
+    expect(await returns.giveBack(tenure)).toBe('released');
     expect(tenure.held).toBe(false);
     const request = { name: 'a', owner: 'me:1', leaseTime: 15_000, queue: FAIR };
     expect(released).toMatchObject([{ request, options: { insist: false } }]);
@@ -66,12 +79,12 @@ describe('what is given back', () => {
     const tenure = granted();
     tenure.handoffs = 2;
     tenure.fencingToken = 9;
-    await returns.giveBack(tenure, undefined);
+    await returns.giveBack(tenure);
     expect(released[0]?.request.fencingToken).toBe(9);
   });
 
   it('that is kept for a time lets other processes find the label of its keeper', async () => {
-    await returns.giveBack(granted(), 5_000);
+    await returns.giveBack(keeping(granted(), 5_000));
     expect(kept).toEqual([5_000]);
     expect(released[0]?.request.keepFor).toBe(5_000);
   });
@@ -81,7 +94,7 @@ describe('what is given back', () => {
     extended.keptUntil = now() + 90_000;
     extended.doubtful = true;
     const old = granted({ grantedAt: now() - 20_000 });
-    for (const tenure of [extended, old]) await returns.giveBack(tenure, undefined);
+    for (const tenure of [extended, old]) await returns.giveBack(tenure);
     expect(released[0]).toMatchObject({ until: extended.keptUntil, options: { insist: true } });
     // A renewal that is under way may have begun the whole lease again.
     expect(released[1]?.until).toBeGreaterThan(now() + 29_000);
@@ -91,7 +104,7 @@ describe('what is given back', () => {
     const error = new LockUnavailableError('a');
     const tenure = granted();
     tenure.label = 'orders';
-    await returns.giveBack(tenure, undefined);
+    await returns.giveBack(tenure);
     released[0]?.options.onFailure?.(error);
     expect(events).toEqual([{ type: 'release-failed', name: 'a', label: 'orders', owner: 'me:1', error }]);
   });
@@ -99,9 +112,9 @@ describe('what is given back', () => {
 
 describe('a hold that is passed on', () => {
   it('has the answers to the release and to the entry of its next owner', async () => {
-    const tenure = granted();
+    const tenure = keeping(granted(), 100);
     const next = { granted: false, retryAfter: 5, holder: 'other:1' } as const;
-    const passed = returns.passOn(tenure, 100, (request) => {
+    const passed = returns.passOn(tenure, (request) => {
       expect(request).toMatchObject({ owner: 'me:1', keepFor: 100 });
       return Promise.resolve({ released: 'taken', next });
     });
@@ -119,7 +132,7 @@ describe('a hold that is passed on', () => {
       },
     ],
   ])('fails for both where the store %s', async (_, handOver) => {
-    const passed = returns.passOn(granted(), undefined, handOver);
+    const passed = returns.passOn(granted(), handOver);
     // A release never rejects: it is told of, and repeated where that can help.
     expect(await passed.released).toBeUndefined();
     expect(events).toMatchObject([{ type: 'release-failed', owner: 'me:1' }]);

@@ -47,7 +47,7 @@ beforeEach(() => {
   });
 });
 
-const pass = (time = 2_000) => transfers.pass(REQUEST, now() + time);
+const pass = (time = 2_000) => transfers.pass(REQUEST, now() + time, -Infinity);
 const takenBack = { request: { name: 'a', owner: 'there:1', leaseTime: 5_000 }, insist: true };
 
 it('a transfer has the time of the request that was answered, and is certain where each was answered', async () => {
@@ -105,7 +105,7 @@ it('one is not asked for again after its time', async () => {
 it('one that is answered after the end of its lease is none', async () => {
   const short = { ...REQUEST, leaseTime: 30 };
   answers = [() => new Promise((resolve) => setTimeout(resolve, 40, GRANT))];
-  await expect(transfers.pass(short, now())).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  await expect(transfers.pass(short, now(), -Infinity)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
   expect(released).toMatchObject([{ ...takenBack, request: { owner: 'there:1', leaseTime: 30 } }]);
 });
 

@@ -12,6 +12,7 @@ const ticket: Ticket = {
   owner: OWNER,
   token: 5,
   leaseTime: 30_000,
+  date: 1_699_999_970_000,
   end: 1_700_000_000_000,
   keepUntil: 0,
   label: 'import',
@@ -35,7 +36,7 @@ describe('A ticket', () => {
   });
 
   it.each<Partial<Ticket>>([
-    { permits: 1, token: 1, leaseTime: 1, end: 0 },
+    { permits: 1, token: 1, leaseTime: 1, date: 0, end: 0 },
     { keyPrefix: 'lock:', owner: `${OWNER.slice(0, -2)}9007199254740991` },
     { label: 'x'.repeat(1_024) },
     ...(['lock', 'fair', 'read', 'write'] as const).map((kind) => ({ kind })),
@@ -45,7 +46,7 @@ describe('A ticket', () => {
 
   it.each([
     ...['keyPrefix', 'name', 'kind', 'owner', 'label'].map((field) => ({ [field]: 5 })),
-    ...['permits', 'token', 'leaseTime', 'end', 'keepUntil'].flatMap((field) => [
+    ...['permits', 'token', 'leaseTime', 'date', 'end', 'keepUntil'].flatMap((field) => [
       { [field]: '5' },
       { [field]: 1.5 },
       { [field]: -1 },

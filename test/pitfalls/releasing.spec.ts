@@ -8,6 +8,7 @@
  * 24  The release is retried with a new id, or counts down twice.
  * 25  Shutdown closes clients that the user passed in, or closes Redis before requests in flight have ended.
  * 42  NOSCRIPT after a script flush or a failover makes every release fail until a restart.
+ * 81  A failing way of giving a hold up (hand-over, resume) forgets the `minHoldTime` that the release would have kept.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
@@ -251,4 +252,42 @@ describe('scripts that the server has forgotten', () => {
     expect(await stage.ttl('a')).toBe(-2);
     expect((await locks.acquire('a')).held).toBe(true);
   });
+});
+
+describe.each([
+  ['a plain lock', (locks: LockService) => locks.getLock('a')],
+  ['a fair lock', (locks: LockService) => locks.getFairLock('a')],
+  ['a read lock', (locks: LockService) => locks.getReadWriteLock('a').read],
+])('the minHoldTime of %s', (_, lockOf) => {
+  const impatient = () => stage.service({ waitTime: 500 });
+  const taken = async () => await lockOf(impatient()).acquire({ waitTime: 5_000, minHoldTime: 60_000 });
+  /** Nobody has it, and nobody gets it. */
+  const isKept = async () => {
+    const state = async () => (await stage.service().inspect('a'))?.holders.map(({ owner }) => owner) ?? [];
+    await until(async () => (await state()).every((owner) => owner.startsWith('kept:')));
+    expect(await state()).toHaveLength(1);
+  };
+
+  it('outlives a hand-over that the server refuses (pitfall 81)', async () => {
+    const lease = await taken();
+    await stage.redis.config('SET', 'min-replicas-to-write', 1);
+    await expect(lease.handOver()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    await stage.redis.config('SET', 'min-replicas-to-write', 0);
+    await isKept();
+  });
+
+  it.each(['hand-over', 'resume'])(
+    'outlives a %s that a stopped server does not answer (pitfall 81)',
+    async (what) => {
+      const lease = await taken();
+      const other = impatient();
+      await other.health();
+      const ticket = what === 'resume' ? await lease.handOver() : '';
+      stage.server.freeze();
+      const passed = what === 'resume' ? other.resume(ticket) : lease.handOver();
+      await expect(passed).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+      stage.server.thaw();
+      await isKept();
+    },
+  );
 });
