@@ -113,7 +113,7 @@ const LAYOUTS: [string, () => DynamicModule['imports']][] = [
 ];
 
 describe.each(LAYOUTS)('an application that imports LockModule %s', (_, imports) => {
-  it('keeps the locks of work, and gives further ones, until its last hook has run', async () => {
+  it('keeps the locks of work, and gives further ones, until its last hook has run (pitfall 78)', async () => {
     const app = await Test.createTestingModule({ imports: imports() ?? [] }).compile();
     await app.init();
     const consumer = app.get(Consumer, { strict: false });
@@ -152,7 +152,7 @@ describe.each(LAYOUTS)('an application that imports LockModule %s', (_, imports)
   });
 });
 
-it('a LockModule that is loaded lazily hears of the shutdown', async () => {
+it('a LockModule that is loaded lazily hears of the shutdown (pitfall 87)', async () => {
   const app = await Test.createTestingModule({}).compile();
   await app.init();
   const loaded = await app

@@ -3,6 +3,10 @@
  * does not have it.
  *
  * 38  One lock object is cached per distinct key for ever; arrays of statistics grow without bound.
+ *
+ * On both versions of Nest, in test/nest/shutdown-order.spec.ts and request-scope.spec.ts:
+ * 78  The lock module is imported after the module whose workers drain at the end: its shutdown takes the lock from a running job.
+ * 87  A request-scoped dependency makes a service and a connection per request; a lazily loaded module never hears of shutdown.
  */
 import { Tombstones } from '../../lib/core/tombstones.js';
 import { execFile } from 'node:child_process';

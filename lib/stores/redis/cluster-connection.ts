@@ -135,7 +135,9 @@ export class ClusterConnection implements Deployment {
           throw new Error('the slot has moved meanwhile');
         return reply;
       } catch (error) {
-        const again = acquisition?.unwanted !== true && monotonicTime() < until - PAUSE;
+        // No connection follows where the application has ended its client.
+        const mayFollow = acquisition?.unwanted !== true && isAlive(this.client.status);
+        const again = mayFollow && monotonicTime() < until - PAUSE;
         const code = replyCode(error);
         asked = undefined;
         // The slot is being moved, or has been moved. The nodes agree on that one after the other.
@@ -273,7 +275,7 @@ export class ClusterConnection implements Deployment {
     const { client, state } = this;
     if (client.status === 'ready') return;
     if (client.status === 'wait') client.connect().catch(() => undefined);
-    if (client.status !== 'end' && state.refusal === undefined) await state.news(this.commandTimeout);
+    if (isAlive(client.status) && state.refusal === undefined) await state.news(this.commandTimeout);
     if ((client.status as string) !== 'ready')
       throw state.refusal ?? new NotConnected(client.status, state.lastError);
   }
@@ -355,4 +357,5 @@ export class ClusterConnection implements Deployment {
   }
 }
 
+/** A cluster that the application has disconnected may stay at `close`, without ever reaching `end`. */
 const isAlive = (status: string): boolean => !['disconnecting', 'close', 'end'].includes(status);

@@ -389,3 +389,15 @@ describe('A cluster of our own', () => {
     expect(await looksOf(0)).toBe(0);
   });
 });
+
+it('closes at once where the application has ended its client before', async () => {
+  const client = cluster.client().duplicate();
+  const locks = service(client);
+  await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(`ended:${name}`)));
+  client.disconnect();
+  let answers = 0;
+  locks.events$.subscribe(({ type }) => type === 'release-failed' && answers++);
+  // A command that waits for a connection takes 2 s.
+  await Promise.race([locks.close(), sleep(1_500).then(() => Promise.reject(new Error('waits')))]);
+  expect(answers).toBe(3);
+});
