@@ -5,6 +5,7 @@ import { fieldResolverWarning } from '../lock.options.warnings.js';
 import { inQuotes } from '../lock.text.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
+import { checkNames } from './class-names.js';
 import { campaignsOf } from './election/campaigns.js';
 import { addLeaderMethods } from './election/leader-method.js';
 import { unfilteredFieldResolver } from './field-resolvers.js';
@@ -38,6 +39,11 @@ const bootOf =
         const providing = all.filter(({ providers }) => providers.has(token));
         assertOneGlobal(providing, all, name);
         for (const module of all) assertOneImported(module, providing, name);
+        for (const { providers, controllers } of all) {
+          for (const wrapper of [...providers.values(), ...controllers.values()]) {
+            checkNames(wrapper.metatype, wrapper.getEnhancersMetadata());
+          }
+        }
         // Where several modules provide one, Nest decides which class gets which.
         if (providing.length === 1) {
           for (const { providers, controllers } of all) {

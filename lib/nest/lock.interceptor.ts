@@ -20,7 +20,9 @@ import type { CallOptions } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
 import { isSentLater } from '../core/late-result.js';
 import { stateOf } from '../lock.service.state.js';
+import { assertWrittenLabel, assertWrittenName, CHECK_NAME } from './class-names.js';
 import { logUnhandledEvent } from './event-handlers.js';
+import { usesRoot } from './key-template.js';
 import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { decoratorToken } from './lock-service.token.js';
@@ -28,6 +30,9 @@ import { lockObservable } from './locked-call.js';
 import { declaredReturn } from './locked-method.js';
 import { answersByItself, isLeftToHandler, nameOf } from './own-answer.js';
 import { assertSupported } from './supported-kind.js';
+
+/** The names that a path of a key starts with. */
+const ROOTS = ['req', 'args', 'class', 'method'];
 
 /**
  * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any transport, or
@@ -45,7 +50,8 @@ export function LockInterceptor(
   options: LockInterceptorOptions | string | ((context: ExecutionContext) => CallOptions | string) = {},
 ): Type<NestInterceptor> {
   const { options: declared, onKeyError = keyErrors() } = compileInterceptorOptions(options, labelOf(key));
-  const makeKeys = compileKey(key, ['req', 'args', 'class', 'method']);
+  const makeKeys = compileKey(key, ROOTS);
+  const namesClass = usesRoot(key, 'class', ROOTS);
   const title = `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`;
 
   @Injectable()
@@ -54,12 +60,20 @@ export function LockInterceptor(
       assertSupported(service, declared.kindWith(service), title);
     }
 
+    /** Of a class whose handlers it locks. */
+    [CHECK_NAME](type: Type): void {
+      if (namesClass) assertWrittenName(type, title);
+      if (typeof key === 'function' && !declared.isLabelled) assertWrittenLabel(type, title);
+    }
+
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
       const [className, method] = [context.getClass().name, context.getHandler().name];
       const { service } = this;
       const answer = lockObservable(
         () => {
           if (stateOf(service)?.settings.enabled === false) return undefined;
+          // One for the whole application is not known by the classes at boot.
+          if (namesClass) assertWrittenName(context.getClass(), title);
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
           const refuse = (error: unknown): never => {
@@ -76,8 +90,7 @@ export function LockInterceptor(
           } catch (error) {
             return refuse(error);
           }
-          const title = `${className}.${method}`;
-          return { service, keys, options, title, isRequest: true, isSoleAnswer };
+          return { service, keys, options, title: `${className}.${method}`, isRequest: true, isSoleAnswer };
         },
         () => next.handle(),
         {

@@ -2,7 +2,9 @@ import 'reflect-metadata';
 import type { Type } from '@nestjs/common';
 import { LockConfigError } from '../lock.errors.js';
 import { fenceWarning, transactionWarning } from '../lock.options.warnings.js';
+import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
+import { assertOnlyName, assertWrittenLabel, assertWrittenName } from './class-names.js';
 import { copyMetadata } from './copy-metadata.js';
 import { isFencedOutside } from './fenced-method.js';
 import { assertNotHidden } from './field-functions.js';
@@ -59,12 +61,10 @@ export function lockMethod(
     compileKey(key, ROOTS),
     compileOptions(given, 'DistributedLockOptions', { label: labelOf(key) ?? declared }),
   ]);
-  const namesClass = usesRoot(key, 'class', ROOTS);
   let insideTransaction = false;
-  if (namesClass) assertOwnName(declared, className);
   const service = injectService(target, options.instance, (injected, self) => {
     assertNotHidden(self, property, '@DistributedLock');
-    if (namesClass) assertOwnName(declared, self.constructor.name);
+    assertClassNames({ service: injected, self, key, method: name, isLabelled: options.isLabelled });
     const kind = atDeclaration(declared, () => options.kindWith(injected));
     assertSupported(injected, kind, `@DistributedLock on ${declared}`);
     const warnings = stateOf(injected)?.bootWarnings;
@@ -126,17 +126,29 @@ export function declaredReturn(
   return typeof type?.prototype?.then === 'function' ? 'promise' : undefined;
 }
 
-/**
- * A minifier gives the classes of every file the same short names, so that `$<class>` would be one lock for several of them.
- * @throws LockConfigError in production, for a name of one letter
- */
-function assertOwnName(declared: string, className: string): void {
-  if (process.env.NODE_ENV !== 'production' || className.length > 1) return;
-  throw misplaced(
-    declared,
-    `has a key with $<class>, and the class is named "${className}", as a minifier names it: other classes may have that name, ` +
-      "too. Write the name into the key, or let the minifier keep names (esbuild's keepNames, terser's keep_classnames)",
-  );
+/** The places of a class's name in a lock: `$<class>` in its key, and the label that it has by default. */
+interface ClassNames {
+  readonly service: LockService;
+  readonly self: object;
+  readonly key: LockKey<never[]>;
+  readonly method: string;
+  /** There is no default label, as far as that is known at boot. */
+  readonly isLabelled: boolean;
+}
+
+/** @throws LockConfigError for a name that a minifier or bundler has made, and for two classes of one name */
+export function assertClassNames(
+  { service, self, key, method, isLabelled }: ClassNames,
+  decorator = '@DistributedLock',
+): void {
+  const type = self.constructor;
+  const declared = `${decorator} on ${type.name}.${method}`;
+  if (usesRoot(key, 'class', ROOTS)) {
+    assertWrittenName(type, declared);
+    const ofMethod = usesRoot(key, 'method', ROOTS) ? method : '';
+    assertOnlyName(service, type, JSON.stringify([decorator, key, ofMethod]), declared);
+  }
+  if (typeof key === 'function' && !isLabelled) assertWrittenLabel(type, declared);
 }
 
 export const misplaced = (declared: string, rule: string, decorator = '@DistributedLock'): LockConfigError =>

@@ -28,6 +28,8 @@ export interface DeclaredOptions extends Pick<DistributedLockOptions, 'instance'
    * @throws LockConfigError where the module has no such preset
    */
   kindWith(service: LockService): AcquireOptions['kind'];
+  /** They have a label, or may get one from a preset or a function. */
+  readonly isLabelled: boolean;
   /** @throws LockConfigError where a function of the call gives something else than options */
   resolve(service: LockService, args: readonly unknown[], self?: object): ResolvedCall;
 }
@@ -54,6 +56,7 @@ export function compileOptions(
   if (typeof given === 'function') {
     return {
       kindWith: () => undefined,
+      isLabelled: true,
       resolve(service, args, self) {
         const called = asOptions(assertGiven(Reflect.apply(given, self, args) as CallOptions | string));
         assertMethodOptions(called, CALL_OPTIONS, 'a call');
@@ -72,6 +75,7 @@ export function compileOptions(
     instance,
     returns,
     kindWith: (service) => refined(service).kind,
+    isLabelled: options.label !== undefined || preset !== undefined,
     resolve: (service, args) => constant ?? split(refined(service), args, label),
   };
 }

@@ -9,6 +9,7 @@ import { decoratedMethod } from './election/leader-method.js';
 import type { SkippedRefusal } from './election/skippable-method.js';
 import { assertNotHidden } from './field-functions.js';
 import { compileKey } from './lock-key.js';
+import { assertClassNames } from './locked-method.js';
 import { locksPassThrough, runUnlocked } from './pass-through.js';
 import { assertObject, injectService, serviceOf } from './service-property.js';
 
@@ -42,8 +43,9 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
     const descriptor = given as PropertyDescriptor;
     const { declared, method } = decoratedMethod('@OncePer', target, property, descriptor);
     const { makeKeys, instance, terms } = compiled(declared, key, options);
-    const serviceKey = injectService(target, instance, (_, self) => {
+    const serviceKey = injectService(target, instance, (service, self) => {
       assertNotHidden(self, property, '@OncePer');
+      assertClassNames({ service, self, key, method: String(property), isLabelled: true }, '@OncePer');
     });
     const wrapper = async function (this: object | undefined, ...args: unknown[]): Promise<unknown> {
       const run = () => method.apply(this, args);

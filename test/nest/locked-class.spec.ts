@@ -195,51 +195,6 @@ describe('a standard (TC39) decorator', () => {
   });
 });
 
-describe('a class with the name of a minifier', () => {
-  const { NODE_ENV } = process.env;
-
-  afterEach(() => {
-    process.env.NODE_ENV = NODE_ENV;
-  });
-
-  const declare = (key: string | string[]) => {
-    class t {
-      @DistributedLock(key)
-      async run(): Promise<void> {
-        return Promise.resolve();
-      }
-    }
-    return t;
-  };
-
-  it.each(['$<class>.$<method>', ['a', 'b:$<class>']].map((key) => [key]))(
-    'is refused in production where the key is %j',
-    (key) => {
-      expect(declare(key).name).toBe('t');
-      process.env.NODE_ENV = 'production';
-      expect(() => declare(key)).toThrow(/@DistributedLock on t\.run: has a key with \$<class>.*keepNames/);
-    },
-  );
-
-  it('is refused at boot where it is a subclass', async () => {
-    class Jobs {
-      @DistributedLock('$<class>')
-      async run(): Promise<void> {
-        return Promise.resolve();
-      }
-    }
-    class e extends Jobs {}
-    process.env.NODE_ENV = 'production';
-    await expect(make(e)).rejects.toThrow(/the class is named "e"/);
-    expect(await make(Jobs)).toBeDefined();
-  });
-
-  it('may have another key', () => {
-    process.env.NODE_ENV = 'production';
-    for (const key of ['a', '$<method>', '$$<class>', '$<args[0]>']) expect(declare(key)).toBeDefined();
-  });
-});
-
 it('an interceptor without a module is named in the error of the boot', async () => {
   @Controller()
   @UseInterceptors(LockInterceptor('cart:$<req.params.id>'))
