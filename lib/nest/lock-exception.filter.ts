@@ -13,10 +13,12 @@ import { type Observable, throwError } from 'rxjs';
 import {
   isLockClosedError,
   isLockTimeoutError,
+  isLockUnavailableError,
   LockError,
   type LockErrorBody,
   type LockErrorCode,
 } from '../lock.errors.js';
+import { OutageLog } from './outage-log.js';
 
 /** The status codes of gRPC, which is no dependency of this package. */
 const GRPC: Readonly<Record<LockErrorCode, number>> = {
@@ -45,18 +47,20 @@ const INVALID_ARGUMENT = 3;
  * catches these errors comes before it. Nest binds no global filter to microservices of a hybrid application without
  * `inheritAppConfig`. There bind it with `@UseFilters(LockExceptionFilter)`.
  *
- * Failures are logged as errors. A busy lock, a shutdown and what a client has caused are not.
+ * Failures are logged as errors: an outage once, with the number of calls at its end. A busy lock, a shutdown and what a client has caused are not.
  */
 @Catch(LockError)
 @Injectable()
 export class LockExceptionFilter implements ExceptionFilter<LockError> {
   private readonly logger = new Logger(LockExceptionFilter.name);
+  private readonly outages = new OutageLog(this.logger);
 
   constructor(@Optional() @Inject(HttpAdapterHost) private readonly adapterHost?: HttpAdapterHost) {}
 
   catch(error: LockError, host: ArgumentsHost): Observable<never> | undefined {
     const { code, publicMessage: message } = error;
-    if (error.status >= 500 && !isLockClosedError(error)) this.logger.error(error);
+    if (isLockUnavailableError(error)) this.outages.add(error);
+    else if (error.status >= 500 && !isLockClosedError(error)) this.logger.error(error);
     switch (host.getType<string>()) {
       case 'http':
         this.answer(error, host);

@@ -6,7 +6,6 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { STATUS_CODES } from 'node:http';
-import { isLockUnavailableError } from '../../../lib/index.js';
 import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
 
 @Controller()
@@ -85,13 +84,5 @@ describe.each<[string, () => AbstractHttpAdapter]>([
     for (const name of ['down', 'closed']) {
       expect((await request(name)).headers.get('retry-after')).toBeNull();
     }
-  });
-
-  it('logs an outage once, with its cause', async () => {
-    await request('down');
-    const [error] = log.errors;
-    expect(isLockUnavailableError(error)).toBe(true);
-    expect((error as Error).cause).toBeInstanceOf(Error);
-    expect(log.errors).toHaveLength(1);
   });
 });
