@@ -8,6 +8,7 @@ import type {
   QueueTerms,
   ReleaseRequest,
 } from '../port/lock-store.js';
+import { isGrantedInVain } from '../port/unconfirmed.js';
 import { CLAIM, QUEUE_ENTRY_LIFE, type QueueMessage, type Rivals } from '../port/queue-messages.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
@@ -67,6 +68,9 @@ export interface AcquisitionContext extends WaitingContext {
   /** The subscription to the messages about acquisitions. */
   readonly queueMessages: Messages;
   readonly setTimer: typeof timerAt;
+  /** The messages about an entry in the store queue are addressed to its owner. */
+  acquisitionBegun(acquisition: Acquisition): void;
+  acquisitionOver(acquisition: Acquisition): void;
   /** An acquisition has to wait. */
   acquisitionWaits(): void;
 }
@@ -91,7 +95,8 @@ interface Attempt {
 export class Acquisition {
   /** Changed only by `become`. */
   private state: AcquisitionState = 'idle';
-  readonly firstOwner: string;
+  /** The owner under which the client knows it. */
+  firstOwner: string;
   private currentOwner: string;
   /** A request of this owner has been sent. */
   private isUsed = false;
@@ -410,12 +415,28 @@ export class Acquisition {
   private failed({ askedAt }: Pick<Attempt, 'askedAt'>, error: Error, failures: number): number {
     // The request may have been carried out, or may still be carried out. It is taken back before a caller is told of the
     // failure.
-    if (this.doubtful && !this.hasQueue) this.giveUp();
+    if (this.hasQueue && isGrantedInVain(error)) this.beginAnew();
+    else if (this.doubtful && !this.hasQueue) this.giveUp();
     if (failures === 0 && isWorthAnotherTry(error)) return 0;
     const isFinal = !isLockUnavailableError(error) || error.permanent;
     if (isLockUnavailableError(error) && !isFinal) this.failure = error;
     this.callers.failed(askedAt, error, isFinal);
     return isFinal ? 0 : now() + backoff(failures);
+  }
+
+  /**
+   * The store has granted the lock, and the grant does not count. The owner would stay the holder until its next request, and
+   * keep out waiters that the store could serve. So it leaves, and another owner asks, behind those that wait already.
+   */
+  private beginAnew(): void {
+    this.giveUp();
+    this.context.acquisitionOver(this);
+    this.firstOwner = this.currentOwner = this.context.nextOwner();
+    this.stands = this.doubtful = this.asked = this.answered = false;
+    this.arrival = this.holder = this.handedOverAt = this.rivals = undefined;
+    this.keptUntil = this.blockedUntil = -Infinity;
+    this.claimsFrom = Infinity;
+    this.context.acquisitionBegun(this);
   }
 
   private get hasQueue(): boolean {

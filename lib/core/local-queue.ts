@@ -14,9 +14,6 @@ import { type Busy, busyWith, GRACE, type TenureKeeper, unanswered, type WaitReq
 export interface LocalQueueContext extends AcquisitionContext, LookContext {
   readonly store: AcquisitionContext['store'] & Pick<LockStore, 'subscribeToReleases'>;
   readonly localHandoff: number;
-  /** The messages about an entry in the store queue are addressed to its owner. */
-  acquisitionBegun(acquisition: Acquisition): void;
-  acquisitionOver(acquisition: Acquisition): void;
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;

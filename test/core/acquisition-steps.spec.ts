@@ -89,6 +89,8 @@ function acquisition(queue: QueueTerms | undefined, terms: Partial<LockTerms> = 
       leaseTime: 30_000,
       queueMessages: messages,
       setTimer: timerAt,
+      acquisitionBegun: () => undefined,
+      acquisitionOver: () => undefined,
       acquisitionWaits: () => told.push('waits'),
     },
     () => told.push('over'),

@@ -16,6 +16,7 @@
  * 10  The clean-up runs on the caller's own aborted signal and does nothing; what was in flight lands after the release.
  * 11  Waiting for key-expiry events, which come seconds late where there are many volatile keys.
  * 12  A subscription pool that runs dry, or a leaked permit, silences channels for the life of the process.
+ * 80  A waiter whose grant could not be confirmed (too few replicas) stays the holder in the store between its tries.
  */
 import { QUEUE_CHANNEL } from '../../lib/stores/redis/queue-protocol.js';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -523,5 +524,28 @@ describe("the caller's signal", () => {
     });
     await expect(work).rejects.toThrow('aborted');
     expect(await stage.ttl('a')).toBe(-2);
+  });
+});
+
+describe.each([
+  ['plain', (locks: LockService) => locks.getLock('a')],
+  ['fair', (locks: LockService) => locks.getFairLock('a')],
+])('a waiter whose %s lock no replica confirms', (_, lockOf) => {
+  const unconfirmed = () => stage.service({ replication: { replicas: 1, timeout: 50 } });
+
+  it('keeps no other out between its tries (pitfall 80)', async () => {
+    const waiters = [unconfirmed(), unconfirmed()];
+    const stop = new AbortController();
+    const waiting = waiters.map((locks) =>
+      lockOf(locks)
+        .acquire({ waitTime: Infinity, signal: stop.signal })
+        .catch((error: unknown) => error),
+    );
+    // Both have been granted the lock in vain.
+    await until(async () => ((await stage.server.commandCalls()).wait ?? 0) >= 4);
+    await (await lockOf(stage.service()).acquire({ waitTime: 8_000 })).release();
+    stop.abort();
+    expect(await Promise.all(waiting)).toMatchObject([{ code: 'LOCK_ABORTED' }, { code: 'LOCK_ABORTED' }]);
+    await until(async () => (await waiters[0]!.inspect('a')) === null);
   });
 });

@@ -1,3 +1,4 @@
+import { grantedInVain } from '../../port/unconfirmed.js';
 import type { Receipt } from './command.js';
 import { translate } from './redis-errors.js';
 import type { Replication } from './replication.js';
@@ -42,7 +43,7 @@ export class Confirmations {
         throw new Error('the connection was lost meanwhile');
     } catch (error) {
       // The write that is to be confirmed has been carried out, even if the confirmation has failed.
-      throw translate(error, name, 'unknown');
+      throw grantedInVain(translate(error, name, 'unknown'));
     }
   }
 }
