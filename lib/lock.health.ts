@@ -19,7 +19,7 @@ export interface LockHealth {
   readonly held: number;
   /** Callers of this process that wait. */
   readonly waiting: number;
-  /** ms until the first renewed lease would end if no renewal succeeded; undefined when none is held. */
+  /** Whole ms until the first renewed lease would end if no renewal succeeded; undefined when none is held. */
   readonly renewalHeadroom: number | undefined;
   /** Less than a third of a lease is left, because its renewals do not succeed. */
   readonly renewalStuck: boolean;

@@ -313,12 +313,13 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     const { preflight, watchdog } = this.client;
     const { status, nodes, warnings } = await preflight.report();
     const renewalStuck = watchdog.stuck;
+    const headroom = watchdog.headroom();
     return {
       status: renewalStuck || this.state.isEnding() ? 'down' : status,
       nodes,
       warnings,
       ...this.state.counts(),
-      renewalHeadroom: watchdog.headroom(),
+      renewalHeadroom: headroom === undefined ? undefined : Math.floor(headroom),
       renewalStuck,
     };
   }

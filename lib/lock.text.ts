@@ -12,6 +12,10 @@ const HAS_UNSEEN = new RegExp(UNSEEN, 'u');
 /** Made when there is such an emoji: it costs 60 ms. */
 let wholeOrHidden: RegExp | undefined;
 
+/** Whether a text has a character that is seen, and not only spaces and what takes no place. */
+export const isSeen = (text: string): boolean =>
+  /[^\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text);
+
 /** Text from outside as a part of one log line: it can neither begin another line nor move the cursor, nor hide a character. */
 export const onOneLine = (text: string): string =>
   text.replace(HIDDEN, (hidden, emoji: string | undefined) =>

@@ -1,4 +1,5 @@
 import { BadRequestException, Inject, InternalServerErrorException, Post, Req, Res } from '@nestjs/common';
+import { isSeen } from '../lock.text.js';
 import { Board, type BoardInstance } from './board.js';
 import { failureOf } from './feed/failure.js';
 import { assertOwnPage } from './http/cross-site.js';
@@ -58,7 +59,7 @@ export class LockBoardActionsController {
     const { name, confirm, reason } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof name !== 'string') throw new BadRequestException('The name of the lock is missing');
     if (confirm !== name) throw new BadRequestException('The name has to be typed to confirm');
-    if (typeof reason !== 'string' || reason.trim() === '' || reason.length > LONGEST_REASON)
+    if (typeof reason !== 'string' || !isSeen(reason) || reason.length > LONGEST_REASON)
       throw new BadRequestException(`A reason is needed, of ${String(LONGEST_REASON)} characters at most`);
     const actor = textOf(await this.board.options.actor?.(request));
     return { instance, name, reason: signed(reason.trim(), actor.slice(0, LONGEST_ACTOR)) };

@@ -58,11 +58,15 @@ export class LockBoardModule implements NestModule {
   }
 }
 
+/** As `@ApiExcludeController()` of @nestjs/swagger, which is no dependency of this package: the board is no part of an API. */
+const API_EXCLUDE_CONTROLLER = 'swagger/apiExcludeController';
+
 /** A class of its own for each board: a path and guards belong to a class. */
 function controllerOf<T extends object>(base: Type<T>, { path, guards }: ResolvedBoardOptions): Type<T> {
   // A mixin, which TypeScript knows only with arguments of any type.
   const board = class extends (base as Type) {} as Type<T>;
   Object.defineProperty(board, 'name', { value: base.name });
+  Reflect.defineMetadata(API_EXCLUDE_CONTROLLER, [true], board);
   Controller({ path, version: VERSION_NEUTRAL })(board);
   if (guards.length > 0) UseGuards(...guards)(board);
   return board;

@@ -2,7 +2,7 @@ import { MAX_REASON } from '../lock.asker.js';
 import { describe, LockConfigError, LockKeyError, withoutAddress } from '../lock.errors.js';
 import { cureOf, timeOf } from '../lock.duration.js';
 import type { AcquireOptions, AnswerOptions, CheckedAcquireOptions, ReasonOptions } from '../lock.options.js';
-import { inQuotes } from '../lock.text.js';
+import { inQuotes, isSeen } from '../lock.text.js';
 import { RESERVED } from '../port/lock-store.js';
 import { driftOf } from './deadline.js';
 import { nearest } from './nearest.js';
@@ -143,9 +143,19 @@ function assertGroup(label: unknown): void {
   });
 }
 
+/** By shape: a polyfill, or a realm such as that of jsdom, has an AbortSignal of its own. */
+const isSignal = (value: unknown): boolean => {
+  const { aborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
+  return (
+    typeof aborted === 'boolean' &&
+    typeof addEventListener === 'function' &&
+    typeof removeEventListener === 'function'
+  );
+};
+
 /** @throws LockConfigError */
 export function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return;
+  if (signal === undefined || signal instanceof AbortSignal || isSignal(signal)) return;
   throw new LockConfigError('signal', 'must be an AbortSignal', { value: signal });
 }
 
@@ -169,8 +179,8 @@ export function reasonOf(options: ReasonOptions | undefined, method: string): st
   assertKnownOptions(options, ['reason'], method);
   const { reason } = options as { readonly reason?: unknown };
   if (reason === undefined) return undefined;
-  if (typeof reason === 'string' && reason.trim() !== '' && reason.length <= MAX_REASON) return reason;
-  const rule = `must be a text of 1 to ${String(MAX_REASON)} characters, not only spaces`;
+  if (typeof reason === 'string' && isSeen(reason) && reason.length <= MAX_REASON) return reason;
+  const rule = `must be a text of 1 to ${String(MAX_REASON)} characters, not only spaces and invisible ones`;
   throw new LockConfigError('reason', rule, { value: reason });
 }
 

@@ -23,6 +23,7 @@ import { stateOf } from '../lock.service.state.js';
 import { assertWrittenLabel, assertWrittenName, CHECK_NAME } from './class-names.js';
 import { logUnhandledEvent } from './event-handlers.js';
 import { usesRoot } from './key-template.js';
+import { givenAtOnce } from './method-options.js';
 import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
 import { compileKey, labelOf, type LockKey } from './lock-key.js';
 import { decoratorToken } from './lock-service.token.js';
@@ -77,7 +78,7 @@ export function LockInterceptor(
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
           const refuse = (error: unknown): never => {
-            throw isLockKeyError(error) ? onKeyError({ error, context }) : error;
+            throw isLockKeyError(error) ? givenAtOnce('onKeyError', onKeyError({ error, context })) : error;
           };
           const isSoleAnswer =
             context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());

@@ -58,7 +58,9 @@ export function compileOptions(
       kindWith: () => undefined,
       isLabelled: true,
       resolve(service, args, self) {
-        const called = asOptions(assertGiven(Reflect.apply(given, self, args) as CallOptions | string));
+        const called = asOptions(
+          givenAtOnce('options', Reflect.apply(given, self, args) as CallOptions | string),
+        );
         assertMethodOptions(called, CALL_OPTIONS, 'a call');
         return split(withPreset(called, service), args, label);
       },
@@ -84,13 +86,13 @@ const asOptions = <O extends CallOptions>(given: O | string): O | CallOptions =>
   typeof given === 'string' ? { preset: given } : given;
 
 /**
- * A Promise has no options of its own, so it would count as none.
+ * A Promise has no options of its own, so it would count as none. Its rejection is of no use to the application.
  * @throws LockConfigError
  */
-function assertGiven<O>(options: O): O {
-  if (!isThenable(options)) return options;
-  Promise.resolve(options).catch(() => undefined);
-  throw new LockConfigError('options', 'a function must give them at once, and no Promise of them');
+export function givenAtOnce<O>(option: string, given: O): O {
+  if (!isThenable(given)) return given;
+  Promise.resolve(given).catch(() => undefined);
+  throw new LockConfigError(option, 'a function must give it at once, and no Promise of it');
 }
 
 /** Options beside the name of a preset come first. */
@@ -115,7 +117,8 @@ function split(
   ofKey: string | undefined,
 ): ResolvedCall {
   const label = given ?? ofKey;
-  const signalOfCall = typeof signal === 'function' ? signal(...(args as never[])) : signal;
+  const signalOfCall =
+    typeof signal === 'function' ? givenAtOnce('signal', signal(...(args as never[]))) : signal;
   assertSignal(signalOfCall);
   return {
     onBusy,

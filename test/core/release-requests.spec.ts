@@ -153,6 +153,11 @@ it('a store of your own that cannot ask leaves the holders of other services out
 it.each([
   ['an empty reason', { reason: '' }, /"reason"|reason: must be a text of 1 to 1000 characters/],
   ['a reason of spaces', { reason: ' \n' }, /not only spaces/],
+  [
+    'a reason of invisible characters',
+    { reason: '\u200b\u00ad\u2800\u{e0001}' },
+    /not only spaces and invisible ones/,
+  ],
   ['a reason that is too long', { reason: 'x'.repeat(1_001) }, /1 to 1000/],
   ['a reason that is no text', { reason: 7 }, /1 to 1000.*7/],
   ['a misspelt option', { raeson: 'x' }, /did you mean reason/],

@@ -326,6 +326,30 @@ describe('a request that gives no usable key', () => {
     expect(failures).toEqual([['LOCK_KEY', 'all']]);
   });
 
+  it('fails where onKeyError gives a Promise, and hears its rejection', async () => {
+    const unheard: unknown[] = [];
+    const listener = (reason: unknown) => unheard.push(reason);
+    const locking = LockInterceptor(tenant, {
+      onKeyError: (() => Promise.reject(new Error('unhandled'))) as never,
+    });
+    @UseInterceptors(locking)
+    @Controller('orders')
+    class Orders {
+      @Get()
+      all() {
+        return [];
+      }
+    }
+    const request = await serve(Orders);
+    process.on('unhandledRejection', listener);
+    try {
+      expect(await request('/orders')).toMatchObject({ status: 500 });
+      expect(unheard).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', listener);
+    }
+  });
+
   it('refuses an onKeyError that is no function', () => {
     expect(() => LockInterceptor(tenant, { onKeyError: 400 as never })).toThrow(
       /^onKeyError: must be a function/,

@@ -424,7 +424,53 @@ it.each([
   }
   const orders = await make({}, Orders);
   await expect(orders.pay()).rejects.toThrow(
-    'options: a function must give them at once, and no Promise of them',
+    'options: a function must give it at once, and no Promise of it',
   );
   expect(ran).toBe(0);
+});
+
+it('a function that gives a Promise of a signal is refused, and its rejection is heard', async () => {
+  class Orders {
+    @DistributedLock('order', { signal: (() => Promise.reject(new Error('unhandled'))) as never })
+    async pay(): Promise<void> {
+      return Promise.resolve();
+    }
+  }
+  const orders = await make({}, Orders);
+  const unheard: unknown[] = [];
+  const listener = (reason: unknown) => unheard.push(reason);
+  process.on('unhandledRejection', listener);
+  try {
+    await expect(orders.pay()).rejects.toThrow(
+      'signal: a function must give it at once, and no Promise of it',
+    );
+    await new Promise(setImmediate);
+    expect(unheard).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', listener);
+  }
+});
+
+it('a signal may be of another AbortSignal, as of a polyfill or of jsdom', async () => {
+  class OtherSignal extends EventTarget {
+    aborted = false;
+    abort() {
+      this.aborted = true;
+      this.dispatchEvent(new Event('abort'));
+    }
+  }
+  const signal = new OtherSignal();
+  class Orders {
+    @DistributedLock('order', { signal: signal as unknown as AbortSignal })
+    async pay(): Promise<void> {
+      return Promise.resolve();
+    }
+  }
+  const orders = await make({}, Orders);
+  await orders.pay();
+  await holding('order', async () => {
+    const paying = orders.pay();
+    signal.abort();
+    await expect(paying).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  });
 });
