@@ -259,8 +259,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * The locks that are held or waited for, by all processes, a page at a time. Reads what the store has, in steps that do not
-   * block it; see {@link LockSummary}. A lock that is held the whole time is listed. One that comes or goes meanwhile may be
-   * listed or not, and rarely twice. A page ends with `cursor: null` when there are no more.
+   * block it; see {@link LockSummary}. A lock that is held the whole time is listed, also if a server restarts with its data
+   * meanwhile. On a Cluster it is left out only if its slot changes hands twice. One that comes or goes meanwhile may be listed or
+   * not, and rarely twice. A page ends with `cursor: null` when there are no more.
    * @throws LockConfigError for a wrong option, and on a store of your own that cannot list
    * @throws LockUnavailableError when the store did not answer in time
    */

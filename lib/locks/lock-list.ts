@@ -7,11 +7,13 @@ import { wallTime } from '../lock.runtime.js';
 import { lastTokenOf } from './last-token.js';
 import { livingOf } from './living-waiters.js';
 import type { LockSummary, ListOptions, LockPage } from './lock-summary.js';
-import { decodeCursor, encodeCursor } from './list-cursor.js';
+import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.js';
 
 const OPTIONS = ['prefix', 'state', 'limit', 'cursor', 'signal'] as const;
 const LIMIT = 100;
 const MOST = 1_000;
+/** The beginning of a step. */
+const FIRST: ListPosition = { at: undefined, after: '', to: undefined };
 /** How many locks are read at once. */
 const AT_ONCE = 64;
 
@@ -53,10 +55,11 @@ export class LockList {
       const time = wallTime();
       return { locks: locks.map((lock) => summaryOf(lock, time)), cursor };
     };
-    let [at, after] = cursor === undefined ? [undefined, ''] : decodeCursor(cursor);
+    let { at, after, to } = cursor === undefined ? FIRST : decodeCursor(cursor);
     for (;;) {
       const reply = await listing.names({ prefix, cursor: at });
-      const names = inOrder(reply.names).filter(({ name }) => name > after);
+      const isSameStep = reply.cursor === to;
+      const names = inOrder(reply.names).filter(({ name }) => !isSameStep || name > after);
       for (let from = 0; from < names.length; from += AT_ONCE) {
         const part = names.slice(from, from + AT_ONCE);
         const { tenures } = this.client;
@@ -69,13 +72,13 @@ export class LockList {
           locks.push(lock);
           if (locks.length < limit) continue;
           const isLast = from + n === names.length - 1;
-          if (!isLast) return page(encodeCursor(at, part[n]?.name ?? ''));
-          return page(reply.cursor === undefined ? null : encodeCursor(reply.cursor, ''));
+          const { step = at, cursor: to } = reply;
+          if (!isLast) return page(encodeCursor({ at: step, after: part[n]?.name ?? '', to }));
+          return page(reply.cursor === undefined ? null : encodeCursor({ ...FIRST, at: reply.cursor }));
         }
       }
       if (reply.cursor === undefined) return page(null);
-      at = reply.cursor;
-      after = '';
+      ({ at, after, to } = { ...FIRST, at: reply.cursor });
     }
   }
 

@@ -202,8 +202,12 @@ export interface NamesRequest {
 /** The answer of one step. */
 export interface NamesReply {
   readonly names: readonly ListedName[];
-  /** Undefined after the last step. */
+  /** Undefined after the last step. The step that follows may begin anew, where the one before cannot be gone on with. */
   readonly cursor: string | undefined;
+  /** Reads this step again; undefined if the `cursor` that led to it does. */
+  readonly step?: string | undefined;
+  /** When the reading of the server that names them began, by its clock, ms. */
+  readonly begun?: number | undefined;
 }
 
 /** A name that a lock may have. */

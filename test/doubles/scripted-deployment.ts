@@ -26,11 +26,17 @@ export class ScriptedServer implements Server {
     return this.generation;
   }
 
+  run(_: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    return this.ask('script', ...keys, ...args);
+  }
+
+  private ask(...sent: readonly unknown[]): Promise<unknown> {
+    this.sent.push(sent);
+    return answered(() => this.answer(sent));
+  }
+
   async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
-    const ask = (...sent: readonly unknown[]) => {
-      this.sent.push(sent);
-      return answered(() => this.answer(sent));
-    };
+    const ask = (...sent: readonly unknown[]) => this.ask(...sent);
     const client: unknown = new Proxy(
       {},
       {

@@ -129,8 +129,11 @@ describe.each(stores)('list on %s', (_, options) => {
 const cursorOf = (at: string) => Buffer.from(JSON.stringify([at, ''])).toString('base64url');
 
 it.each([
-  ['Redis', ['18446744073709551616 {node}', '-1 {node}', '1', ' ']],
-  ['three nodes', ['5 {node}', '6 0 ', '1 2 ', '-1 0 ', '1e1 1 ', 'x', '0 0 99999999999999999999 {node}']],
+  ['Redis', ['18446744073709551616 r 1 - {node}', '-1 r 1 - {node}', '1', ' ']],
+  [
+    'three nodes',
+    ['5 {node}', '6 0 ', '1 2 ', '-1 0 ', '1e1 1 ', 'x', '0@1/0/99999999999999999999 r 1 - {node}'],
+  ],
 ])('list on %s refuses the cursor of another store', async (kind, cursors) => {
   const { port } = new URL(server.url);
   const nodes = ['127.0.0.1', 'localhost', '127.0.0.2'].map((host) => `redis://${host}:${port}`);

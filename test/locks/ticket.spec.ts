@@ -99,17 +99,20 @@ describe('A ticket', () => {
 
 describe('The cursor of a list', () => {
   it.each([
-    [undefined, 'a'],
-    ['7 node', ''],
-    ['', 'name, with "quotes"'],
-  ])('says where in the step %j it goes on, and behind which name: %j', (at, after) => {
-    expect(decodeCursor(encodeCursor(at, after))).toEqual([at, after]);
-  });
+    [undefined, 'a', '8 node'],
+    ['7 node', '', undefined],
+    ['', 'name, with "quotes"', undefined],
+  ])(
+    'says where in the step %j it goes on, behind which name (%j), and where the step led',
+    (at, after, to) => {
+      expect(decodeCursor(encodeCursor({ at, after, to }))).toEqual({ at, after, to });
+    },
+  );
 
   it.each([
     ...[undefined, 5, '', 'none'],
     ...[encoded({}), encoded(5), encoded([]), encoded(['a']), encoded([null])],
-    ...[encoded([5, 'a']), encoded(['a', 5]), encoded(['a', null]), encoded(['a', 'b', 'c'])],
+    ...[encoded([5, 'a']), encoded(['a', 5]), encoded(['a', null]), encoded(['a', 'b', 'c', 'd'])],
   ])('is not %j', (cursor) => {
     expect(() => decodeCursor(cursor)).toThrow('must be the cursor of a page before');
   });

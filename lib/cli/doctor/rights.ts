@@ -83,7 +83,7 @@ export const RIGHTS: readonly Right[] = [
     of: ['info', 'ping'],
     level: 'warning',
     without:
-      'health knows less: no role, version, eviction policy; [nodes](topologies/redlock.md) never vote; ioredis warns at each connection without `info`',
+      'health knows less: no role, version, eviction policy; [nodes](topologies/redlock.md) never vote; ioredis warns at each connection without `info`, and `list` notices no restart',
   },
   {
     of: ['scan'],
@@ -96,6 +96,11 @@ export const RIGHTS: readonly Right[] = [
 export const CLUSTER_RIGHTS: readonly Right[] = [
   { of: ['cluster|slots'], level: 'error', without: 'the nodes are not found: no lock is taken' },
   { of: ['cluster|myid'], level: 'error', without: '`LockUnavailableError` at once; health: `down`' },
+  {
+    of: ['cluster|nodes'],
+    level: 'warning',
+    without: '`list` may leave out locks whose slots change hands meanwhile',
+  },
 ];
 
 /** Only with servers that have sharded messages. */

@@ -42,6 +42,7 @@ const TRIES: Readonly<Record<string, (key: string) => readonly string[]>> = {
   scan: () => ['SCAN', '0', 'COUNT', '1'],
   'cluster|slots': () => ['CLUSTER', 'SLOTS'],
   'cluster|myid': () => ['CLUSTER', 'MYID'],
+  'cluster|nodes': () => ['CLUSTER', 'NODES'],
 };
 
 /** Those that have an answer of their own kind. */

@@ -9,10 +9,16 @@ interface Context {
   readonly presence: Presence;
 }
 
+/** A member that has told all of its names. */
+interface Told {
+  readonly index: number;
+  /** When it began to, by its clock, ms. */
+  readonly begun: number;
+}
+
 /** How far a listing has come. */
 interface Position {
-  /** The members that have told all of their names. */
-  readonly told: readonly number[];
+  readonly told: readonly Told[];
   /** The member that has told a part of them, and its cursor. */
   readonly reading: { readonly index: number; readonly at: string } | undefined;
 }
@@ -49,17 +55,18 @@ export function quorumListing({ members, presence }: Context): StoreListing {
       const { index, reply } = answer;
       const known = await Promise.all(reply.names.map(({ name }) => isNamedBy(told, name)));
       const names = reply.names.filter((_, n) => known[n] === false);
+      const step = cursorOf({ told, reading: { index, at: reply.step ?? '' } });
       if (reply.cursor !== undefined)
-        return { names, cursor: cursorOf({ told, reading: { index, at: reply.cursor } }) };
-      const nowTold = [...told, index];
-      if (nowTold.length >= needed) return { names, cursor: undefined };
-      return { names, cursor: cursorOf({ told: nowTold, reading: undefined }) };
+        return { names, step, cursor: cursorOf({ told, reading: { index, at: reply.cursor } }) };
+      const nowTold = [...told, { index, begun: reply.begun ?? 0 }];
+      if (nowTold.length >= needed) return { names, step, cursor: undefined };
+      return { names, step, cursor: cursorOf({ told: nowTold, reading: undefined }) };
     },
   };
 
   /** The members that have names to tell: first the one that is being read, last those that are absent. */
-  function inOrder(told: readonly number[], reading: number | undefined): number[] {
-    const left = [...members.keys()].filter((index) => index !== reading && !told.includes(index));
+  function inOrder(told: readonly Told[], reading: number | undefined): number[] {
+    const left = [...members.keys()].filter((index) => index !== reading && !isTold(told, index));
     const present = left.filter((index) => !presence.isAbsent(index));
     const absent = left.filter((index) => presence.isAbsent(index));
     return [...(reading === undefined ? [] : [reading]), ...present, ...absent];
@@ -88,22 +95,23 @@ export function quorumListing({ members, presence }: Context): StoreListing {
   }
 
   /**
-   * Whether one of these members has named it already. One that is absent now may have: then it is named twice. One that was
-   * passed over has named nothing, even if it is back.
+   * Whether one of these members has named it already: it has held the lock since before it told its names. A member that has got the
+   * lock later, as after a restart, has not. One that is absent now may have: then the lock is named twice.
    */
-  async function isNamedBy(told: readonly number[], name: string): Promise<boolean> {
-    const named = told.map(async (index) => {
+  async function isNamedBy(told: readonly Told[], name: string): Promise<boolean> {
+    const named = told.map(async ({ index, begun }) => {
       const member = members[index];
       if (member === undefined || presence.isAbsent(index)) return false;
       const asked = presence.observe(index, member.store.inspect(name)).catch(() => null);
-      return ((await presence.unlessAbsent(index, asked)) ?? null) !== null;
+      const stored = await presence.unlessAbsent(index, asked);
+      return stored?.holders.some(({ since = Infinity }) => since < begun) ?? false;
     });
     return (await Promise.all(named)).includes(true);
   }
 
-  function outcomesOf(told: readonly number[], errors: ReadonlyMap<number, unknown>): NodeOutcome[] {
+  function outcomesOf(told: readonly Told[], errors: ReadonlyMap<number, unknown>): NodeOutcome[] {
     return members.map(({ node }, index) => {
-      if (told.includes(index)) return { node, outcome: 'granted' };
+      if (isTold(told, index)) return { node, outcome: 'granted' };
       const error = errors.get(index);
       return { node, outcome: isTimeout(error) ? 'timeout' : 'error', error };
     });
@@ -118,16 +126,23 @@ async function namesOf(
   return await member?.store.listing?.names({ prefix, cursor });
 }
 
+const isTold = (told: readonly Told[], member: number): boolean => told.some(({ index }) => index === member);
+
 const cursorOf = ({ told, reading }: Position): string =>
-  told.join(',') + (reading === undefined ? '' : `/${String(reading.index)}/${reading.at}`);
+  told.map(({ index, begun }) => `${String(index)}@${String(begun)}`).join(',') +
+  (reading === undefined ? '' : `/${String(reading.index)}/${reading.at}`);
 
 /** @throws LockConfigError for the cursor of another store */
 function positionOf(cursor: string | undefined, members: number): Position {
   if (cursor === undefined) return { told: [], reading: undefined };
-  const [whole, list = '', index, at] = /^((?:\d+(?:,\d+)*)?)(?:\/(\d+)\/(.+))?$/.exec(cursor) ?? [];
-  const told = list === '' ? [] : list.split(',').map(Number);
+  const [whole, list = '', index, at] =
+    /^((?:\d+@\d{1,15}(?:,\d+@\d{1,15})*)?)(?:\/(\d+)\/(.+))?$/.exec(cursor) ?? [];
+  const told = (list === '' ? [] : list.split(',')).map((member) => {
+    const [index = NaN, begun = NaN] = member.split('@').map(Number);
+    return { index, begun };
+  });
   const reading = at === undefined ? undefined : { index: Number(index), at };
-  const all = reading === undefined ? told : [...told, reading.index];
+  const all = [...told, ...(reading === undefined ? [] : [reading])].map(({ index }) => index);
   const isOfMembers = all.every((member) => member < members) && new Set(all).size === all.length;
   if (whole !== undefined && all.length > 0 && isOfMembers) return { told, reading };
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });

@@ -8,6 +8,16 @@ import type {
 import { rivalsOf, type Inspected } from './queue-protocol.js';
 import { UnexpectedReply } from './redis-errors.js';
 
+/** One step of SCAN, of one run of a server. */
+export interface ScanStep {
+  /** Empty if the server does not tell it. */
+  readonly run: string;
+  /** By the server's clock, ms. */
+  readonly time: number;
+  readonly next: string;
+  readonly keys: readonly string[];
+}
+
 /**
  * The one place where replies are read. A reply without the shape that its script promises (the QUEUED of a transaction that
  * the application has opened on its client, a nil, a text) is no answer: it may be read neither as "granted" nor as "busy".
@@ -226,6 +236,17 @@ export function transferReply(reply: unknown): TransferReply {
 export function heldReply(reply: unknown): HoldState {
   const state = releaseReply(reply);
   return state === 'released' ? 'held' : state;
+}
+
+/** What scan.lua returns. */
+export function scanReply(reply: unknown): ScanStep {
+  const [run, time, next, keys] = list(reply, reply, 4);
+  return {
+    run: text(run, reply),
+    time: integer(time, reply, 0),
+    next: text(next, reply),
+    keys: list(keys, reply).map((key) => text(key, reply)),
+  };
 }
 
 /** The ms that recall.lua returns; undefined where nothing is noted. */

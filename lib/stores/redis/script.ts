@@ -30,5 +30,6 @@ export const remember = script(sources.remember);
 export const recall = script(sources.recall);
 export const forceRelease = script(sources.forceRelease);
 export const inspect = script(sources.inspect);
+export const scan = script(sources.scan);
 export const note = script(sources.note);
 export const trial = script(sources.trial);

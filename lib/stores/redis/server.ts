@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Script } from './script.js';
 
 /** One server of a deployment. */
 export interface Server {
@@ -10,6 +11,8 @@ export interface Server {
   outage(): Error;
   /** Changes when a command that was under way may have been sent twice. */
   generationOf(): number;
+  /** Sends a script to this server, whatever slots it has. */
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** Sends any command but a script, in a bounded time. */
   send<T>(command: (client: Redis) => Promise<T>): Promise<T>;
 }

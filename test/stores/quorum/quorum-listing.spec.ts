@@ -5,7 +5,9 @@ import { quorumListing } from '../../../lib/stores/quorum/quorum-listing.js';
 
 type Context = Parameters<typeof quorumListing>[0];
 
-const HELD = { holders: [] } as unknown as StoredLock;
+/** Held since before the nodes tell their names. */
+const HELD = { holders: [{ since: 1 }] } as unknown as StoredLock;
+const BEGUN = 2;
 
 const AWAY = new LockUnavailableError('a', { cause: new Error('out of reach') });
 
@@ -20,7 +22,7 @@ const member = (names: readonly (readonly string[])[], isAway = false) => ({
         const page = Number(cursor);
         const next = page + 1 < names.length ? String(page + 1) : undefined;
         const listed = (names[page] ?? []).map((name) => ({ name, key: name }));
-        return Promise.resolve({ names: listed, cursor: next } as unknown as NamesReply);
+        return Promise.resolve({ names: listed, cursor: next, begun: BEGUN } as unknown as NamesReply);
       },
     },
     inspect: (name: string) => Promise.resolve(names.flat().includes(name) ? HELD : null),
@@ -117,12 +119,18 @@ describe('The names of the locks of a quorum', () => {
     expect(names.map(({ name }) => name)).toEqual(['a']);
   });
 
+  it('are told by a node behind one that has got the lock after it told its names', async () => {
+    const late = member([[]]);
+    late.store.inspect = () => Promise.resolve({ holders: [{ since: BEGUN }] } as unknown as StoredLock);
+    expect(await all(listingOf(late, member(pages), member(pages)))).toEqual(['a', 'b', 'c']);
+  });
+
   it('are told again where the node that has told them is absent now', async () => {
     const members = [member(pages), member(pages), member(pages)];
     const namesWith = async (absent: number) => {
       const isAbsent = (index: number) => index === absent;
       const listing = quorumListing({ members, presence: { ...presence, isAbsent } } as unknown as Context);
-      return (await listing.names({ prefix: '', cursor: '0' })).names.map(({ name }) => name);
+      return (await listing.names({ prefix: '', cursor: '0@2' })).names.map(({ name }) => name);
     };
     expect([await namesWith(0), await namesWith(2)]).toEqual([['a', 'b'], []]);
   });
@@ -133,7 +141,7 @@ describe('The names of the locks of a quorum', () => {
       cursor: undefined,
     });
     const listing = listingOf(member(pages), member(pages), member([['d']]));
-    expect(await listing.names({ prefix: '', cursor: '0,1' })).toEqual({ names: [], cursor: undefined });
+    expect(await listing.names({ prefix: '', cursor: '0@2,1@2' })).toEqual({ names: [], cursor: undefined });
   });
 
   it('are not told where a node fails in a way that is no outage', async () => {
@@ -159,7 +167,7 @@ describe('The names of the locks of a quorum', () => {
     });
   });
 
-  it.each(['', '1', '3 0,1,2 ', '1 1 x', '2 1,0 x', '0 0 '])(
+  it.each(['', '1', '1@2', '0,0@2', '0@x', '0@2,0@2', '3 0,1,2 ', '1 1 x', '2 1,0 x', '0 0 '])(
     'begin at no foreign cursor: %j',
     async (cursor) => {
       await expect(listingOf(member(pages)).names({ prefix: '', cursor })).rejects.toThrow(LockConfigError);

@@ -153,8 +153,11 @@ describe('A request to release', () => {
 });
 
 describe('The names of locks on several servers', () => {
-  const scanning = (node: string, ...pages: [next: string, keys: string[]][]) =>
-    new ScriptedServer(node, () => pages.shift());
+  const scanning = (node: string, ...pages: [next: string, keys: string[], run?: string][]) =>
+    new ScriptedServer(node, () => {
+      const [next, keys, run = 'run1'] = pages.shift() ?? [];
+      return [run, 1_700_000_000_000, next, keys];
+    });
   const list = (servers: readonly ScriptedServer[], cursor?: string, prefix = '') => {
     const deployment = new ScriptedDeployment({ servers });
     return new Listing(deployment, callsOf(deployment), 'lock:').names({ prefix, cursor });
@@ -167,25 +170,33 @@ describe('The names of locks on several servers', () => {
       scanning('a:1', ['7', ['lock:one']], ['0', ['lock:two']]),
     ];
     const first = await list(servers);
-    expect(first).toEqual({ names: names('one'), cursor: '7 a:1' });
+    expect(first).toMatchObject({ names: names('one'), cursor: '7 run1 1700000000000 - a:1' });
     const second = await list(servers, first.cursor);
-    expect(second).toEqual({ names: names('two'), cursor: '0 b:1' });
-    expect(await list(servers, second.cursor)).toEqual({ names: names('three'), cursor: undefined });
+    expect(second).toMatchObject({ names: names('two'), cursor: '0 - 0 - b:1' });
+    expect(await list(servers, second.cursor)).toMatchObject({ names: names('three'), cursor: undefined });
     expect(servers[1]?.sent.map(([, cursor]) => cursor)).toEqual(['0', '7']);
   });
 
   it('pass over a server that has gone meanwhile, and end behind the last one', async () => {
     const servers = [scanning('c:1', ['0', ['lock:one']])];
-    expect(await list(servers, '7 b:1')).toEqual({ names: names('one'), cursor: undefined });
+    expect(await list(servers, '7 run1 1 - b:1')).toMatchObject({ names: names('one'), cursor: undefined });
     // The next one begins with its first page.
     expect(servers[0]?.sent.map(([, cursor]) => cursor)).toEqual(['0']);
-    expect(await list(servers, '7 d:1')).toEqual({ names: [], cursor: undefined });
+    expect(await list(servers, '7 run1 1 - d:1')).toEqual({ names: [], cursor: undefined });
+  });
+
+  it('begin anew at a server that is another run of it', async () => {
+    const server = scanning('a:1', ['9', ['lock:lost'], 'run2'], ['5', ['lock:one'], 'run2']);
+    const { names: found, cursor } = await list([server], '7 run1 1 - a:1');
+    expect(found).toEqual(names('one'));
+    expect(cursor).toBe('5 run2 1700000000000 - a:1');
+    expect(server.sent.map(([, cursor]) => cursor)).toEqual(['7', '0']);
   });
 
   it('are those with the prefix, taken literally', async () => {
     const server = scanning('a:1', ['0', []]);
     await list([server], undefined, 'a*[b]?\\');
-    expect(server.sent).toEqual([['scan', '0', 'MATCH', 'lock:a\\*\\[b\\]\\?\\\\*', 'COUNT', 1_000]]);
+    expect(server.sent).toEqual([['script', '0', 'lock:a\\*\\[b\\]\\?\\\\*', 1_000]]);
   });
 
   it('include a lock that has only waiters, and no key of any other purpose', async () => {
@@ -196,7 +207,7 @@ describe('The names of locks on several servers', () => {
       `lock:${RESERVED}label:one`,
       `lock:${RESERVED}queue`,
     ];
-    expect(await list([scanning('a:1', ['0', keys])])).toEqual({
+    expect(await list([scanning('a:1', ['0', keys])])).toMatchObject({
       names: [{ name: 'one', isQueue: true }],
       cursor: undefined,
     });
@@ -206,13 +217,13 @@ describe('The names of locks on several servers', () => {
     const servers = [scanning('a:1', ['0', [`${RESERVED}label:one`, 'one', `one${RESERVED}queue{1}`]])];
     const deployment = new ScriptedDeployment({ servers });
     const listing = new Listing(deployment, callsOf(deployment), '');
-    expect(await listing.names({ prefix: '', cursor: undefined })).toEqual({
+    expect(await listing.names({ prefix: '', cursor: undefined })).toMatchObject({
       names: [...names('one'), { name: 'one', isQueue: true }],
       cursor: undefined,
     });
   });
 
-  it.each(['', '7', 'x a:1', '18446744073709551616 a:1', '7 ', '99999999999999999999 a:1'])(
+  it.each(['', '7', '7 a:1', 'x r 1 - a:1', '18446744073709551616 r 1 - a:1', '7 r 1 - ', '7 r x - a:1'])(
     'do not begin at %j',
     async (cursor) => {
       await expect(list([scanning('a:1')], cursor)).rejects.toMatchObject({
@@ -224,7 +235,7 @@ describe('The names of locks on several servers', () => {
 
   it('may begin at the greatest cursor of a server', async () => {
     const server = scanning('a:1', ['0', ['lock:one']]);
-    expect(await list([server], '18446744073709551615 a:1')).toMatchObject({ names: names('one') });
+    expect(await list([server], '18446744073709551615 run1 1 - a:1')).toMatchObject({ names: names('one') });
   });
 
   it('are unavailable where a server does not answer', async () => {

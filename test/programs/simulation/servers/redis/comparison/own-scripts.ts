@@ -103,7 +103,8 @@ const lane: Make = (maker) => {
   );
 };
 
-const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script'>, Make>> = {
+/** All but scan.lua, which names the run of its server: two servers have two. */
+const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script' | 'scan'>, Make>> = {
   acquire,
   acquireAll,
   renew,
