@@ -28,9 +28,9 @@ const version = createHash('sha256').update(script).update(style).digest('hex').
 const lines = [
   '// Made from browser/*.ts and styles/*.css by `npm run build:lua`. Change those, not this.',
   '',
-  `export const script = ${JSON.stringify(script)};`,
-  `export const style = ${JSON.stringify(style)};`,
+  `export const script: string = ${JSON.stringify(script)};`,
+  `export const style: string = ${JSON.stringify(style)};`,
   `/** Changes with the two. */`,
-  `export const assetVersion = ${JSON.stringify(version)};`,
+  `export const assetVersion: string = ${JSON.stringify(version)};`,
 ];
 writeFileSync(join(folder, 'assets.generated.ts'), `${lines.join('\n')}\n`);

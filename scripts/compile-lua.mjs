@@ -37,6 +37,6 @@ const functionOf = (name, around) =>
 const lines = ['// Made from scripts/*.lua by `npm run build:lua`. Change those, not this.', ''];
 const files = readdirSync(folder).filter((file) => file.endsWith('.lua') && !file.endsWith('.include.lua'));
 for (const file of files.sort()) {
-  lines.push(`export const ${camelCase(basename(file, '.lua'))} = ${JSON.stringify(codeOf(file))};`);
+  lines.push(`export const ${camelCase(basename(file, '.lua'))}: string = ${JSON.stringify(codeOf(file))};`);
 }
 writeFileSync(join(folder, '..', 'scripts.generated.ts'), `${lines.join('\n')}\n`);
