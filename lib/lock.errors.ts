@@ -138,12 +138,15 @@ export class LockTimeoutError extends ExpectedLockError {
     remainingTime?: number,
     holderLabel?: string,
     cycle?: readonly DeadlockStep[],
+    /** What else is known of the holder. */
+    known?: string,
   ) {
     const instance = holderLabel === undefined ? '' : ` of ${inQuotes(holderLabel)}`;
     const owner = holder === undefined ? 'another owner' : `${inQuotes(keeperOf(holder))}${instance}`;
+    const more = known === undefined ? '' : `, ${known}`;
     const isOver = holder !== undefined && isKept(holder);
     const causes = {
-      timeout: isOver ? `kept for the minHoldTime of ${owner}` : `held by ${owner}`,
+      timeout: isOver ? `kept for the minHoldTime of ${owner}` : `held by ${owner}${more}`,
       'queue-full': 'maxWaiting callers wait for it already',
       deadlock: 'deadlock',
     };

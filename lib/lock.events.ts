@@ -93,6 +93,36 @@ export type LockEvent =
       readonly broken: boolean;
     }
   | {
+      /**
+       * A lease that has entered another one is held longer than that one. No nested call does this. The work of another
+       * request does, which a shared queue, pool or batch has started in the async context of the holder: two callers are
+       * inside. Sent once for each lease. `label` and `at` are of the lease that is still held.
+       */
+      readonly type: 'outlived';
+      readonly name: string;
+      readonly label: string;
+      readonly owner: string;
+      /** File, line and column of the call that has entered the other lease, if they are known. */
+      readonly at: string | undefined;
+      /** The same of the lease that has ended. */
+      readonly outerLabel: string;
+      readonly outerAt: string | undefined;
+    }
+  | {
+      /**
+       * The lease of `acquire`, `tryAcquire` or `resume` was garbage-collected without a release: no code is left that could
+       * release it. The lock stays held, and is renewed. Sent once for each lease, when the collector finds it.
+       */
+      readonly type: 'abandoned';
+      readonly name: string;
+      readonly label: string;
+      readonly owner: string;
+      /** ms */
+      readonly heldFor: number;
+      /** File, line and column of the call that has acquired it, if they are known. */
+      readonly at: string | undefined;
+    }
+  | {
       readonly type: 'released';
       readonly name: string;
       readonly label: string;

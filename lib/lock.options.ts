@@ -77,6 +77,11 @@ export interface LockModuleOptions {
    */
   failFast?: boolean | undefined;
   /**
+   * `false` makes each nested acquisition an owner of its own, which waits for the lock that is held around it: see
+   * {@link AcquireOptions.reentrant}. @default true
+   */
+  reentrant?: boolean | undefined;
+  /**
    * A caller that waits for longer than this is an event `waiting-long` and a log line. @default off
    */
   longWaitTime?: Duration | undefined;
@@ -176,6 +181,12 @@ export interface AcquireOptions {
   renew?: boolean | undefined;
   /** Fails at once while the connection is known to be down. @default the module's `failFast` */
   failFast?: boolean | undefined;
+  /**
+   * `false` makes this acquisition an owner of its own: it enters no lock that is held around it, and no nested acquisition
+   * enters this one. For calls that a shared queue, pool or batch may start in the async context of another caller. A call
+   * that is really nested waits for itself until LockTimeoutError, which says so. @default the module's `reentrant`
+   */
+  reentrant?: boolean | undefined;
   /** How many callers of this process may wait for the name, this one included. @default the module's `maxWaiting` */
   maxWaiting?: number | undefined;
   /** Stops the waiting with LockAbortedError. A lock that is held already is not affected. */
@@ -277,6 +288,8 @@ export const DEFAULTS = Object.freeze({
   maxWaiting: Infinity,
   /** An outage that is shorter than the wait time costs no call. */
   failFast: false,
+  /** A method that calls another one, which takes the same lock, goes on. */
+  reentrant: true,
   /** A decorator means a lock. */
   enabled: true,
   isGlobal: true,
@@ -301,6 +314,7 @@ export interface CheckedAcquireOptions {
   readonly minHoldTime?: number | undefined;
   readonly maxWaiting?: number | undefined;
   readonly failFast?: boolean | undefined;
+  readonly reentrant?: boolean | undefined;
   readonly label?: string | undefined;
 }
 
@@ -315,6 +329,7 @@ export interface ResolvedLockOptions {
   readonly localHandoff: number;
   readonly maxWaiting: number;
   readonly failFast: boolean;
+  readonly reentrant: boolean;
   readonly silencedWarnings: readonly string[];
   readonly enabled: boolean;
   /** The name of the service. */

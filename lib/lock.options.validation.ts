@@ -31,6 +31,7 @@ const KNOWN: readonly string[] = [
   'localHandoff',
   'maxWaiting',
   'failFast',
+  'reentrant',
   'lockOrder',
   'deadlock',
   'longWaitTime',
@@ -81,6 +82,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   const { maxWaiting = DEFAULTS.maxWaiting, failFast = DEFAULTS.failFast } = options;
   assertMaxWaiting(maxWaiting);
   assertSwitch('failFast', failFast);
+  const { reentrant = DEFAULTS.reentrant } = options;
+  assertSwitch('reentrant', reentrant);
   const longWaitTime = limitOf('longWaitTime', options);
   const longHoldTime = limitOf('longHoldTime', options);
   const { lockOrder = DEFAULTS.lockOrder, deadlock = DEFAULTS.deadlock } = options;
@@ -103,6 +106,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     localHandoff,
     maxWaiting,
     failFast,
+    reentrant,
     silencedWarnings,
     enabled,
     instance: options.name,

@@ -273,8 +273,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   leases(): readonly Lease[] {
     const leases: Lease[] = [];
     for (const holder of this.client.tenures.users())
-      if (holder instanceof Hold) leases.push(...holder.leases);
-    return leases.filter((lease) => lease.held);
+      if (holder instanceof Hold)
+        leases.push(...holder.leases.filter(({ held }) => held).map(({ shown }) => shown));
+    return leases;
   }
 
   /**

@@ -2,12 +2,15 @@ import { Subject } from 'rxjs';
 import type { LockEvent } from '../lock.events.js';
 import { runOutsideScopes } from './scope.js';
 
-/** How the calls of a lock end, day in, day out. */
+/** What the log has no line for: how the calls of a lock end, day in, day out. */
 const USUAL = {
   acquired: true,
   'handed-over': true,
   released: true,
   'timed-out': true,
+  // A warning tells of the first one.
+  outlived: true,
+  abandoned: true,
 } as const satisfies Partial<Record<LockEvent['type'], true>>;
 
 /** What an operator may want to read of. */

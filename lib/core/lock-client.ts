@@ -6,6 +6,7 @@ import type { LockStore, QueueTerms, TransferRequest } from '../port/lock-store.
 import type { QueueMessage } from '../port/queue-messages.js';
 import { leaseWithin, now, timerAt } from './deadline.js';
 import { DeadlockDetector } from './deadlock/deadlock-detector.js';
+import { CapturedCalls } from './captured-calls.js';
 import { EventStream } from './event-stream.js';
 import { HoldWatch } from './hold-watch.js';
 import { Labels } from './labels.js';
@@ -45,6 +46,7 @@ export class LockClient {
   readonly callers: LocalCallers;
   readonly returns: Returns;
   readonly releaseRequests: ReleaseRequests;
+  readonly capturedCalls = new CapturedCalls();
   private readonly releaser: Releaser;
   private readonly queueMessages: MessageSubscription<QueueMessage>;
   private readonly holdWatch: HoldWatch;
@@ -130,6 +132,7 @@ export class LockClient {
       setTimer,
       () => {
         this.labels.keep();
+        for (const user of this.tenures.users()) user.onLongHold?.();
       },
     );
     const acquisitions = (this.acquisitions = new Acquisitions(

@@ -14,6 +14,8 @@ export interface ScopedHold {
   readonly group: string;
   /** A callback runs under it. */
   readonly isInUse: boolean;
+  /** The call that took it with `reentrant: false`, and alone may use it. Undefined where all of the scope may. */
+  readonly apart?: object | undefined;
 }
 
 /**
@@ -88,18 +90,19 @@ export class Scope {
     return scope;
   }
 
-  find(key: string): ScopedHold | undefined {
+  /** @param apart the call that looks, if it shares no holds with others */
+  find(key: string, apart?: object): ScopedHold | undefined {
     if (!this.known.has(key)) return undefined;
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       const holds = scope.held.get(key);
-      if (holds !== undefined) for (const hold of holds.keys()) return hold;
+      if (holds !== undefined) for (const hold of holds.keys()) if (hold.apart === apart) return hold;
     }
     return undefined;
   }
 
-  /** How many holds there are under the key, for a lock that is not re-entered but held several times. */
-  count(key: string): number {
-    return [...this.all(key)].filter((hold) => hold.held).length;
+  /** The holds under the key, of all calls. */
+  holdsOf(key: string): Iterable<ScopedHold> {
+    return this.known.has(key) ? new Set(this.all(key)) : NOTHING;
   }
 
   /** Whether a lock of that name, or any lock, is held here or further out. */

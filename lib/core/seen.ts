@@ -4,6 +4,10 @@ import { oldestBeyond } from '../port/oldest-beyond.js';
 export class Seen {
   private readonly keys = new Set<string>();
 
+  has(key: string): boolean {
+    return this.keys.has(key);
+  }
+
   /** @returns whether the key is new */
   add(key: string): boolean {
     if (this.keys.has(key)) return false;

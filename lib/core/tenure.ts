@@ -14,6 +14,8 @@ export interface TenureUser {
   readonly isInUse: boolean;
   /** Another asks for the lock. */
   onReleaseRequested(asker: AskedHolder): void;
+  /** Called once a second while this process holds a lock for longer than that, at each holder. */
+  onLongHold?(): void;
   /** The next owner of this process is about to have it. */
   onHandedOff(): void;
 }

@@ -58,7 +58,10 @@ export class AcquisitionTrace implements AcquisitionObserver {
         throw error;
       }
     });
-    return runOutsideScopes(() => acquisitions.tracePromise(traced, this.context));
+    // The context of the hold refers to this one, and would keep the lease, which its caller may have thrown away.
+    return runOutsideScopes(() => acquisitions.tracePromise(traced, this.context)).finally(() => {
+      Reflect.deleteProperty(this.context, 'result');
+    });
   }
 
   entered(how: Success): void {

@@ -101,6 +101,7 @@ export const ACQUIRE_OPTIONS = [
   'minHoldTime',
   'maxWaiting',
   'failFast',
+  'reentrant',
   'label',
 ] as const;
 
@@ -119,7 +120,7 @@ export function resolveAcquireOptions(
   options: AcquireOptions,
   maxHoldTime = Infinity,
 ): CheckedAcquireOptions {
-  const { renew, signal, maxWaiting, failFast, label } = options;
+  const { renew, signal, maxWaiting, failFast, reentrant, label } = options;
   const waitTime =
     options.waitTime === undefined ? undefined : timeOf('waitTime', options.waitTime, { unbounded: true });
   const leaseTime = options.leaseTime === undefined ? undefined : leaseTimeOf(options.leaseTime);
@@ -127,10 +128,21 @@ export function resolveAcquireOptions(
     options.minHoldTime === undefined ? undefined : timeOf('minHoldTime', options.minHoldTime);
   if (renew !== undefined) assertSwitch('renew', renew);
   if (failFast !== undefined) assertSwitch('failFast', failFast);
+  if (reentrant !== undefined) assertSwitch('reentrant', reentrant);
   assertSignal(signal);
   if (maxWaiting !== undefined) assertMaxWaiting(maxWaiting);
   if (label !== undefined) assertGroup(label);
-  const resolved = { waitTime, leaseTime, renew, signal, minHoldTime, maxWaiting, failFast, label };
+  const resolved = {
+    waitTime,
+    leaseTime,
+    renew,
+    signal,
+    minHoldTime,
+    maxWaiting,
+    failFast,
+    reentrant,
+    label,
+  };
   assertMinHoldTime(resolved, maxHoldTime);
   return resolved;
 }

@@ -1,3 +1,4 @@
+import type { Captured } from '../core/call-site.js';
 import type { NestedCall } from '../core/deadlock/nested-call.js';
 import type { ResolvedAcquireOptions } from '../lock.options.js';
 import type { AcquisitionObserver } from '../lock.tracing.js';
@@ -10,4 +11,13 @@ export interface AcquireCall extends ResolvedAcquireOptions {
   readonly answerTime?: number | undefined;
   /** For a call under other locks, which may wait for itself in a circle. */
   readonly nested?: NestedCall | undefined;
+  /** With `reentrant: false`: stands for the call, whose holds no other call shares. */
+  readonly apart?: object | undefined;
+  /** The stack of the caller, where it was captured. */
+  readonly site?: Captured | undefined;
+  /** The caller gets the lease, and has to release it. */
+  readonly byHand?: boolean | undefined;
 }
+
+/** What stands for a call that shares its holds with no other; undefined for a call that does. */
+export const apartOf = (reentrant: boolean): object | undefined => (reentrant ? undefined : {});

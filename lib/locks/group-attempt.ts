@@ -6,7 +6,7 @@ import type { AcquireCall } from './acquire-call.js';
 import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile } from './lease-group.js';
 import type { PlainLock } from './plain-lock.js';
-import type { OwnLease } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
 import type { WaitLimits } from './wait-limits.js';
 
 type Options = AcquireCall;

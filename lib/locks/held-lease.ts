@@ -1,3 +1,4 @@
+import type { Captured } from '../core/call-site.js';
 import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
@@ -6,16 +7,30 @@ import { assertKnownOptions, leaseTimeOf, signalOf } from '../core/validation.js
 import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
 import type { Scope } from '../core/scope.js';
 import { wallTime } from '../lock.runtime.js';
+import { HandMadeLease } from './hand-made-lease.js';
 import type { Hold, Share } from './hold.js';
 import { leaseJson } from './lease-json.js';
-import type { OwnLease } from './scoped-lock.js';
+import { reportAbandoned } from './lease-reports.js';
+import type { Lease } from './lock.js';
+import type { OwnLease } from './own-lease.js';
 
 const done = (): void => undefined;
+
+const WATCHED = Symbol('watched');
+
+/** The leases whose callers may go without a release. The registry refers to no more than the lease inside. */
+const unreleased = new FinalizationRegistry<HeldLease>((lease) => {
+  lease.onAbandoned();
+});
 
 export class HeldLease implements OwnLease, Share {
   minHoldTime = 0;
   needsUntil: number | undefined;
   onReleased: OwnLease['onReleased'];
+  /** Its caller has it in a {@link HandMadeLease}. */
+  private isByHand = false;
+  /** What the caller of `acquire` has got. It is watched only if it is not released soon: most leases need not pay for that. */
+  private given: Lease | typeof WATCHED | undefined;
   private endedAt: number | undefined;
   private begunAt: Date | undefined;
   private releasing: Promise<void> | undefined;
@@ -27,9 +42,35 @@ export class HeldLease implements OwnLease, Share {
     /** Takes the hold out of the scope that has it by this lease. */
     private readonly forget: (() => void) | undefined,
     private readonly since: number,
+    readonly site: Captured | undefined,
   ) {
     if (hold.tenure.isFixed) this.needsUntil = hold.tenure.deadline;
     hold.join(this);
+  }
+
+  giveOut(): Lease {
+    this.isByHand = true;
+    const given = new HandMadeLease(this);
+    this.given = given;
+    return given;
+  }
+
+  giveOutIn(given: Lease): void {
+    this.given = given;
+  }
+
+  get shown(): Lease {
+    const { given } = this;
+    if (!this.isByHand) return this;
+    return given === undefined || given === WATCHED ? new HandMadeLease(this) : given;
+  }
+
+  onLongHold(): void {
+    const { given } = this;
+    // A fixed lease ends by itself.
+    if (given === undefined || given === WATCHED || this.hold.tenure.isFixed) return;
+    unreleased.register(given, this, this);
+    this.given = WATCHED;
   }
 
   get name(): string {
@@ -129,8 +170,14 @@ export class HeldLease implements OwnLease, Share {
     await untilAborted(releasing, signalOf(options, 'release'), this.name);
   }
 
+  /** The object that its caller got is gone. */
+  onAbandoned(): void {
+    if (this.held) reportAbandoned(this.hold, this);
+  }
+
   private leave(at: number): Promise<void> {
     this.forget?.();
+    if (this.given === WATCHED) unreleased.unregister(this);
     return this.hold.leave(this, at);
   }
 }

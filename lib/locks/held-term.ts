@@ -4,7 +4,7 @@ import { runOutsideScopes, type Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { Term } from './election.js';
-import type { OwnLease } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
 
 /** A term of this process: from the grant of the lock until its release or its loss. */
 export class HeldTerm implements Term {

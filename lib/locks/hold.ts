@@ -1,3 +1,4 @@
+import type { Captured } from '../core/call-site.js';
 import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
 import { runOutsideScopes, type Scope, type ScopedHold } from '../core/scope.js';
@@ -6,11 +7,13 @@ import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { type AskedHolder, describeAsker } from '../lock.asker.js';
 import { LockAbortedError, LockConfigError, LockLostError, type LossReason } from '../lock.errors.js';
-import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
+import type { LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
 import { clearTimer } from '../lock.runtime.js';
+import type { AcquireCall } from './acquire-call.js';
 import type { Lease } from './lock.js';
 import { orderGroup } from './order-group.js';
+import { watchOutliving } from './lease-reports.js';
 import { ticketText, travellingKind } from './ticket.js';
 import { transfersOf } from './transfers-of.js';
 
@@ -22,6 +25,12 @@ export interface Share extends Lease {
   needsUntil: number | undefined;
   /** Where it was acquired. */
   readonly inside: Scope | undefined;
+  /** Where it was asked for, if that was captured. */
+  readonly site: Captured | undefined;
+  /** What other code may have of it: as its caller has it. */
+  readonly shown: Lease;
+  /** As of the hold. */
+  onLongHold(): void;
 }
 
 /**
@@ -46,17 +55,18 @@ export class Hold implements TenureUser, ScopedHold {
   private request: Error | undefined;
   private readonly trace: HoldTrace | undefined;
   private readonly longHold: NodeJS.Timeout | undefined;
+  readonly apart: object | undefined;
 
   constructor(
     readonly tenure: Tenure,
-    private readonly client: LockClient,
+    readonly client: LockClient,
     private readonly kind: LockHoldContext['kind'],
     label: string,
-    /** The call that it is the answer to, where that is traced. */
-    acquisition: LockAcquireContext | undefined,
+    { trace, apart }: Pick<AcquireCall, 'trace' | 'apart'>,
     private readonly since: number,
   ) {
     const { name, owner, fencingToken, handoffs } = tenure;
+    this.apart = apart;
     this.fencingToken = fencingToken;
     this.loss = tenure.loss;
     tenure.user = this;
@@ -75,7 +85,7 @@ export class Hold implements TenureUser, ScopedHold {
       fencingToken,
       handedOver,
       renewed: !tenure.isFixed,
-      acquisition,
+      acquisition: trace?.context,
     }));
     if (longHoldTime < Infinity) {
       this.longHold = idleTimerAt(this.since + longHoldTime, () => {
@@ -151,6 +161,14 @@ export class Hold implements TenureUser, ScopedHold {
     return shares instanceof Set ? [...shares] : [shares];
   }
 
+  /** The lease that the others have entered. */
+  private get eldest(): Share | undefined {
+    const { shares } = this;
+    if (!(shares instanceof Set)) return shares;
+    for (const share of shares) return share;
+    return undefined;
+  }
+
   onLost(error: LockLostError): void {
     this.loss = error;
     this.end();
@@ -171,6 +189,10 @@ export class Hold implements TenureUser, ScopedHold {
     runOutsideScopes(() => {
       this.requestController?.abort(request);
     });
+  }
+
+  onLongHold(): void {
+    for (const lease of this.leases) lease.onLongHold();
   }
 
   onHandedOff(): void {
@@ -224,9 +246,11 @@ export class Hold implements TenureUser, ScopedHold {
   leave(lease: Share, at: number): Promise<void> {
     const { keepUntil } = lease;
     if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
+    const isShared = lease === this.eldest;
     if (this.shares instanceof Set) this.shares.delete(lease);
     else this.shares = undefined;
     if (--this.count > 0) {
+      if (isShared) watchOutliving(this, lease, this.leases);
       this.shorten();
       this.client.onLeft?.();
       return Promise.resolve();

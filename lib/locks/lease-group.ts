@@ -6,7 +6,8 @@ import { untilAborted } from '../core/until-aborted.js';
 import { signalOf } from '../core/validation.js';
 import type { AnswerOptions } from '../lock.options.js';
 import { leaseJson } from './lease-json.js';
-import type { OwnLease } from './scoped-lock.js';
+import type { Lease } from './lock.js';
+import type { OwnLease } from './own-lease.js';
 
 /** It does not say which owner holds the other locks. */
 export function endedMeanwhile(name: string): LockUnavailableError {
@@ -112,6 +113,15 @@ export class LeaseGroup implements OwnLease {
 
   toJSON(): object {
     return leaseJson(this);
+  }
+
+  giveOut(): this {
+    this.giveOutIn(this);
+    return this;
+  }
+
+  giveOutIn(given: Lease): void {
+    for (const lease of this.leases) lease.giveOutIn(given);
   }
 
   /**

@@ -1,5 +1,4 @@
 import { now } from '../core/deadline.js';
-import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
 import { Scope } from '../core/scope.js';
 import { reasonOf } from '../core/validation.js';
@@ -15,7 +14,8 @@ import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
 import { WaitLimits } from './wait-limits.js';
 import { type Refusal, type Round, Rounds } from './rounds.js';
-import { isScopedLock, type OwnLease, ScopedLock } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
+import { isScopedLock, ScopedLock } from './scoped-lock.js';
 import type { Holder } from './long-wait.js';
 import { PlainGroup } from './plain-group.js';
 import type { Semaphore } from './semaphore.js';
@@ -58,8 +58,8 @@ export class MultiLock extends ScopedLock {
 
   readonly kind = 'multi';
 
-  labelsFor(name: string): Labels | undefined {
-    return this.members.find((member) => member.name === name)?.labelsFor(name);
+  clientFor(name: string): LockClient | undefined {
+    return this.members.find((member) => member.name === name)?.client;
   }
 
   inTheWay(): Holder | undefined {
@@ -110,8 +110,8 @@ export class MultiLock extends ScopedLock {
     return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
   }
 
-  notHeldIn(inside: Scope | undefined): readonly ScopedLock[] {
-    return this.members.flatMap((member) => member.notHeldIn(inside));
+  notHeldIn(inside: Scope | undefined, options: AcquireCall): readonly ScopedLock[] {
+    return this.members.flatMap((member) => member.notHeldIn(inside, options));
   }
 
   /** Checks all members before the first one is asked for. */

@@ -17,7 +17,7 @@ import { answeredBy } from '../core/answered-by.js';
 import type { Lease } from './lock.js';
 import { ONCE } from './order-group.js';
 import { PlainLock } from './plain-lock.js';
-import type { OwnLease } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
 
 /** How often work is to run over all processes. */
 export interface OnceOptions {

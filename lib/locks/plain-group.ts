@@ -4,7 +4,7 @@ import type { AcquireCall } from './acquire-call.js';
 import { untilGivenBack } from './giving-back.js';
 import { GroupAttempt } from './group-attempt.js';
 import type { PlainLock } from './plain-lock.js';
-import type { OwnLease } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
 import type { WaitLimits } from './wait-limits.js';
 
 type Options = AcquireCall;
@@ -38,7 +38,7 @@ export class PlainGroup {
     options: Options,
     limits: WaitLimits,
   ): Promise<readonly OwnLease[] | Busy> {
-    const fresh = this.locks.filter((lock) => lock.findHold(scope) === undefined);
+    const fresh = this.locks.filter((lock) => lock.findHold(scope, options) === undefined);
     const taken = await take(fresh, scope, options, limits);
     if ('busy' in taken) return taken;
     const leases = [...taken];

@@ -4,6 +4,7 @@ import type { Tenure } from '../core/tenure.js';
 import type { Busy, WaitRequest } from '../core/waiting.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockTerms } from '../core/acquisition.js';
+import type { AcquireCall } from './acquire-call.js';
 import { StoreLock } from './store-lock.js';
 
 /** For a store of the application that gives no reason of its own. */
@@ -38,9 +39,14 @@ export class QueueLock extends StoreLock {
     return `${super.makeIdentity()} ${this.queue.kind} ${this.queue.mode}`;
   }
 
-  protected acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy> {
+  protected acquireTenure(
+    request: WaitRequest,
+    scope: Scope | undefined,
+    options: AcquireCall,
+  ): Promise<Tenure | Busy> {
     const { name, queue } = this;
-    return this.client.acquireQueued({ name, queue, ownWriteHold: this.ownWriteHoldIn?.(scope) }, request);
+    const ownWriteHold = this.ownWriteHoldIn?.(scope, options);
+    return this.client.acquireQueued({ name, queue, ownWriteHold }, request);
   }
 
   protected override async holds(): Promise<StoredHold[]> {
@@ -48,5 +54,5 @@ export class QueueLock extends StoreLock {
   }
 
   /** The owner of an exclusive hold of this scope that this lock may be held beside. */
-  protected ownWriteHoldIn?(scope: Scope | undefined): string | undefined;
+  protected ownWriteHoldIn?(scope: Scope | undefined, options: AcquireCall): string | undefined;
 }

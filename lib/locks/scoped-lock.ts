@@ -1,7 +1,5 @@
 import { now } from '../core/deadline.js';
-import type { Duration } from '../lock.duration.js';
 import { refusalOfHandedOut } from '../core/late-result.js';
-import type { Labels } from '../core/labels.js';
 import type { LockClient } from '../core/lock-client.js';
 import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
 import { NestedCall } from '../core/deadlock/nested-call.js';
@@ -17,25 +15,14 @@ import { LockConfigError, LockTimeoutError, type LockUnavailableError } from '..
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
 import { random, sleep } from '../lock.runtime.js';
 import { isKept } from '../lock.state.js';
-import type { AcquireCall } from './acquire-call.js';
+import { type AcquireCall, apartOf } from './acquire-call.js';
+import { describeHolder } from './holder.js';
 import type { Lease, Lock } from './lock.js';
+import type { OwnLease } from './own-lease.js';
 import { checkOrder } from './order-check.js';
 import { type Holder, watchLongWait } from './long-wait.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
-
-/** A lease as this package sees it: its release can leave the lock taken for a while. */
-export interface OwnLease extends Lease {
-  /** ms since the acquisition for which no other owner gets the lock, even though it is released. */
-  minHoldTime: number;
-  /** Called when the lease has been released or handed over. Of its loss its signal tells. */
-  onReleased?: ((releasing: Promise<void>) => void) | undefined;
-  /**
-   * @returns the lease time in ms
-   * @throws what `extend` refuses before anything is sent
-   */
-  extensionOf(leaseTime: Duration): number;
-}
 
 /** Marks the locks of this package, so that a multi-lock recognizes locks that another copy of this package has made. */
 const BRAND = Symbol.for('nestjs-distributed-lock.lock');
@@ -51,6 +38,9 @@ const LONG_WAIT = 1_000;
 
 /** In place of a label. A caller that waits for itself, by two services of one server, finds the cause in it. */
 const SIBLING = 'another LockService of this process, whose locks are not re-entered';
+
+/** How many frames of a caller's stack are captured: those of this package come first, most where a decorator calls. */
+const FRAMES = { acquire: 4, tryAcquire: 4, using: 12 } as const;
 
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
@@ -87,14 +77,14 @@ export abstract class ScopedLock implements Lock {
   /** Why a caller is refused before anything is sent. Undefined where it is not, or re-enters. */
   abstract refusal(inside: Scope | undefined, options: AcquireCall): Busy | LockUnavailableError | undefined;
 
-  /** What knows the labels of owners of a lock of this name. */
-  abstract labelsFor(name: string): Labels | undefined;
+  /** The client that takes the lock of this name. */
+  abstract clientFor(name: string): LockClient | undefined;
 
   /** The owner that callers of this process wait for, as far as it is known. */
   abstract inTheWay(): Holder | undefined;
 
   /** Itself, or its members, without what the scope holds already. */
-  abstract notHeldIn(inside: Scope | undefined): readonly ScopedLock[];
+  abstract notHeldIn(inside: Scope | undefined, options: AcquireCall): readonly ScopedLock[];
 
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -158,7 +148,7 @@ export abstract class ScopedLock implements Lock {
     inside: Scope | undefined,
     into: Scope | undefined,
     options: AcquireCall,
-  ): Promise<OwnLease> {
+  ): Promise<Lease> {
     return this.observed(this.nestedIn(inside, options), (observed) =>
       this.enterOrThrow(inside, into, observed),
     );
@@ -175,7 +165,7 @@ export abstract class ScopedLock implements Lock {
     const around = inside.near();
     if (around.length === 0) return options;
     if (lockOrder !== 'off') {
-      checkOrder(around, this.notHeldIn(inside), options.label);
+      checkOrder(around, this.notHeldIn(inside, options), options.label);
     }
     if (deadlock === 'off') return options;
     return { ...options, nested: new NestedCall(client, inside, this.groupOf(options)) };
@@ -204,12 +194,12 @@ export abstract class ScopedLock implements Lock {
     inside: Scope | undefined,
     into: Scope | undefined,
     options: AcquireCall,
-  ): Promise<OwnLease | null> {
+  ): Promise<Lease | null> {
     const askedAt = now();
     const lease = await this.enter(inside, into, options);
     if (!('busy' in lease)) return kept(lease, options);
     const { name = this.name, holder } = lease;
-    const holderLabel = holder && this.labelsFor(name)?.knownOf(holder);
+    const holderLabel = holder && this.clientFor(name)?.labels.knownOf(holder);
     if (lease.isFull === true) options.trace?.foundFull();
     if (options.waitTime > 0) this.timedOut(lease, options, now() - askedAt, holderLabel);
     return null;
@@ -231,18 +221,20 @@ export abstract class ScopedLock implements Lock {
     inside: Scope | undefined,
     into: Scope | undefined,
     options: AcquireCall,
-  ): Promise<OwnLease> {
+  ): Promise<Lease> {
     const askedAt = now();
     return this.enter(inside, into, options).then((lease) => {
       if (!('busy' in lease)) return kept(lease, options);
       const { name = this.name, holder, remainingTime, cycle } = lease;
       const waited = Math.round(now() - askedAt);
       const reason = reasonOf(lease);
+      const client = this.clientFor(name);
       const refuse = (label: string | undefined, shown = label): never => {
         this.timedOut(lease, options, waited, label);
-        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, shown, cycle);
+        const known = holder && client && describeHolder(holder, client, inside, this.groupOf(options));
+        throw new LockTimeoutError(name, waited, holder, reason, remainingTime, shown, cycle, known);
       };
-      const labels = this.labelsFor(name);
+      const labels = client?.labels;
       if (holder === undefined || labels === undefined) return refuse(undefined);
       if (labels.isSibling(holder) && !isKept(holder)) return refuse(labels.knownOf(holder), SIBLING);
       // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
@@ -274,9 +266,15 @@ export abstract class ScopedLock implements Lock {
     options: UsingOptions | undefined,
     method: 'acquire' | 'tryAcquire' | 'using',
   ): AcquireCall {
-    const { maxHoldTime, maxWaiting, failFast } = this.client.options;
+    const { maxHoldTime, maxWaiting, failFast, reentrant } = this.client.options;
     const waitTime = method === 'tryAcquire' ? 0 : this.client.options.waitTime;
-    if (options === undefined) return { waitTime, maxWaiting, failFast };
+    const byHand = method !== 'using';
+    const label = options?.label ?? this.kind;
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- not called: it marks a frame of the stack
+    const site = this.client.capturedCalls.take(label, this[method], FRAMES[method]);
+    if (options === undefined) {
+      return { waitTime, maxWaiting, failFast, apart: apartOf(reentrant), byHand, site };
+    }
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     assertOwnOptions(options, ACQUIRE_OPTIONS);
     const given = resolveAcquireOptions(options, maxHoldTime);
@@ -285,6 +283,9 @@ export abstract class ScopedLock implements Lock {
       waitTime: given.waitTime ?? waitTime,
       maxWaiting: given.maxWaiting ?? maxWaiting,
       failFast: given.failFast ?? failFast,
+      apart: apartOf(given.reentrant ?? reentrant),
+      byHand,
+      site,
     };
   }
 }
@@ -308,7 +309,7 @@ const decided = (
     return sleep(random() * UNDECIDED_PAUSE).then(() => decided(again(), again, times - 1));
   });
 
-function kept(lease: OwnLease, { minHoldTime }: AcquireCall): OwnLease {
+function kept(lease: OwnLease, { minHoldTime, byHand }: AcquireCall): Lease {
   if (minHoldTime !== undefined) lease.minHoldTime = minHoldTime;
-  return lease;
+  return byHand === true ? lease.giveOut() : lease;
 }

@@ -1,5 +1,4 @@
 import type { LockClient } from '../core/lock-client.js';
-import type { Scope } from '../core/scope.js';
 import { cureOf } from '../lock.duration.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { Hold } from './hold.js';
@@ -21,9 +20,5 @@ export class Semaphore extends QueueLock {
 
   override findHold(): Hold | undefined {
     return undefined;
-  }
-
-  override countHolds(scope: Scope | undefined): number {
-    return scope?.count(this.identity) ?? 0;
   }
 }

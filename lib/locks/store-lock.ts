@@ -1,6 +1,5 @@
 import { leaseWithin, now } from '../core/deadline.js';
 import type { LockTerms } from '../core/acquisition.js';
-import type { Labels } from '../core/labels.js';
 import type { LockClient, QueueTerms, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
 import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
@@ -14,7 +13,8 @@ import { untilGivenBack } from './giving-back.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { Holder } from './long-wait.js';
-import { type OwnLease, ScopedLock } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
+import { ScopedLock } from './scoped-lock.js';
 
 /** A lock of one name in the store. A kind adds how it gets the lock. */
 export abstract class StoreLock extends ScopedLock {
@@ -31,8 +31,8 @@ export abstract class StoreLock extends ScopedLock {
   /** The terms under which a lease of it goes to another process; undefined for a plain lock. */
   abstract readonly travelsAs: LockTerms['queue'];
 
-  labelsFor(): Labels {
-    return this.client.labels;
+  clientFor(): LockClient {
+    return this.client;
   }
 
   inTheWay(): Holder | undefined {
@@ -45,17 +45,18 @@ export abstract class StoreLock extends ScopedLock {
     return (await this.holds()).length > 0;
   }
 
+  /** A lock may be held several times: permits of a semaphore, and what is acquired with `reentrant: false`. */
   countHolds(scope: Scope | undefined): number {
-    const hold = this.findHold(scope);
-    return hold?.held === true ? hold.count : 0;
+    let count = 0;
+    for (const hold of (scope?.holdsOf(this.identity) ?? []) as Iterable<Hold>)
+      if (hold.held) count += hold.count;
+    return count;
   }
 
-  refusal(
-    inside: Scope | undefined,
-    { waitTime, maxWaiting, failFast }: AcquireCall,
-  ): Busy | LockUnavailableError | undefined {
+  refusal(inside: Scope | undefined, options: AcquireCall): Busy | LockUnavailableError | undefined {
     const { name, client } = this;
-    if (this.findHold(inside)?.held === true) return undefined;
+    const { waitTime, maxWaiting, failFast } = options;
+    if (this.findHold(inside, options)?.held === true) return undefined;
     const outage = failFast ? client.store.outageOf?.(name) : undefined;
     if (outage !== undefined) return outage;
     const isFull = waitTime > 0 && maxWaiting < Infinity && client.callers.waitingFor(name) >= maxWaiting;
@@ -82,7 +83,11 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** Gets the lock for a new owner. */
-  protected abstract acquireTenure(request: WaitRequest, scope: Scope | undefined): Promise<Tenure | Busy>;
+  protected abstract acquireTenure(
+    request: WaitRequest,
+    scope: Scope | undefined,
+    options: AcquireCall,
+  ): Promise<Tenure | Busy>;
 
   acquireLease(
     inside: Scope | undefined,
@@ -90,7 +95,7 @@ export abstract class StoreLock extends ScopedLock {
     options: AcquireCall,
   ): Promise<OwnLease | Busy> {
     const request = this.request(options, inside);
-    const outer = this.findHold(inside);
+    const outer = this.findHold(inside, options);
     if (outer !== undefined) return this.reenter(outer, inside, into, options);
 
     return this.acquireHeld(request, inside, into, options, now());
@@ -103,7 +108,7 @@ export abstract class StoreLock extends ScopedLock {
     options: AcquireCall,
     askedAt: number,
   ): Promise<OwnLease | Busy> {
-    return this.acquireTenure(request, inside).then((tenure) => {
+    return this.acquireTenure(request, inside, options).then((tenure) => {
       if ('busy' in tenure) return tenure;
       if (!isLostToAnother(tenure)) return this.begin(tenure, inside, into, options, askedAt);
       // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
@@ -131,8 +136,8 @@ export abstract class StoreLock extends ScopedLock {
       throw new LockClosedError(this.name);
     }
     const label = this.groupOf(options);
-    const hold = new Hold(tenure, this.client, this.kind, label, options.trace?.context, at);
-    const lease = new HeldLease(hold, label, inside, into?.add(this.identity, hold), at);
+    const hold = new Hold(tenure, this.client, this.kind, label, options, at);
+    const lease = new HeldLease(hold, label, inside, into?.add(this.identity, hold), at, options.site);
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = at - askedAt;
     const handedOff = handoffs > 0;
@@ -150,12 +155,12 @@ export abstract class StoreLock extends ScopedLock {
     return lease;
   }
 
-  notHeldIn(inside: Scope | undefined): readonly StoreLock[] {
-    return this.findHold(inside)?.held === true ? [] : [this];
+  notHeldIn(inside: Scope | undefined, options: AcquireCall): readonly StoreLock[] {
+    return this.findHold(inside, options)?.held === true ? [] : [this];
   }
 
   assertAcquirable(inside: Scope | undefined, options: AcquireCall): void {
-    const hold = this.findHold(inside);
+    const hold = this.findHold(inside, options);
     if (hold?.held === true) assertLasting(hold, options);
   }
 
@@ -168,7 +173,7 @@ export abstract class StoreLock extends ScopedLock {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const forget = into?.add(this.identity, hold);
-    const lease = new HeldLease(hold, this.groupOf(options), inside, forget, now());
+    const lease = new HeldLease(hold, this.groupOf(options), inside, forget, now(), options.site);
     const { leaseTime = 0, renew, signal, waitTime, answerTime = 0 } = options;
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
@@ -189,8 +194,8 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** The hold of the scope that another acquisition in it shares. */
-  findHold(scope: Scope | undefined): Hold | undefined {
-    return scope?.find(this.identity) as Hold | undefined;
+  findHold(scope: Scope | undefined, { apart }: Pick<AcquireCall, 'apart'>): Hold | undefined {
+    return scope?.find(this.identity, apart) as Hold | undefined;
   }
 
   /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */

@@ -4,7 +4,8 @@ import type { AcquireCall } from './acquire-call.js';
 import type { WaitLimits } from './wait-limits.js';
 import { PlainGroup } from './plain-group.js';
 import { PlainLock } from './plain-lock.js';
-import type { OwnLease, ScopedLock } from './scoped-lock.js';
+import type { OwnLease } from './own-lease.js';
+import type { ScopedLock } from './scoped-lock.js';
 
 /** What is taken in one step: plain locks that have one location, or one lock of any kind by itself. */
 export interface Unit {

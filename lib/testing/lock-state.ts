@@ -3,7 +3,7 @@ import { LockConfigError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
 import { LeaseGroup } from '../locks/lease-group.js';
 import type { Lease, Lock } from '../locks/lock.js';
-import type { OwnLease } from '../locks/scoped-lock.js';
+import type { OwnLease } from '../locks/own-lease.js';
 
 /**
  * Another owner takes the lock and keeps it until the lease is released: a test sees what the code does when the lock is

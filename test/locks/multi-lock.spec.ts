@@ -13,7 +13,7 @@ import {
 import { until } from '../scenarios/until.js';
 import { deferred } from '../doubles/deferred.js';
 import { LeaseGroup } from '../../lib/locks/lease-group.js';
-import type { OwnLease } from '../../lib/locks/scoped-lock.js';
+import type { OwnLease } from '../../lib/locks/own-lease.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 let store: ScriptedStore;

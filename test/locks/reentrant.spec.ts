@@ -1,0 +1,227 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import {
+  DistributedLock,
+  isLockTimeoutError,
+  type Lock,
+  type LockEvent,
+  LockInterceptor,
+  LockModule,
+  LockService,
+  type LockTimeoutError,
+} from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+
+let locks: LockService;
+
+beforeEach(() => {
+  locks = new LockService({ store: 'memory' });
+});
+
+afterEach(async () => {
+  await locks.close();
+});
+
+const timeoutOf = async (call: Promise<unknown>): Promise<LockTimeoutError> => {
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!isLockTimeoutError(error)) throw new Error('did not time out', { cause: error });
+  return error;
+};
+
+const APART = { reentrant: false } as const;
+
+describe('with reentrant: false', () => {
+  const kinds: [string, () => Lock][] = [
+    ['plain lock', () => locks.getLock('a')],
+    ['fair lock', () => locks.getFairLock('a')],
+    ['write lock', () => locks.getReadWriteLock('a').write],
+    ['multi-lock', () => locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')])],
+  ];
+
+  it.each(kinds)('a nested call for a %s is an owner of its own', async (_, lockOf) => {
+    const lock = lockOf();
+    await lock.using(async () => {
+      expect(await lock.tryAcquire(APART)).toBeNull();
+      const again = await lock.tryAcquire();
+      expect(again).not.toBeNull();
+      await again?.release();
+    });
+  });
+
+  it.each(kinds)('no nested call enters a %s that was taken so', async (_, lockOf) => {
+    const lock = lockOf();
+    await lock.using(APART, async () => {
+      expect([lock.isHeld(), lock.holdCount()]).toEqual([true, 1]);
+      expect(await lock.tryAcquire()).toBeNull();
+    });
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  it('readers beside each other are counted one by one', async () => {
+    const { read } = locks.getReadWriteLock('a');
+    await read.using(APART, async (outer) => {
+      await read.using(APART, (inner) => {
+        expect(inner.owner).not.toBe(outer.owner);
+        expect(read.holdCount()).toBe(2);
+      });
+    });
+  });
+
+  it('the two sides of a read-write lock wait for each other, as for any other owner', async () => {
+    const { read, write } = locks.getReadWriteLock('a');
+    await write.using(async () => {
+      expect(await read.tryAcquire(APART)).toBeNull();
+    });
+    await read.using(async () => {
+      await expect(write.tryAcquire()).rejects.toThrow('cannot become the writer');
+      expect(await write.tryAcquire(APART)).toBeNull();
+    });
+  });
+
+  it('the members of one multi-lock are one owner', async () => {
+    const { read, write } = locks.getReadWriteLock('a');
+    await locks.getMultiLock([read, write]).using({ ...APART, waitTime: 0 }, async (lease) => {
+      expect(lease.held).toBe(true);
+      expect(await read.tryAcquire()).toBeNull();
+    });
+  });
+
+  it('other locks around the call are re-entered as ever', async () => {
+    await locks.using('outer', async () => {
+      await locks.using('a', APART, async () => {
+        const again = await locks.tryAcquire('outer');
+        expect(again).not.toBeNull();
+        await again?.release();
+      });
+    });
+  });
+
+  it('a lease by hand in runInScope is not entered again', async () => {
+    await locks.runInScope(async () => {
+      const lease = await locks.acquire('a', APART);
+      expect(locks.getLock('a').isHeld()).toBe(true);
+      expect(await locks.tryAcquire('a')).toBeNull();
+      await lease.release();
+    });
+  });
+
+  it('the order of the locks is still looked at', async () => {
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    await locks.using('a', () => locks.using('b', APART, () => 1));
+    await locks.using('b', () => locks.using('a', APART, () => 1));
+    expect(events).toContainEqual(expect.objectContaining({ type: 'lock-order', name: 'a', heldName: 'b' }));
+  });
+
+  it('a circle of such calls is still a deadlock', async () => {
+    let entered = 0;
+    const both = deferred();
+    const take = (first: string, second: string) =>
+      locks.using(first, APART, async () => {
+        if (++entered === 2) both.resolve();
+        await both.promise;
+        await locks.using(second, APART, () => 1);
+      });
+    const calls = [take('a', 'b'), take('b', 'a')];
+    const failed = (await Promise.allSettled(calls)).flatMap((each) =>
+      each.status === 'rejected' ? [each.reason as LockTimeoutError] : [],
+    );
+    expect(failed).toEqual([expect.objectContaining({ code: 'LOCK_TIMEOUT', reason: 'deadlock' })]);
+  });
+
+  it('the module decides for all calls that do not say it', async () => {
+    const apart = new LockService({ store: 'memory', ...APART });
+    await apart.using('a', async () => {
+      expect(await apart.tryAcquire('a')).toBeNull();
+    });
+    await apart.using('a', { reentrant: true }, async () => {
+      const again = await apart.tryAcquire('a', { reentrant: true });
+      expect(again).not.toBeNull();
+      await again?.release();
+      expect(await apart.tryAcquire('a')).toBeNull();
+    });
+    await apart.close();
+  });
+
+  it.each<[string, (options: object) => unknown]>([
+    ['the module', (options) => new LockService({ store: 'memory', ...options })],
+    ['a call', (options) => locks.acquire('a', options)],
+    ['a preset', (options) => new LockService({ store: 'memory', presets: { job: options } })],
+    [
+      'a decorator',
+      (options) => {
+        DistributedLock('a', options)({}, 'pay', { value: () => Promise.resolve() });
+      },
+    ],
+    ['an interceptor', (options) => LockInterceptor('a', options)],
+  ])('another value than true or false is refused, of %s', async (_, use) => {
+    const refused = new Promise((resolve) => {
+      resolve(use({ reentrant: 'no' }));
+    });
+    await expect(refused).rejects.toThrow('reentrant: must be true or false');
+  });
+
+  it('a decorator and a preset say it, too', async () => {
+    @Injectable()
+    class Accounts {
+      @DistributedLock('account:$<args[0]>', { ...APART, waitTime: 0, onBusy: () => 'busy' })
+      async pay(_id: string, then?: () => Promise<unknown>): Promise<unknown> {
+        return await then?.();
+      }
+
+      @DistributedLock('account:$<args[0]>', { preset: 'apart', onBusy: () => 'busy' })
+      async refund(_id: string, then?: () => Promise<unknown>): Promise<unknown> {
+        return await then?.();
+      }
+    }
+    const presets = { apart: { ...APART, waitTime: 0 } };
+    const app = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory', presets })],
+      providers: [Accounts],
+    }).compile();
+    await app.init();
+    const accounts = app.get(Accounts);
+    expect(await accounts.pay('7', () => accounts.refund('7'))).toBe('busy');
+    expect(await accounts.refund('7', () => accounts.pay('7'))).toBe('busy');
+    expect(await accounts.pay('7', () => accounts.refund('8', async () => await sleep(1, 'done')))).toBe(
+      'done',
+    );
+    await app.close();
+  });
+});
+
+describe('a caller that waits in vain', () => {
+  it('for its own outer call is told so', async () => {
+    await locks.using('a', async () => {
+      const error = await timeoutOf(locks.acquire('a', { ...APART, waitTime: 5 }));
+      expect(error.message).toContain("this caller's own outer call, which it does not re-enter");
+      expect(error.publicMessage).toBe('The resource is busy, try again later');
+      const apart = await timeoutOf(locks.runInScope(() => locks.acquire('a', { waitTime: 5 })));
+      expect(apart.message).toContain("this caller's own outer call");
+    });
+  });
+
+  it('for the only permit, which it has itself, is told so', async () => {
+    const permits = locks.getSemaphore('a', 1);
+    await permits.using(async () => {
+      const { message } = await timeoutOf(permits.acquire({ waitTime: 5 }));
+      expect(message).toContain("this caller's own outer call");
+    });
+  });
+
+  it('for another call of the service is told its label and, where it was taken by hand, the place', async () => {
+    const first = await locks.acquire('a', { label: 'pay' });
+    const same = await timeoutOf(locks.acquire('a', { label: 'pay', waitTime: 5 }));
+    expect(same.message).toMatch(
+      /another call of this service with the same label "pay", taken at .*reentrant\.spec\.ts:\d+:\d+$/,
+    );
+    const other = await timeoutOf(locks.acquire('a', { label: 'refund', waitTime: 5 }));
+    expect(other.message).toContain('another call of this service with the label "pay"');
+    await first.release();
+  });
+});

@@ -1,0 +1,152 @@
+/**
+ * Work of other requests in a lock's async context. The number is that of a list of verified defects of lock libraries;
+ * what is tested is that ours tells of it, and has a way out.
+ *
+ * 77  A shared queue, pool or batch starts another request's work in the holder's async context, which then re-enters the
+ *     lock: two inside, one token.
+ */
+import { AsyncResource } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import Bottleneck from 'bottleneck';
+import fastq from 'fastq';
+import PQueue from 'p-queue';
+import type { AcquireOptions, LockEvent } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { Stage, until } from './stage.js';
+
+type Task = () => Promise<void>;
+/** Runs tasks one after the other, those of all requests. */
+type Queue = (task: Task) => Promise<void>;
+
+const stage = Stage.set();
+
+/** The libraries of docs/guide/reentrancy.md that are installed here. */
+const queues: [string, () => Queue][] = [
+  [
+    'p-queue',
+    () => {
+      const queue = new PQueue({ concurrency: 1 });
+      return (task) => queue.add(task);
+    },
+  ],
+  [
+    'Bottleneck',
+    () => {
+      const queue = new Bottleneck({ maxConcurrent: 1 });
+      return (task) => queue.schedule(task);
+    },
+  ],
+  [
+    'fastq',
+    () => {
+      const queue = fastq.promise((task: Task) => task(), 1);
+      return (task) => queue.push(task);
+    },
+  ],
+];
+
+type Locks = ReturnType<typeof stage.service>;
+
+/** Another request adds its task as it is, or with one of the cures of the guide. */
+const cures: [string, AcquireOptions, (locks: Locks, task: Task) => Task][] = [
+  ['reentrant: false', { reentrant: false }, (_, task) => task],
+  ['runInScope', {}, (locks, task) => () => locks.runInScope(task)],
+  ['AsyncResource.bind', {}, (_, task) => AsyncResource.bind(task)],
+];
+
+/**
+ * A request pays under a lock and calls its bank through the queue. Meanwhile another request adds a refund of the same
+ * account, which goes on until the payment has ended.
+ * @returns how many were inside at most, and the tokens of all that entered
+ */
+async function payAndRefund(
+  locks: Locks,
+  queue: Queue,
+  options: AcquireOptions,
+  added: (locks: Locks, task: Task) => Task,
+) {
+  let [inside, most] = [0, 0];
+  const tokens: number[] = [];
+  const asked = deferred();
+  const [isPaying, mayEnd] = [deferred(), deferred()];
+  const enter = async (token: number, work: Task): Promise<void> => {
+    tokens.push(token);
+    most = Math.max(most, ++inside);
+    await work();
+    inside--;
+  };
+  const pay = () =>
+    locks.using('account:7', { ...options, label: 'pay' }, (lease) =>
+      enter(lease.fencingToken, async () => {
+        await queue(async () => {
+          isPaying.resolve();
+          await asked.promise;
+        });
+        await mayEnd.promise;
+      }),
+    );
+  const refund = async (): Promise<void> => {
+    // Whether it re-enters is known when it has asked.
+    const refunded = locks.using('account:7', { ...options, label: 'refund' }, (lease) =>
+      enter(lease.fencingToken, () => paid.then(() => settled)),
+    );
+    mayEnd.resolve();
+    await refunded;
+  };
+  const paid = pay();
+  // When what the end of the payment leaves has come to its end.
+  const settled = paid.then(() => sleep(50));
+  await isPaying.promise;
+  const refunded = queue(added(locks, refund));
+  // Some queues look several times whether they may start a task that was added, in the context of its caller.
+  for (let turns = 0; turns < 20; turns++) await sleep(1);
+  asked.resolve();
+  await Promise.all([paid, refunded]);
+  return { most, tokens: new Set(tokens).size };
+}
+
+describe.each(queues)('a queue that requests share, as that of %s (pitfall 77)', (_name, makeQueue) => {
+  it('starts work of another request inside of the lock, which is an event and one warning', async () => {
+    const locks = stage.service();
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    for (let round = 0; round < 2; round++) {
+      expect(await payAndRefund(locks, makeQueue(), {}, (_, task) => task)).toEqual({ most: 2, tokens: 1 });
+    }
+    const place = expect.stringMatching(/shared-queues\.spec\.ts:\d+:\d+$/) as unknown;
+    const outlived = events.filter(({ type }) => type === 'outlived');
+    expect(outlived).toHaveLength(2);
+    expect(outlived[0]).toMatchObject({ name: 'account:7', label: 'refund', at: place, outerLabel: 'pay' });
+    expect(outlived[0]).toMatchObject({ outerAt: place });
+    const warnings = events.filter((event) => event.type === 'warning' && event.code === 'lease-outlived');
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatchObject({ message: expect.stringContaining('reentrant: false') as unknown });
+  });
+
+  it.each(cures)('lets one in at a time with %s', async (_, options, added) => {
+    const locks = stage.service();
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    expect(await payAndRefund(locks, makeQueue(), options, added)).toEqual({ most: 1, tokens: 2 });
+    expect(events.map(({ type }) => type)).not.toContain('outlived');
+  });
+});
+
+it('tells nothing of calls that are nested (pitfall 77)', async () => {
+  const locks = stage.service();
+  const events: LockEvent[] = [];
+  locks.events$.subscribe((event) => events.push(event));
+  const nested = (depth: number): Promise<unknown> =>
+    locks.using('account:7', () =>
+      depth === 0 ? undefined : Promise.all([nested(depth - 1), nested(depth - 1)]),
+    );
+  await nested(4);
+  await locks.using('account:7', async () => {
+    const again = await locks.acquire('account:7');
+    await again.release();
+  });
+  await locks.using('next', () => 1);
+  await until(() => events.filter(({ type }) => type === 'released').length === 3);
+  expect(events.map(({ type }) => type)).not.toContain('outlived');
+});
