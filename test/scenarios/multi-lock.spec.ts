@@ -1,352 +1,340 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
 import type { Lock, LockService } from '../../lib/index.js';
-import type { RedisServer } from '../support/redis-server.js';
-import type { HoldRecord, Worker } from '../support/worker.js';
-import { TestEnvironment } from '../support/test-environment.js';
+import type { Random } from '../programs/chaos/random.js';
+import { FAIR, type Kind, lockOf, PLAIN, semaphore, WRITE } from '../queue/kinds.js';
+import { holdFor } from '../world/holds.js';
+import { inWorld, type Stage } from '../world/index.js';
 import { overlaps } from './history.js';
-import { lockKeys } from '../support/keys.js';
 
-/** Nobody may have to watch so many others pass: who gets in is a matter of luck, but not of so much. */
-const PATIENCE = 100;
+/** Chance decides which caller is next, but none has to watch so many others pass. */
+const MOST_OTHERS = 100;
+/** A caller of one of the names alone is granted after 6 turns of it. */
+const MOST_TURNS = 200;
+const OPTIONS = { waitTime: 60_000, lockOrder: 'off' } as const;
+
+const services = ({ process }: Stage, count: number): LockService[] =>
+  Array.from({ length: count }, () => process(OPTIONS).locks);
+
+interface Wish {
+  readonly names: readonly string[];
+  readonly lock: Lock;
+}
+
+/** Callers that each want some of the names, again and again. @returns the most that one has watched pass */
+async function crowd(
+  { sleep, world }: Stage,
+  wishes: readonly (() => Wish)[],
+  rounds: number,
+): Promise<number> {
+  const held = new Set<string>();
+  const random = world.random.fork();
+  let [grants, longest] = [0, 0];
+  await Promise.all(
+    wishes.map(async (wish) => {
+      for (let round = 0; round < rounds; round++) {
+        const { names, lock } = wish();
+        const asked = grants;
+        const lease = await lock.acquire();
+        longest = Math.max(longest, grants - asked);
+        grants++;
+        for (const name of names) {
+          expect(held.has(name)).toBe(false);
+          held.add(name);
+        }
+        await sleep(random.next() * 2);
+        expect(lease.held).toBe(true);
+        for (const name of names) held.delete(name);
+        await lease.release();
+      }
+    }),
+  );
+  expect(grants).toBe(wishes.length * rounds);
+  return longest;
+}
+
+const some = (random: Random, count: number, of: number) => {
+  const names = Array.from({ length: of }, (_, n) => `n${String(n)}`);
+  return Array.from({ length: count }, () => names.splice(random.between(0, names.length - 1), 1)[0]!);
+};
+
+/** Three processes whose callers want each of the names again and again, two more than it has room for. */
+async function steadily(stage: Stage, kinds: Readonly<Record<string, Kind>>) {
+  const all = services(stage, 3);
+  let [stopped, turns] = [false as boolean, 0];
+  const loops = Object.entries(kinds).flatMap(([name, kind]) =>
+    [...all, ...all].map(async (service) => {
+      while (!stopped) {
+        await holdFor(stage, lockOf(service, name, kind), {}, 5);
+        turns++;
+      }
+    }),
+  );
+  await stage.sleep(200);
+  return {
+    turns: () => turns,
+    stop: () => {
+      stopped = true;
+      return Promise.all(loops);
+    },
+  };
+}
+
+const together = (service: LockService, kinds: Readonly<Record<string, Kind>>) =>
+  service.getMultiLock(Object.entries(kinds).map(([name, kind]) => lockOf(service, name, kind)));
 
 describe('Several locks at once', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
+  it('thousands of names in one call, beside other calls of the same turn: all get their locks', () =>
+    inWorld(1, async ({ process, server }) => {
+      const { locks } = process(OPTIONS);
+      const many = Array.from({ length: 4_500 }, (_, n) => `many:${String(n)}`);
+      const leases = await Promise.all(
+        ['first', 'second', many, 'third'].map((names) => locks.acquire(names, { waitTime: 0 })),
+      );
+      expect(leases.every(({ held }) => held)).toBe(true);
+      await Promise.all(leases.map((lease) => lease.release()));
+      expect(server.keys).toEqual([]);
+    }));
 
-  afterEach(() => environment.end());
+  it('ten that want random triples of ten names all get through 15 times, and none waits long', () =>
+    inWorld(2, async (stage) => {
+      const random = stage.world.random.fork();
+      const wishes = services(stage, 10).map((service) => () => {
+        const names = some(random, 3, 10);
+        return { names, lock: service.getMultiLock(names.map((name) => service.getLock(name))) };
+      });
+      expect(await crowd(stage, wishes, 15)).toBeLessThan(MOST_OTHERS);
+      // The labels of processes that have waited for long stay.
+      expect(stage.server.keys.filter((key) => !key.includes('label'))).toEqual([]);
+    }));
 
-  const services = async (count: number): Promise<LockService[]> => {
-    server = await environment.server();
-    return Array.from({ length: count }, () =>
-      environment.service({ connection: server.url, waitTime: 60_000 }),
-    );
-  };
-
-  /** Everybody wants some of the names, again and again. */
-  async function crowd(
-    wishes: readonly (() => { names: readonly string[]; lock: Lock })[],
-    rounds: number,
-  ): Promise<number> {
-    const held = new Set<string>();
-    let grants = 0;
-    let longest = 0;
-    await Promise.all(
-      wishes.map(async (wish) => {
-        for (let round = 0; round < rounds; round++) {
-          const { names, lock } = wish();
-          const asked = grants;
-          const lease = await lock.acquire();
-          longest = Math.max(longest, grants - asked);
-          grants++;
-          for (const name of names) {
-            expect(held.has(name)).toBe(false);
-            held.add(name);
-          }
-          await sleep(Math.random() * 2);
-          expect(lease.held).toBe(true);
-          for (const name of names) held.delete(name);
-          await lease.release();
-        }
-      }),
-    );
-    expect(grants).toBe(wishes.length * rounds);
-    return longest;
-  }
-
-  const some = (count: number, of: number) => {
-    const names = Array.from({ length: of }, (_, n) => `n${String(n)}`);
-    return names.toSorted(() => Math.random() - 0.5).slice(0, count);
-  };
-
-  it('thousands of names in one call, beside other calls of the same turn: all get their locks', async () => {
-    const [service] = (await services(1)) as [LockService];
-    const many = Array.from({ length: 4_500 }, (_, n) => `many:${String(n)}`);
-    const leases = await Promise.all(
-      ['first', 'second', many, 'third'].map((names) => service.acquire(names, { waitTime: 0 })),
-    );
-    expect(leases.every(({ held }) => held)).toBe(true);
-    await Promise.all(leases.map((lease) => lease.release()));
-    expect(await lockKeys(server.client())).toEqual([]);
-  });
-
-  it('ten that want random triples of ten names all get through 100 times, and none waits long', async () => {
-    const wishes = (await services(10)).map((service) => () => {
-      const names = some(3, 10);
-      return { names, lock: service.getMultiLock(names.map((name) => service.getLock(name))) };
-    });
-    expect(await crowd(wishes, 100)).toBeLessThan(PATIENCE);
-    expect(await lockKeys(server.client())).toEqual([]);
-  });
-
-  it('callers that want pairs in opposite order all get through, of plain locks and of fair ones', async () => {
-    const [one, two] = (await services(2)) as [LockService, LockService];
-    const names = ['a', 'b'];
-    const pairs: [string, (service: LockService, name: string) => Lock][] = [
-      ['plain', (service, name) => service.getLock(`plain:${name}`)],
-      ['fair', (service, name) => service.getFairLock(`fair:${name}`)],
-    ];
-    for (const [, lockOf] of pairs) {
-      const wishes = [one, two].map((service, n) => () => {
+  it.each<[string, Kind]>([
+    ['plain', PLAIN],
+    ['fair', FAIR],
+  ])('callers that want pairs in opposite order all get through, of %s locks', (_, kind) =>
+    inWorld(3, async (stage) => {
+      const names = ['a', 'b'];
+      const wishes = services(stage, 2).map((service, n) => () => {
         const order = n === 0 ? names : names.toReversed();
-        return { names, lock: service.getMultiLock(order.map((name) => lockOf(service, name))) };
+        return { names, lock: service.getMultiLock(order.map((name) => lockOf(service, name, kind))) };
       });
-      expect(await crowd(wishes, 200)).toBeLessThan(PATIENCE);
-    }
-  });
+      expect(await crowd(stage, wishes, 100)).toBeLessThan(MOST_OTHERS);
+    }),
+  );
 
-  it('callers that mix kinds, which cannot be taken in one step, all get through', async () => {
-    const wishes = (await services(6)).map((service) => () => {
-      const names = some(3, 5);
-      const locks = names.map((name) => {
-        const kind = Number(name.slice(1)) % 3;
-        if (kind === 0) return service.getLock(name);
-        return kind === 1 ? service.getFairLock(name) : service.getReadWriteLock(name).write;
+  it('callers that mix kinds, which cannot be taken in one step, all get through', () =>
+    inWorld(4, async (stage) => {
+      const random = stage.world.random.fork();
+      const kindOf = (name: string) => [PLAIN, FAIR, WRITE][Number(name.slice(1)) % 3]!;
+      const wishes = services(stage, 6).map((service) => () => {
+        const names = some(random, 3, 5);
+        return {
+          names,
+          lock: service.getMultiLock(names.map((name) => lockOf(service, name, kindOf(name)))),
+        };
       });
-      return { names, lock: service.getMultiLock(locks) };
-    });
-    expect(await crowd(wishes, 40)).toBeLessThan(PATIENCE);
-  });
+      expect(await crowd(stage, wishes, 20)).toBeLessThan(MOST_OTHERS);
+    }));
 
-  describe('that are never free at the same time', () => {
-    type Make = (service: LockService, name: string) => Lock;
-    interface Kind {
-      readonly options: object;
-      readonly make: Make;
-    }
-    const fair: Kind = { options: { kind: 'fair' }, make: (service, name) => service.getFairLock(name) };
-    const write: Kind = {
-      options: { kind: 'write' },
-      make: (service, name) => service.getReadWriteLock(name).write,
-    };
-    const pool: Kind = {
-      options: { kind: 'semaphore', permits: 2 },
-      make: (service, name) => service.getSemaphore(name, 2),
-    };
+  it('exclude each other across processes, and holders of one of the names', () =>
+    inWorld(5, async (stage) => {
+      const all = services(stage, 4);
+      const wishes = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['b']];
+      const locks = all.map((service, n) =>
+        service.getMultiLock(wishes[n]!.map((name) => service.getLock(name))),
+      );
+      const records = await Promise.all(
+        locks.flatMap((lock) => Array.from({ length: 25 }, () => holdFor(stage, lock, {}, 1))),
+      );
+      expect(records).toHaveLength(100);
+      expect(overlaps(records)).toEqual([]);
+    }));
 
-    /** Three processes that want one of the names again and again, and two waiters more of each than it has places. */
-    async function steadily(
-      kinds: Record<string, Kind>,
-    ): Promise<{ turns: () => number; stop(): Promise<unknown> }> {
-      const workers = await environment.workers(3, { url: server.url, service: { waitTime: 60_000 } });
-      let stopped = false;
-      let turns = 0;
-      const loops = Object.entries(kinds).flatMap(([name, { options }]) =>
-        [...workers, ...workers].map(async (worker) => {
-          while (!stopped) {
-            await worker.call('holdFor', name, options, 5);
-            turns++;
-          }
+  it('50 names cost one command, and one when they are given back', () =>
+    inWorld(6, async ({ process, server }) => {
+      const { locks } = process(OPTIONS);
+      const names = Array.from({ length: 50 }, (_, n) => `n${String(n)}`);
+      await (await locks.acquire(names)).release(); // teaches the scripts
+      const before = server.commands;
+      const lease = await locks.acquire(names);
+      const between = server.commands;
+      await lease.release();
+      expect([between - before, server.commands - between]).toEqual([1, 1]);
+    }));
+
+  it('are kept for minHoldTime from the grant of the last on', () =>
+    inWorld(14, async ({ process, now }) => {
+      const [one, observer] = [process(OPTIONS), process(OPTIONS)];
+      await observer.locks.health();
+      const kinds = { a: PLAIN, b: FAIR, c: WRITE };
+      one.slow('there', 90);
+      await together(one.locks, kinds).using({ minHoldTime: 10_000 }, () => undefined);
+      const at = now();
+      const left = await Promise.all(
+        ['a', 'b', 'c'].map(async (name) => (await observer.locks.inspect(name))!.remainingTime),
+      );
+      // Each was granted 90 ms or more after the one before, and all are kept as long as the last.
+      expect(Math.max(...left) - Math.min(...left)).toBeLessThan(50);
+      expect(left[0]! - (10_000 - (now() - at))).toBeLessThan(200);
+    }));
+
+  it('keep no free name from others while they wait, however often they are refused', () =>
+    inWorld(7, async (stage) => {
+      const [waiter, other, ...holders] = services(stage, 6);
+      const { now, sleep } = stage;
+      let stopped = false as boolean;
+      // Hardly ever free all at once.
+      const hot = ['a', 'x', 'y', 'z'];
+      const loops = hot.flatMap((name, n) =>
+        [1, 2].map(async () => {
+          while (!stopped) await holders[n]!.using(name, () => sleep(5));
         }),
       );
-      await sleep(200);
-      return {
-        turns: () => turns,
-        stop: () => {
-          stopped = true;
-          return Promise.all(loops);
-        },
-      };
-    }
+      const waiting = (async () => {
+        while (!stopped) await waiter!.using([...hot, 'b'], () => sleep(1));
+      })();
+      await sleep(500);
+      for (let n = 0; n < 20; n++) {
+        const asked = now();
+        await (await other!.acquire(['b', 'd'], { waitTime: 5_000 })).release();
+        // A name that was in the way a moment ago may be kept for 250 ms.
+        expect(now() - asked).toBeLessThan(1_000);
+      }
+      stopped = true;
+      await Promise.all([...loops, waiting]);
+    }));
+});
 
-    /** Each alone is granted after 6 turns. */
-    const MOST_TURNS = 200;
-
-    it.each<[string, Kind, Kind]>([
-      ['two fair locks', fair, fair],
-      ['two write locks', write, write],
-      ['two semaphores', pool, pool],
-      ['a fair lock and a write lock', fair, write],
-      ['a semaphore and a fair lock', pool, fair],
-    ])('%s with steady queues are granted in a bounded number of turns', async (_, one, two) => {
-      const [service] = (await services(1)) as [LockService];
-      const { turns, stop } = await steadily({ a: one, b: two });
+describe('Several locks that are never free at the same time', () => {
+  it.each<[string, Kind, Kind]>([
+    ['two fair locks', FAIR, FAIR],
+    ['two write locks', WRITE, WRITE],
+    ['two semaphores', semaphore(2), semaphore(2)],
+    ['a fair lock and a write lock', FAIR, WRITE],
+    ['a semaphore and a fair lock', semaphore(2), FAIR],
+  ])('%s with steady queues are granted in a bounded number of turns', (_, a, b) =>
+    inWorld(8, async (stage) => {
+      const [service] = services(stage, 1);
+      const { turns, stop } = await steadily(stage, { a, b });
       for (let n = 0; n < 3; n++) {
         const asked = turns();
-        const lock = service.getMultiLock([one.make(service, 'a'), two.make(service, 'b')]);
-        await (await lock.acquire({ waitTime: 25_000 })).release();
+        await (await together(service!, { a, b }).acquire({ waitTime: 25_000 })).release();
         expect(turns() - asked).toBeLessThan(MOST_TURNS);
       }
       await stop();
-    });
+    }),
+  );
 
-    it('plain locks of one server that single callers want without a pause are granted in a bounded number of turns', async () => {
-      server = await environment.server();
+  it('plain locks of one server that single callers want without a pause are granted in a bounded time', () =>
+    inWorld(9, async (stage) => {
       const names = ['a', 'b', 'c', 'd'];
-      const [several, ...single] = await environment.workers(3, { url: server.url });
-      const time = 12_000;
-      const loops = single.flatMap((worker) =>
-        [...names, ...names].map((name) => worker.call('loop', name, time, { waitTime: 60_000 }, 5, 2)),
+      const [several, ...single] = services(stage, 3);
+      const { now, sleep } = stage;
+      const end = now() + 3_000;
+      const loops = single.flatMap((service) =>
+        [...names, ...names].map(async (name) => {
+          while (now() < end) {
+            await holdFor(stage, service.getLock(name), {}, 5);
+            await sleep(2);
+          }
+        }),
       );
-      const turns = await several!.call<object[]>('loop', names, time, { waitTime: time }, 2, 2);
+      let turns = 0;
+      const lock = several!.getMultiLock(names.map((name) => several!.getLock(name)));
+      while (now() < end) {
+        await holdFor(stage, lock, {}, 2);
+        if (now() < end) turns++;
+        await sleep(2);
+      }
       await Promise.all(loops);
-      // In the time of one each alone is granted hundreds of times. Without holding some it is a matter of luck: 1 or 2.
-      expect(turns.filter((turn) => 'granted' in turn).length).toBeGreaterThan(2);
-    }, 60_000);
+      // Without holding some it is a matter of luck: one at most.
+      expect(turns).toBeGreaterThan(2);
+    }));
 
-    it('two multi-locks in opposite order, and one of three, are granted in a bounded number of turns', async () => {
-      const all = await services(3);
-      const { turns, stop } = await steadily({ a: fair, b: write, c: fair });
+  it('two multi-locks in opposite order, and one of three, are granted in a bounded number of turns', () =>
+    inWorld(10, async (stage) => {
+      const all = services(stage, 3);
+      const { turns, stop } = await steadily(stage, { a: FAIR, b: WRITE, c: FAIR });
       const asked = turns();
       const wishes = [
         ['a', 'b'],
         ['b', 'a'],
         ['c', 'b', 'a'],
       ];
-      const held = new Set<string>();
-      await Promise.all(
-        all.map(async (service, n) => {
-          const names = wishes[n]!;
-          const lock = service.getMultiLock(
-            names.map((name) => (name === 'b' ? write : fair).make(service, name)),
-          );
-          for (let round = 0; round < 3; round++) {
-            await lock.using({ waitTime: 25_000 }, async () => {
-              for (const name of names) {
-                expect(held.has(name)).toBe(false);
-                held.add(name);
-              }
-              await sleep(2);
-              for (const name of names) held.delete(name);
-            });
-          }
-        }),
-      );
+      const rounds = all.map((service, n) => () => ({
+        names: wishes[n]!,
+        lock: together(
+          service,
+          Object.fromEntries(wishes[n]!.map((name) => [name, name === 'b' ? WRITE : FAIR])),
+        ),
+      }));
+      await crowd(stage, rounds, 3);
       expect(turns() - asked).toBeLessThan(9 * MOST_TURNS);
       await stop();
-    });
+    }));
 
-    it('one that is held for long keeps the other from no caller', async () => {
-      const [service, holder] = (await services(2)) as [LockService, LockService];
-      const { stop } = await steadily({ a: fair });
-      const other = await holder.getFairLock('b').acquire();
-      const waiting = service.getMultiLock([service.getFairLock('a'), service.getFairLock('b')]).acquire();
-      const free = service.getFairLock('a');
+  it.each<[string, Kind, number]>([
+    ['a fair', FAIR, 500],
+    ['a plain', PLAIN, 1_000],
+  ])('%s one that is held for long keeps the other from no caller', (_, kind, most) =>
+    inWorld(11, async (stage) => {
+      const [service, holder, other] = services(stage, 3);
+      const { now, sleep } = stage;
+      const { stop } = await steadily(stage, { a: kind });
+      const held = await lockOf(holder!, 'z', kind).acquire();
+      const waiting = together(service!, { a: kind, z: kind }).acquire();
       // However often it has been refused until then.
       await sleep(1_000);
       const waits: number[] = [];
-      for (let n = 0; n < 20; n++) {
-        const asked = performance.now();
-        await (await service.runInScope(() => free.acquire())).release();
-        waits.push(performance.now() - asked);
+      for (let n = 0; n < 50; n++) {
+        const asked = now();
+        await holdFor(stage, lockOf(other!, 'a', kind), {}, 5);
+        waits.push(now() - asked);
       }
-      expect(waits.toSorted((x, y) => x - y)[10]).toBeLessThan(500);
-      await other.release();
+      expect(Math.max(...waits)).toBeLessThan(most);
+      await held.release();
       await (await waiting).release();
       await stop();
-    });
+    }),
+  );
 
-    it('a plain one that is held for long keeps the other from no caller', async () => {
-      const [service, holder, other] = (await services(3)) as [LockService, LockService, LockService];
-      const lease = await holder.acquire('z');
-      const waiting = service.acquire(['a', 'z']);
-      const stopped = new AbortController();
-      const waits: number[] = [];
-      const loops = [1, 2, 3].map(async () => {
-        while (!stopped.signal.aborted) {
-          const asked = performance.now();
-          const single = await other.acquire('a');
-          waits.push(performance.now() - asked);
-          await sleep(5);
-          await single.release();
-        }
-      });
-      await sleep(5_000);
-      stopped.abort();
-      await Promise.all(loops);
-      // It was 2 s and more, for it held the one while it waited for the other, again and again.
-      expect(Math.max(...waits)).toBeLessThan(1_000);
-      await lease.release();
-      await (await waiting).release();
-    });
-
-    it('plain ones in a circle with callers that take them by hand go on all the same', async () => {
-      const [one, two, three, four] = await services(4);
-      const stopped = new AbortController();
+  it('plain ones in a circle with callers that take them by hand go on all the same', () =>
+    inWorld(12, async (stage) => {
+      const [one, two, three, four] = services(stage, 4);
+      const { now, sleep } = stage;
       const turns = { together: 0, byHand: 0 };
-      const together = [one!, two!].map(async (service) => {
-        while (!stopped.signal.aborted) {
+      const both = [one!, two!].map(async (service) => {
+        while (now() < 2_000) {
           await service.using(['a', 'c'], () => sleep(2));
           turns.together++;
           await sleep(5);
         }
       });
       const byHand = [three!, four!].map(async (service) => {
-        while (!stopped.signal.aborted) {
+        while (now() < 2_000) {
           await service.using('c', () => service.using('a', () => sleep(2)));
           turns.byHand++;
           await sleep(5);
         }
       });
-      await sleep(6_000);
-      stopped.abort();
-      await Promise.all([...together, ...byHand]);
-      // Hundreds each. In circles that last for seconds it was about ten.
-      expect(Math.min(turns.together, turns.byHand)).toBeGreaterThan(30);
-    });
+      await Promise.all([...both, ...byHand]);
+      // Hundreds each. In circles that last for seconds it was about three.
+      expect(Math.min(turns.together, turns.byHand)).toBeGreaterThan(15);
+    }));
 
-    it('those of a caller that takes them by hand in another order make no deadlock', async () => {
-      const [service, byHand] = (await services(2)) as [LockService, LockService];
-      const { stop } = await steadily({ a: fair, b: fair });
-      const both = service.getMultiLock([service.getFairLock('a'), service.getFairLock('b')]);
-      const done = new AbortController();
-      const together = (async () => {
-        while (!done.signal.aborted) await both.using(() => sleep(2));
+  it('those of a caller that takes them by hand in another order make no deadlock', () =>
+    inWorld(13, async (stage) => {
+      const [service, byHand] = services(stage, 2);
+      const { sleep } = stage;
+      const { stop } = await steadily(stage, { a: FAIR, b: FAIR });
+      let done = false as boolean;
+      const repeated = (async () => {
+        while (!done) await together(service!, { a: FAIR, b: FAIR }).using(() => sleep(2));
       })();
-      // In a circle each would wait for as long as it may, which is longer than this test does.
+      // In a circle each would wait for as long as it may.
       for (let n = 0; n < 8; n++)
-        await byHand.getFairLock('b').using(() => byHand.getFairLock('a').using(() => sleep(2)));
-      done.abort();
-      await together;
+        await byHand!.getFairLock('b').using(() => byHand!.getFairLock('a').using(() => sleep(2)));
+      done = true;
+      await repeated;
       await stop();
-    });
-  });
-
-  it('keep no free name from others while they wait, however often they are refused', async () => {
-    const [waiter, other, ...holders] = (await services(6)) as [LockService, LockService, ...LockService[]];
-    const stopped = new AbortController();
-    // Hardly ever free all at once.
-    const hot = ['a', 'x', 'y', 'z'];
-    const loops = hot.flatMap((name, n) =>
-      [1, 2].map(async () => {
-        while (!stopped.signal.aborted) await holders[n]!.using(name, () => sleep(5));
-      }),
-    );
-    const waiting = (async () => {
-      while (!stopped.signal.aborted) await waiter.using([...hot, 'b'], () => sleep(1));
-    })();
-    await sleep(500);
-    const waits: number[] = [];
-    for (let n = 0; n < 20; n++) {
-      const asked = performance.now();
-      await (await other.acquire(['b', 'd'], { waitTime: 5_000 })).release();
-      waits.push(performance.now() - asked);
-    }
-    // What was in the way a moment ago may be kept for 250 ms.
-    expect(Math.max(...waits)).toBeLessThan(1_500);
-    stopped.abort();
-    await Promise.all([...loops, waiting]);
-  });
-
-  it('exclude each other across processes, and holders of one of the names', async () => {
-    server = await environment.server();
-    const workers = await environment.workers(4, { url: server.url, service: { waitTime: 60_000 } });
-    const wishes = [['a', 'b'], ['b', 'a'], ['b', 'c'], 'b'];
-    const race = (worker: Worker, n: number) => worker.call<HoldRecord[]>('race', wishes[n], 25, {}, 1);
-    const records = (await Promise.all(workers.map(race))).flat();
-    expect(records).toHaveLength(100);
-    expect(overlaps(records)).toEqual([]);
-  });
-
-  it('50 names cost one command, and one when they are given back', async () => {
-    const [service] = (await services(1)) as [LockService];
-    const names = Array.from({ length: 50 }, (_, n) => `n${String(n)}`);
-    await (await service.acquire(names)).release(); // teaches the scripts
-    const before = (await server.commandCalls()).evalsha ?? 0;
-    const lease = await service.acquire(names);
-    const between = (await server.commandCalls()).evalsha ?? 0;
-    await lease.release();
-    const after = (await server.commandCalls()).evalsha ?? 0;
-    expect([between - before, after - between]).toEqual([1, 1]);
-  });
+    }));
 });

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
 import type { LockModuleOptions } from '../../lib/index.js';
 import { QuorumEnvironment } from '../stores/quorum/quorum-environment.js';
 import { until } from './until.js';
+
+/** ms after a grant for which the lock may pass on within the process. */
+const HANDOFF_TIME = 1_000;
 
 describe('A process that loses a lock while its own callers wait for it', () => {
   let environment: QuorumEnvironment;

@@ -12,10 +12,8 @@ const LONG = [
   'stores/redis/sentinel',
   'stores/conformance/acl',
   'stores/redis/replication',
-  'scenarios/multi-lock',
   'stores/cluster/failover',
   'stores/conformance/',
-  'queue/order',
   'testing/planted-bugs',
   'pitfalls/holding',
   'stores/redis/memory-full',
@@ -23,9 +21,7 @@ const LONG = [
   'jvm/',
   'pitfalls/acquiring',
   'pitfalls/module',
-  'scenarios/crowd',
   'stores/quorum/chaos',
-  'queue/dead-in-a-row',
 ];
 
 /**

@@ -10,7 +10,7 @@ import { WorldServer } from './server.js';
 export type { ProcessOptions, WorldProcess, WorldServer };
 
 /** A run that has so many events goes in a circle. */
-const MOST_EVENTS = 2_000_000;
+const MOST_EVENTS = 200_000;
 
 export interface WorldOptions {
   /** How many servers there are, with Redlock where there are several. @default 1 */
@@ -97,7 +97,7 @@ async function runOnce(
     sleep: (time) => world.sleep(time),
     at: (moment) => world.sleep(moment - world.time),
     until: async (condition) => {
-      while (!condition()) await world.sleep(1);
+      while (!(await condition())) await world.sleep(1);
     },
   };
   let ended = false as boolean;

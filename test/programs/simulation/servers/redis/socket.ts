@@ -8,6 +8,7 @@ const refused = (): Error => Object.assign(new Error('connect ECONNREFUSED'), { 
 /** A client's end of a connection, in place of a socket of Node. */
 export class SimulatedSocket extends Duplex {
   connecting = true;
+  bytesRead = 0;
   private way: Pipe | undefined;
   private sending: Sending | undefined;
   private timer: SimulatedTimer | undefined;
@@ -104,6 +105,7 @@ export class SimulatedSocket extends Duplex {
       this.destroy();
     };
     const deliver = (bytes: Buffer) => {
+      this.bytesRead += bytes.length;
       if (!this.destroyed) this.push(bytes);
     };
     this.sending = this.server.accept(pipe, this.link, deliver, () => {

@@ -1,0 +1,35 @@
+import type { AcquireOptions, Lock, LockService } from '../../lib/index.js';
+import type { HoldRecord } from '../support/worker.js';
+import type { Stage } from './index.js';
+
+/** Takes a lock, keeps it for a time and releases it. Moments are those of the world. */
+export async function holdFor(
+  { now, sleep }: Stage,
+  lock: Lock,
+  options: AcquireOptions = {},
+  time = 0,
+): Promise<HoldRecord & { readonly owner: string }> {
+  const invoked = now();
+  const lease = await lock.acquire(options);
+  const granted = now();
+  await sleep(time);
+  const [released, lost] = [now(), !lease.held];
+  await lease.release();
+  return { invoked, granted, released, fencingToken: lease.fencingToken, lost, owner: lease.owner };
+}
+
+/** So many callers for each lock, all at once. */
+export const race = async (
+  stage: Stage,
+  locks: readonly Lock[],
+  each: number,
+  options: AcquireOptions,
+  time: number,
+): Promise<HoldRecord[]> =>
+  Promise.all(
+    locks.flatMap((lock) => Array.from({ length: each }, () => holdFor(stage, lock, options, time))),
+  );
+
+/** How many wait in the queue of a lock, as another process sees it. */
+export const queueLength = async (observer: LockService, name: string): Promise<number> =>
+  (await observer.inspect(name))?.queue.length ?? 0;
