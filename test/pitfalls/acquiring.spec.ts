@@ -544,6 +544,16 @@ describe.each([
     // Both have been granted the lock in vain.
     await until(async () => ((await stage.server.commandCalls()).wait ?? 0) >= 4);
     await (await lockOf(stage.service()).acquire({ waitTime: 8_000 })).release();
+    // Nor does "busy" stand for "unavailable".
+    const caller = unconfirmed();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        lockOf(caller)
+          .tryAcquire()
+          .catch((error: unknown) => error),
+      ),
+    );
+    expect(answers).toMatchObject(answers.map(() => ({ code: 'LOCK_UNAVAILABLE' })));
     stop.abort();
     expect(await Promise.all(waiting)).toMatchObject([{ code: 'LOCK_ABORTED' }, { code: 'LOCK_ABORTED' }]);
     await until(async () => (await waiters[0]!.inspect('a')) === null);

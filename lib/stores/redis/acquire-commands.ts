@@ -35,11 +35,11 @@ export class AcquireCommands {
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     const { name, queue } = request;
-    return this.confirmations.confirmed(name, (receipt) =>
+    const ask = (receipt: Receipt | undefined) =>
       queue === undefined || queue.kind === 'lock'
         ? this.take(request, receipt)
-        : this.enterQueue(request, queue, receipt),
-    );
+        : this.enterQueue(request, queue, receipt);
+    return this.confirmations.confirmed(name, ask, queue !== undefined && queue.entry === undefined);
   }
 
   private take(

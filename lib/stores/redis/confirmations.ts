@@ -7,23 +7,38 @@ import type { Replication } from './replication.js';
 export class Confirmations {
   constructor(private readonly replication: Replication | undefined) {}
 
-  /** A grant counts when replicas have it, if replication is configured. */
+  /**
+   * A grant counts when replicas have it, if replication is configured.
+   * @param takesNoEntry then "busy" is the last word for a caller that does not wait, and it has to be true: without the
+   * replicas, the holder in the way may be one whose grant is just being confirmed in vain
+   */
   confirmed<R extends { readonly granted: boolean }>(
     name: string,
     ask: (receipt: Receipt | undefined) => Promise<R>,
+    takesNoEntry = false,
   ): Promise<R> {
     const receipt = this.receipt();
-    return receipt === undefined ? ask(undefined) : this.askAndConfirm(name, ask, receipt);
+    return receipt === undefined ? ask(undefined) : this.askAndConfirm(name, ask, receipt, takesNoEntry);
   }
 
   private async askAndConfirm<R extends { readonly granted: boolean }>(
     name: string,
     ask: (receipt: Receipt) => Promise<R>,
     receipt: Receipt,
+    takesNoEntry: boolean,
   ): Promise<R> {
     const reply = await ask(receipt);
     if (reply.granted) await this.confirm(receipt, name);
+    else if (takesNoEntry) await this.assertReplicas(receipt, name);
     return reply;
+  }
+
+  private async assertReplicas({ server }: Receipt, name: string): Promise<void> {
+    try {
+      if (server !== undefined) await this.replication?.confirm(server);
+    } catch (error) {
+      throw translate(error, name, 'refused');
+    }
   }
 
   /** For a write that is to be confirmed; undefined without replication. */
