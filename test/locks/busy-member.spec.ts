@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Lock, type LockModuleOptions, type LockService, LockTimeoutError } from '../../lib/index.js';
-import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
+import {
+  type Lock,
+  type LockModuleOptions,
+  type LockService,
+  LockTimeoutError,
+  MemoryLockStore,
+} from '../../lib/index.js';
 import { TestEnvironment } from '../support/test-environment.js';
 
 const environment = new TestEnvironment();

@@ -12,8 +12,6 @@ import {
   MemoryLockStore,
   type Term,
 } from '../../lib/index.js';
-import { currentScope } from '../../lib/core/scope.js';
-import { LeaderChanges } from '../../lib/locks/leader-changes.js';
 import { stateOf } from '../../lib/lock.service.state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -358,26 +356,27 @@ describe('resign', () => {
 
 describe('leader$', () => {
   it('gives the present value first, then each change, outside of scopes, and completes at shutdown', async () => {
-    const scopes: unknown[] = [];
-    a.leader$.subscribe(() => scopes.push(currentScope()));
+    const inside: boolean[] = [];
+    const look = () => inside.push(services[0]!.getLock('indexer').isHeld());
+    a.leader$.subscribe(look);
     const all = lastValueFrom(a.leader$.pipe(toArray()));
     const seen: boolean[] = [];
     await a.run(() => {
       a.leader$.subscribe((leads) => {
         seen.push(leads);
-        scopes.push(currentScope());
+        look();
       });
     });
     await services[0]!.close();
     expect(await all).toEqual([false, true, false]);
     expect(seen).toEqual([true, false]);
-    expect(scopes).toEqual(Array(5).fill(undefined));
+    expect(inside).toEqual(Array(5).fill(false));
     expect(await lastValueFrom(a.leader$.pipe(toArray()))).toEqual([false]);
   });
 });
 
 describe('leader$ where a subscriber ends the term that it hears of', () => {
-  it('tells the others of its beginning first, and of its end', async () => {
+  it('tells the others of its beginning first, and of its end, also in a second term', async () => {
     const stop = new AbortController();
     a.leader$.subscribe((leads) => {
       if (leads) stop.abort();
@@ -400,76 +399,6 @@ describe('leader$ where a subscriber ends the term that it hears of', () => {
     };
     await a.run(work, { signal: stop.signal });
     expect(seen).toEqual([true, false]);
-  });
-});
-
-describe('the changes of a leader', () => {
-  it('are told to each subscriber once: the present value, then what has changed', () => {
-    let leads = false;
-    const changes = new LeaderChanges(() => leads);
-    const [early, late]: boolean[][] = [[], []];
-    expect(changes.isObserved).toBe(false);
-    const first = changes.leader$.subscribe((value) => early?.push(value));
-    expect(changes.isObserved).toBe(true);
-    leads = true;
-    changes.tell(true);
-    changes.leader$.subscribe((value) => late?.push(value));
-    changes.tell(true);
-    leads = false;
-    changes.tell(false);
-    expect([early, late]).toEqual([
-      [false, true, false],
-      [true, false],
-    ]);
-    first.unsubscribe();
-    changes.tell(true);
-    expect([early, late]).toEqual([
-      [false, true, false],
-      [true, false, true],
-    ]);
-  });
-
-  it('are told in their order to all, where a subscriber makes the next one', () => {
-    let leads = false;
-    const changes = new LeaderChanges(() => leads);
-    const told: string[] = [];
-    changes.leader$.subscribe((value) => {
-      told.push(`first ${String(value)}`);
-      if (!value || !leads) return;
-      leads = false;
-      changes.tell(false);
-    });
-    changes.leader$.subscribe((value) => told.push(`second ${String(value)}`));
-    leads = true;
-    changes.tell(true);
-    leads = true;
-    changes.tell(true);
-    const both = (value: boolean) => [`first ${String(value)}`, `second ${String(value)}`];
-    expect(told).toEqual([false, true, false, true, false].flatMap(both));
-  });
-
-  it('tell at once of a term that a new subscriber ends when it hears of it', () => {
-    let leads = true;
-    const changes = new LeaderChanges(() => leads);
-    const told: boolean[] = [];
-    changes.leader$.subscribe((value) => {
-      told.push(value);
-      leads = false;
-    });
-    expect(told).toEqual([true, false]);
-  });
-
-  it('end for all subscribers, also for later ones', () => {
-    const changes = new LeaderChanges(() => false);
-    let ended = 0;
-    const complete = () => {
-      ended++;
-    };
-    changes.leader$.subscribe({ complete });
-    expect(ended).toBe(0);
-    changes.complete();
-    changes.leader$.subscribe({ complete });
-    expect([ended, changes.isObserved]).toEqual([2, false]);
   });
 });
 
