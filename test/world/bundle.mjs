@@ -9,6 +9,7 @@ const SEAM = join(ROOT, 'test/programs/simulation/world/seam.mjs');
 const ENTRY = `
   export { LockService } from './lock.service.ts';
   export * from './lock.errors.ts';
+  export { MemoryLockStore } from './stores/memory/memory-lock-store.ts';
   export { Redis, AbstractConnector } from 'ioredis';`;
 
 /** Of Nest the service needs the logger, whose lines a test may look at, and what its errors extend. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AbstractConnector, Redis } from 'ioredis';
 import type * as errors from '../../lib/lock.errors.js';
-import type { LockService } from '../../lib/index.js';
+import type { LockService, MemoryLockStore } from '../../lib/index.js';
 import type { Actor } from '../programs/simulation/world/actor.js';
 import { type Instance, NAMES, namesOf } from '../programs/simulation/world/names.js';
 import { scopes } from '../programs/simulation/world/scopes.js';
@@ -13,6 +13,7 @@ const require = createRequire(import.meta.url);
 /** What the code of a process imports. */
 export type Package = typeof errors & {
   readonly LockService: typeof LockService;
+  readonly MemoryLockStore: typeof MemoryLockStore;
   readonly Redis: typeof Redis;
   readonly AbstractConnector: typeof AbstractConnector;
 };

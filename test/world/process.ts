@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { LockEvent, LockModuleOptions, LockService } from '../../lib/index.js';
+import type { LockStore } from '../../lib/store/index.js';
 import { simulatedConnection } from '../programs/simulation/servers/redis/client.js';
 import { Actor } from '../programs/simulation/world/actor.js';
 import { type Direction, Link } from '../programs/simulation/world/link.js';
@@ -8,7 +9,10 @@ import { loadPackage, type Package } from './package.js';
 import type { WorldServer } from './server.js';
 
 /** Options of a service, which by default has the connection to the servers of the world. */
-export type ProcessOptions = Omit<LockModuleOptions, 'connection' | 'nodes'>;
+export type ProcessOptions = Omit<LockModuleOptions, 'connection' | 'nodes' | 'store'> & {
+  /** No server: the memory of this process, or what makes a store with the package of the process. */
+  readonly store?: 'memory' | ((own: Package) => LockStore) | undefined;
+};
 
 /** A process with a package, a clock and connections of its own. */
 export class WorldProcess {
@@ -49,11 +53,8 @@ export class WorldProcess {
   }
 
   /** A further service in the same process. */
-  serve(options: ProcessOptions): LockService {
-    const nodes = this.servers.map((_, index) => this.connection(index));
-    const where =
-      options.store !== undefined ? {} : nodes.length === 1 ? { connection: nodes[0]! } : { nodes };
-    return new this.package.LockService({ label: this.name, ...where, ...options });
+  serve({ store, ...options }: ProcessOptions): LockService {
+    return new this.package.LockService({ label: this.name, ...this.placeOf(store), ...options });
   }
 
   /** A client of a server, for what other programs do. */
@@ -109,6 +110,12 @@ export class WorldProcess {
   /** Messages of channels are lost, or arrive again. */
   dropMessages(drops = true, server?: WorldServer): void {
     for (const link of this.linksTo(server)) link.dropsMessages = drops;
+  }
+
+  private placeOf(store: ProcessOptions['store']): Pick<LockModuleOptions, 'connection' | 'nodes' | 'store'> {
+    if (store !== undefined) return { store: typeof store === 'function' ? store(this.package) : store };
+    const nodes = this.servers.map((_, index) => this.connection(index));
+    return nodes.length === 1 ? { connection: nodes[0]! } : { nodes };
   }
 
   private connection(server: number): { readonly host: string } {
