@@ -122,6 +122,20 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     return locks;
   };
 
+  it.each<[string, (locks: LockService) => Promise<unknown>, unknown]>([
+    ['health', async (locks) => (await locks.health()).status, 'up'],
+    ['inspect', (locks) => locks.inspect('warm'), null],
+    ['list', (locks) => locks.list(), { locks: [], cursor: null }],
+    ['forceRelease', (locks) => locks.forceRelease('warm'), false],
+    [
+      'once, without waiting',
+      (locks) => locks.once('job', { period: 1, waitTime: 0 }, () => 7),
+      { ran: true, value: 7 },
+    ],
+  ])('is replaced under the first question: %s', async (_, ask, answer) => {
+    expect(await ask(await idle())).toEqual(answer);
+  });
+
   it.each<[string, (locks: LockService) => Promise<Lease | null>]>([
     ['acquire', (locks) => locks.acquire('order:7')],
     ['tryAcquire', (locks) => locks.tryAcquire('order:7')],

@@ -21,6 +21,8 @@ import { afterStep, clearTimer, monotonicTime, setTimer } from '../../lock.runti
 export interface Sending extends Pick<Call, 'group' | 'until' | 'asking'> {
   /** The command is not sent together with others. */
   readonly isAlone: boolean;
+  /** The connection over which it was sent before was dropped while it was idle. */
+  readonly isRepeated?: true;
 }
 
 const ANYHOW: Sending = { group: 0, until: Infinity, asking: false, isAlone: false };
@@ -209,9 +211,19 @@ export class ServerConnection implements Deployment, Server {
     if (!this.usable) return this.runWhenReady(script, keys, args, acquisition, receipt, sending);
     if (acquisition?.unwanted === true) return Promise.reject(new TakenBack());
     this.sign(receipt);
+    const { generation } = this;
     return new Promise((resolve, reject) => {
-      const { group, until, asking, isAlone } = sending;
-      this.evaluator.run({ script, keys, args, acquisition, group, until, asking, resolve, reject }, isAlone);
+      const { group, until, asking, isAlone, isRepeated } = sending;
+      const failed = (error: unknown) => {
+        // Anything but an acquisition may be carried out twice, and after what was sent later.
+        if (acquisition !== undefined || generation !== this.dropped || isRepeated === true) reject(error as Error);
+        else
+          resolve(
+            this.runWhenReady(script, keys, args, undefined, receipt, { ...sending, isRepeated: true }),
+          );
+      };
+      const call = { script, keys, args, acquisition, group, until, asking, resolve, reject: failed };
+      this.evaluator.run(call, isAlone);
     });
   }
 
@@ -239,11 +251,17 @@ export class ServerConnection implements Deployment, Server {
   }
 
   /** Sends any other command, with the same bound in time. */
-  async send<T>(command: (client: Redis) => Promise<T>): Promise<T> {
+  async send<T>(command: (client: Redis) => Promise<T>, isRepeated = false): Promise<T> {
     if (!this.usable) await this.ready(this.commandTimeout);
     this.evaluator.flush();
-    this.watch?.asked();
-    return await within(this.commandTimeout, () => command(this.client));
+    const { generation } = this;
+    const send = () => within(this.commandTimeout, () => command(this.client));
+    try {
+      return await (this.watch?.during(send) ?? send());
+    } catch (error) {
+      if (generation !== this.dropped || isRepeated) throw error;
+      return await this.send(command, true);
+    }
   }
 
   nodes(): Promise<readonly ServerConnection[]> {

@@ -14,6 +14,8 @@ export const SIGN_OF_LIFE = 1_000;
  */
 export class IdleWatch {
   private askedAt = -Infinity;
+  /** Commands that may be answered late, such as WAIT. While there is one, the connection is not idle. */
+  private underway = 0;
   private timer: NodeJS.Timeout | undefined;
   private bytesRead = 0;
 
@@ -26,7 +28,7 @@ export class IdleWatch {
   asked(): void {
     const before = this.askedAt;
     this.askedAt = monotonicTime();
-    if (this.askedAt - before < IDLE) return;
+    if (this.underway > 0 || this.askedAt - before < IDLE) return;
     const { stream } = this.client;
     const { bytesRead } = stream;
     // The watch over an earlier command goes on if that has no answer either.
@@ -44,6 +46,19 @@ export class IdleWatch {
         afterInput(look);
       }, SIGN_OF_LIFE),
     );
+  }
+
+  /** As `asked`, for a command that may be answered late. */
+  async during<T>(answer: () => Promise<T>): Promise<T> {
+    this.asked();
+    this.underway++;
+    try {
+      const reply = await answer();
+      this.askedAt = monotonicTime();
+      return reply;
+    } finally {
+      this.underway--;
+    }
   }
 
   close(): void {

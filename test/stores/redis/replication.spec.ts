@@ -254,6 +254,22 @@ describe('replication', () => {
     await until(async () => (await master.client().exists('lock:key')) === 0);
   });
 
+  it('a connection with a WAIT that takes its time is not taken for one that was dropped while it was idle', async () => {
+    const locks = service({ leaseTime: 30_000, replication: { replicas: 1, timeout: 1_900 } });
+    replica.freeze();
+    const inVain = [locks.tryAcquire('a')];
+    const idOf = async () => /^id=(\d+) .*cmd=wait/m.exec(String(await master.client().client('LIST')))?.[1];
+    await until(async () => (await idOf()) !== undefined);
+    const connection = await idOf();
+    // Longer than a connection may be silent before it counts as idle.
+    await sleep(400);
+    inVain.push(locks.tryAcquire('b'));
+    const cause = expect.objectContaining({ name: 'TooFewReplicas' });
+    expect(await Promise.allSettled(inVain)).toMatchObject([{ reason: { cause } }, { reason: { cause } }]);
+    expect(await master.client().client('LIST')).toMatch(new RegExp(`^id=${String(connection)} `, 'm'));
+    replica.thaw();
+  });
+
   it('other commands get through while replicas are late', async () => {
     const locks = service();
     const held = await locks.acquire('held');
