@@ -36,8 +36,8 @@ function expectTimes(port: ScriptedPort, least: readonly number[], spread = 22):
 
 const leasesOf = ({ asked }: ScriptedPort) => asked.map(({ request }) => request.leaseTime);
 const ownersOf = ({ asked }: ScriptedPort) => asked.map(({ request }) => request.owner);
-const isPending = (promise: Promise<unknown>, { sleep }: Stage) =>
-  Promise.race([promise.then(() => false), sleep(0).then(() => true)]);
+const isPending = (promise: Promise<unknown>, { pass }: Stage) =>
+  Promise.race([promise.then(() => false), pass(0).then(() => true)]);
 
 describe('A request', () => {
   scripted(
@@ -48,7 +48,7 @@ describe('A request', () => {
       expect(lease.remainingTime()).toBeLessThan(29_600);
       expect(lease.remainingTime()).toBeGreaterThan(29_000);
       expect([lease.fencingToken, lease.owner]).toEqual([7, port.asked[0]?.request.owner]);
-      await stage.sleep(60_000);
+      await stage.pass(60_000);
       expect([port.asked.length, port.released.length]).toEqual([1, 0]);
     },
   );
@@ -63,7 +63,7 @@ describe('A request', () => {
   scripted('is repeated by the same owner, which keeps its entry and its arrival', async (port, stage) => {
     port.replies = [() => busy(100, { arrival: 5 }), () => busy(100), () => GRANT];
     // The subscription to messages is there, so that the first request takes an entry.
-    await stage.sleep(1);
+    await stage.pass(1);
     const lease = await port.locks.getFairLock('a').acquire(PATIENT);
     expect(new Set(ownersOf(port))).toEqual(new Set([lease.owner]));
     expect(port.asked.map(({ request }) => request.queue?.entry?.arrival)).toEqual([undefined, 5, 5]);
@@ -75,7 +75,7 @@ describe('A request', () => {
     const stop = new AbortController();
     const waiting = port.locks.getFairLock('a').acquire({ ...PATIENT, signal: stop.signal });
     waiting.catch(() => undefined);
-    await stage.sleep(32_000);
+    await stage.pass(32_000);
     expectTimes(port, [0, CLAIM * 1.01, CLAIM * 1.01 + 30_001]);
     stop.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
@@ -106,25 +106,25 @@ describe('A request', () => {
         undefined,
       ]);
       expectTimes(port, [0, POLL, 2 * POLL], 60);
-      await stage.sleep(1_000);
+      await stage.pass(1_000);
       expect(port.released).toEqual([]);
     },
   );
 
   scripted('is repeated as soon as messages come, and takes an entry', async (port, stage) => {
     void port.locks.acquire('a', PATIENT);
-    await stage.sleep(20);
+    await stage.pass(20);
     expect(port.asked.map(({ request }) => request.queue?.entry !== undefined)).toEqual([false, true]);
   });
 
   scripted(
     'of a kind whose order is promised waits for its subscription, for a moment',
     async (port, stage) => {
-      port.listens = () => stage.sleep(60_000).then(() => true);
+      port.listens = () => stage.pass(60_000).then(() => true);
       const asked = stage.now();
       void port.locks.getFairLock('a').acquire(PATIENT);
       void port.locks.acquire('plain', PATIENT);
-      await stage.sleep(50);
+      await stage.pass(50);
       expect(port.asked.map(({ request }) => request.name)).toEqual(['plain']);
       await stage.until(() => port.asked.some(({ request }) => request.name === 'a'));
       expect(stage.now() - asked).toBeLessThan(135);
@@ -156,7 +156,7 @@ describe('A message', () => {
     const { waiting, asked } = await queued(port, stage);
     granted(port);
     expect(await waiting).toMatchObject({ held: true, fencingToken: 9 });
-    await stage.sleep(60_000);
+    await stage.pass(60_000);
     expect(port.asked).toHaveLength(asked);
   });
 
@@ -164,17 +164,17 @@ describe('A message', () => {
     const { waiting, asked } = await queued(port, stage);
     port.replies = [port.after(10, GRANT)];
     granted(port, { leaseTime: CLAIM });
-    await stage.sleep(1);
+    await stage.pass(1);
     expect([port.asked.length, await isPending(waiting, stage)]).toEqual([asked + 1, true]);
     expect(await waiting).toMatchObject({ fencingToken: 7 });
   });
 
   scripted('that comes late is a reason to ask, and no grant', async (port, stage) => {
     const { waiting, asked } = await queued(port, stage);
-    await stage.sleep(CLAIM / 2);
+    await stage.pass(CLAIM / 2);
     port.replies = [port.after(10, GRANT)];
     granted(port, { grantedAt: port.process.clock - CLAIM });
-    await stage.sleep(1);
+    await stage.pass(1);
     expect([port.asked.length, await isPending(waiting, stage)]).toEqual([asked + 1, true]);
     await waiting;
   });
@@ -183,12 +183,12 @@ describe('A message', () => {
     'that overtakes an answer is the grant, and the request is taken back with the hold',
     async (port, stage) => {
       const { waiting } = await queued(port, stage);
-      port.replies = [() => stage.sleep(50).then(() => port.failing()())];
+      port.replies = [() => stage.pass(50).then(() => port.failing()())];
       port.tell({ type: 'missed' });
-      await stage.sleep(1);
+      await stage.pass(1);
       granted(port);
       const lease = await waiting;
-      await stage.sleep(2_000);
+      await stage.pass(2_000);
       expect([lease.held, port.released]).toEqual([true, []]);
       port.state = 'deleted';
       await lease.release();
@@ -206,7 +206,7 @@ describe('A message', () => {
     expect(stage.now() - at).toBeGreaterThan(49);
     expect(stage.now() - at).toBeLessThan(75);
     port.tell({ type: 'missed', owner });
-    await stage.sleep(1);
+    await stage.pass(1);
     expect(port.asked).toHaveLength(asked + 2);
   });
 });
@@ -217,10 +217,10 @@ describe('A caller that leaves', () => {
     port.replies = [() => busy(90_000), () => busy(90_000)];
     const waiting = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
     waiting.catch(() => undefined);
-    await stage.sleep(20);
+    await stage.pass(20);
     stop.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await stage.sleep(QUEUE_ENTRY_LIFE);
+    await stage.pass(QUEUE_ENTRY_LIFE);
     const owner = ownersOf(port).at(-1);
     expect(port.released.map(({ request }) => request)).toMatchObject([
       { name: 'a', owner, leaseTime: 30_000 },
@@ -241,14 +241,14 @@ describe('A caller that leaves', () => {
     inWorld(2, async (stage) => {
       const port = new ScriptedPort(stage);
       const stop = new AbortController();
-      port.replies = [() => stage.sleep(50).then(() => (isLost ? port.failing()() : GRANT))];
+      port.replies = [() => stage.pass(50).then(() => (isLost ? port.failing()() : GRANT))];
       const waiting = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
       waiting.catch(() => undefined);
-      await stage.sleep(20);
+      await stage.pass(20);
       stop.abort();
       await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
       expect(port.released).toHaveLength(1);
-      await stage.sleep(200);
+      await stage.pass(200);
       // One that got no answer may arrive after the release.
       expect(port.released.length).toBeGreaterThanOrEqual(least);
       expect(new Set(port.released.map(({ request }) => request.owner))).toEqual(new Set(ownersOf(port)));
@@ -266,7 +266,7 @@ describe('A caller that leaves', () => {
         const leaving = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
         leaving.catch(() => undefined);
         const next = port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000, renew: true });
-        await stage.sleep(20);
+        await stage.pass(20);
         stop.abort();
         const lease = await next;
         expect(lease).toMatchObject({ held: true, fencingToken: 8 });
@@ -287,7 +287,7 @@ describe('A store without queues', () => {
     async (port, stage) => {
       port.replies = [() => busy(600_000), () => busy(600_000), () => GRANT];
       const waiting = port.locks.acquire('a', PATIENT);
-      await stage.sleep(20);
+      await stage.pass(20);
       // The release may have come between the request and the subscription.
       expect(port.asked).toHaveLength(2);
       port.tell({ type: 'missed' });
@@ -317,7 +317,7 @@ describe('A store without queues', () => {
       const lease = await port.locks.acquire('a', PATIENT);
       expect(new Set(ownersOf(port)).size).toBe(2);
       expectTimes(port, [0, 25], 30);
-      await stage.sleep(1_000);
+      await stage.pass(1_000);
       expect(new Set(port.released.map(({ request }) => request.owner))).toEqual(
         new Set([ownersOf(port)[0]]),
       );
@@ -353,7 +353,7 @@ describe('A request that fails', () => {
         port.released.length = 0;
         port.replies = [port.failing(effect), () => GRANT];
         await (await port.locks.acquire(effect, PATIENT)).release();
-        await stage.sleep(2_000);
+        await stage.pass(2_000);
         const sent = port.released.filter(({ request }) => request.name === effect).length;
         expect(sent > 1).toBe(effect === 'unknown');
       }
@@ -399,10 +399,10 @@ describe('A lock that others have outside of the queue', () => {
       const listen = port.listens;
       port.replies = Array.from({ length: 10 }, () => () => busy(60_000, { listen: true }));
       void port.locks.acquire('a', PATIENT);
-      await stage.sleep(20);
+      await stage.pass(20);
       port.listens = () => Promise.resolve(false);
       const { length } = port.asked;
-      await stage.sleep(100);
+      await stage.pass(100);
       expect(port.asked.length).toBe(length);
       port.listens = listen;
     },
@@ -412,14 +412,14 @@ describe('A lock that others have outside of the queue', () => {
 describe('The acquisitions of a process', () => {
   scripted('each look again when messages may have been missed', async (port, stage) => {
     for (const name of ['a', 'b']) void port.locks.acquire(name, PATIENT);
-    await stage.sleep(20);
+    await stage.pass(20);
     const { length } = port.asked;
     port.tell({ type: 'missed' });
-    await stage.sleep(1);
+    await stage.pass(1);
     const again = port.asked.slice(length).map(({ request }) => request.name);
     expect(again).toEqual(['a', 'b']);
     port.tell({ type: 'missed', owner: 'unknown:1' });
-    await stage.sleep(1);
+    await stage.pass(1);
     expect(port.asked).toHaveLength(length + 2);
   });
 
@@ -427,9 +427,9 @@ describe('The acquisitions of a process', () => {
     const stop = new AbortController();
     const waiting = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
     waiting.catch(() => undefined);
-    await stage.sleep(20);
+    await stage.pass(20);
     stop.abort();
-    await stage.sleep(1);
+    await stage.pass(1);
     const owner = ownersOf(port).at(-1)!;
     const grant = {
       type: 'granted',
@@ -445,10 +445,10 @@ describe('The acquisitions of a process', () => {
 
   scripted('tell what the process is called once they last for a second', async (port, stage) => {
     void port.locks.acquire('a', PATIENT);
-    await stage.sleep(900);
+    await stage.pass(900);
     const [client = ''] = ownersOf(port)[0]!.split(':');
     expect(await port.store.labels?.find(client)).toBeUndefined();
-    await stage.sleep(200);
+    await stage.pass(200);
     expect(await port.store.labels?.find(client)).toBe('process 1');
   });
 
@@ -456,7 +456,7 @@ describe('The acquisitions of a process', () => {
     port.replies = [() => GRANT, () => ({ ...GRANT, fencingToken: 8 })];
     const first = await port.locks.getFairLock('a').acquire();
     const second = await port.locks.getFairLock('a').acquire();
-    await stage.sleep(1);
+    await stage.pass(1);
     expect([first.held, second.held]).toEqual([false, true]);
     expect(first.signal.reason).toMatchObject({ reason: 'taken' });
   });
@@ -466,7 +466,7 @@ describe('The acquisitions of a process', () => {
     const first = await port.locks.getFairLock('a').acquire();
     const second = port.locks.getFairLock('a').tryAcquire({ waitTime: 100 });
     second.catch(() => undefined);
-    await stage.sleep(200);
+    await stage.pass(200);
     expect(first.held).toBe(true);
     expect(port.released.map(({ request }) => request.fencingToken)).toContain(6);
   });

@@ -25,7 +25,7 @@ const locksOf = (all: readonly WorldProcess[], name: string, kind: Kind) =>
 describe('Three processes with 20 waiters each, 5 ms apart', () => {
   it('are granted in the order of their arrival, 5 times', () =>
     inWorld(1, async (stage) => {
-      const { process, sleep, until } = stage;
+      const { process, pass, until } = stage;
       const all = await warmedUp(stage, 3);
       const { locks } = process();
       for (let run = 0; run < 5; run++) {
@@ -34,7 +34,7 @@ describe('Three processes with 20 waiters each, 5 ms apart', () => {
         const waiting = [];
         for (let n = 0; n < 60; n++) {
           waiting.push(holdFor(stage, all[n % 3]!.locks.getFairLock(name), PATIENT));
-          await sleep(5);
+          await pass(5);
         }
         await until(async () => (await queueLength(locks, name)) === 60);
         // The store's own record of the arrivals; the tokens tell the order of the grants.
@@ -135,7 +135,7 @@ describe('63: dead waiters side by side cost a claim each, however long the leas
     ['write', 2, WRITE],
     ['semaphore', 2, semaphore(1)],
   ])('%s: %i that stopped', (name, dead, kind) =>
-    inWorld(8, async ({ process, now, sleep, until }) => {
+    inWorld(8, async ({ process, now, pass, until }) => {
       const [holding, living] = [process(), process()];
       const stopped = Array.from({ length: dead }, () => process());
       const holder = await lockOf(holding.locks, name, kind).acquire();
@@ -148,7 +148,7 @@ describe('63: dead waiters side by side cost a claim each, however long the leas
       const waiting = lockOf(living.locks, name, kind).acquire(PATIENT);
       await until(async () => (await queueLength(holding.locks, name)) === dead + 1);
       // A waiter that has just arrived gets its whole lease, as a holder that stops.
-      await sleep(CLAIM + 100);
+      await pass(CLAIM + 100);
       for (const one of stopped) one.pause(600_000);
       const asked = now();
       await holder.release();
@@ -160,7 +160,7 @@ describe('63: dead waiters side by side cost a claim each, however long the leas
   );
 
   it('one process that stopped with entries on both sides of a living one', () =>
-    inWorld(9, async ({ process, now, sleep, until }) => {
+    inWorld(9, async ({ process, now, pass, until }) => {
       const [holding, living, hung] = [process(), process(), process()];
       const stand = async (place: number) => {
         void hung.locks.getFairLock('mixed').acquire(PATIENT);
@@ -171,7 +171,7 @@ describe('63: dead waiters side by side cost a claim each, however long the leas
       const waiting = living.locks.getFairLock('mixed').acquire(PATIENT);
       await until(async () => (await queueLength(holding.locks, 'mixed')) === 4);
       await stand(5);
-      await sleep(CLAIM + 100);
+      await pass(CLAIM + 100);
       hung.pause(600_000);
       const asked = now();
       await holder.release();

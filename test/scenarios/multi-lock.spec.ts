@@ -22,7 +22,7 @@ interface Wish {
 
 /** Callers that each want some of the names, again and again. @returns the most that one has watched pass */
 async function crowd(
-  { sleep, world }: Stage,
+  { pass, world }: Stage,
   wishes: readonly (() => Wish)[],
   rounds: number,
 ): Promise<number> {
@@ -41,7 +41,7 @@ async function crowd(
           expect(held.has(name)).toBe(false);
           held.add(name);
         }
-        await sleep(random.next() * 2);
+        await pass(random.next() * 2);
         expect(lease.held).toBe(true);
         for (const name of names) held.delete(name);
         await lease.release();
@@ -69,7 +69,7 @@ async function steadily(stage: Stage, kinds: Readonly<Record<string, Kind>>) {
       }
     }),
   );
-  await stage.sleep(200);
+  await stage.pass(200);
   return {
     turns: () => turns,
     stop: () => {
@@ -180,19 +180,19 @@ describe('Several locks at once', () => {
   it('keep no free name from others while they wait, however often they are refused', () =>
     inWorld(7, async (stage) => {
       const [waiter, other, ...holders] = services(stage, 6);
-      const { now, sleep } = stage;
+      const { now, pass } = stage;
       let stopped = false as boolean;
       // Hardly ever free all at once.
       const hot = ['a', 'x', 'y', 'z'];
       const loops = hot.flatMap((name, n) =>
         [1, 2].map(async () => {
-          while (!stopped) await holders[n]!.using(name, () => sleep(5));
+          while (!stopped) await holders[n]!.using(name, () => pass(5));
         }),
       );
       const waiting = (async () => {
-        while (!stopped) await waiter!.using([...hot, 'b'], () => sleep(1));
+        while (!stopped) await waiter!.using([...hot, 'b'], () => pass(1));
       })();
-      await sleep(500);
+      await pass(500);
       for (let n = 0; n < 20; n++) {
         const asked = now();
         await (await other!.acquire(['b', 'd'], { waitTime: 5_000 })).release();
@@ -228,13 +228,13 @@ describe('Several locks that are never free at the same time', () => {
     inWorld(9, async (stage) => {
       const names = ['a', 'b', 'c', 'd'];
       const [several, ...single] = services(stage, 3);
-      const { now, sleep } = stage;
+      const { now, pass } = stage;
       const end = now() + 3_000;
       const loops = single.flatMap((service) =>
         [...names, ...names].map(async (name) => {
           while (now() < end) {
             await holdFor(stage, service.getLock(name), {}, 5);
-            await sleep(2);
+            await pass(2);
           }
         }),
       );
@@ -243,7 +243,7 @@ describe('Several locks that are never free at the same time', () => {
       while (now() < end) {
         await holdFor(stage, lock, {}, 2);
         if (now() < end) turns++;
-        await sleep(2);
+        await pass(2);
       }
       await Promise.all(loops);
       // Without holding some it is a matter of luck: one at most.
@@ -278,12 +278,12 @@ describe('Several locks that are never free at the same time', () => {
   ])('%s one that is held for long keeps the other from no caller', (_, kind, most) =>
     inWorld(11, async (stage) => {
       const [service, holder, other] = services(stage, 3);
-      const { now, sleep } = stage;
+      const { now, pass } = stage;
       const { stop } = await steadily(stage, { a: kind });
       const held = await lockOf(holder!, 'z', kind).acquire();
       const waiting = together(service!, { a: kind, z: kind }).acquire();
       // However often it has been refused until then.
-      await sleep(1_000);
+      await pass(1_000);
       const waits: number[] = [];
       for (let n = 0; n < 50; n++) {
         const asked = now();
@@ -300,20 +300,20 @@ describe('Several locks that are never free at the same time', () => {
   it('plain ones in a circle with callers that take them by hand go on all the same', () =>
     inWorld(12, async (stage) => {
       const [one, two, three, four] = services(stage, 4);
-      const { now, sleep } = stage;
+      const { now, pass } = stage;
       const turns = { together: 0, byHand: 0 };
       const both = [one!, two!].map(async (service) => {
         while (now() < 2_000) {
-          await service.using(['a', 'c'], () => sleep(2));
+          await service.using(['a', 'c'], () => pass(2));
           turns.together++;
-          await sleep(5);
+          await pass(5);
         }
       });
       const byHand = [three!, four!].map(async (service) => {
         while (now() < 2_000) {
-          await service.using('c', () => service.using('a', () => sleep(2)));
+          await service.using('c', () => service.using('a', () => pass(2)));
           turns.byHand++;
-          await sleep(5);
+          await pass(5);
         }
       });
       await Promise.all([...both, ...byHand]);
@@ -324,15 +324,15 @@ describe('Several locks that are never free at the same time', () => {
   it('those of a caller that takes them by hand in another order make no deadlock', () =>
     inWorld(13, async (stage) => {
       const [service, byHand] = services(stage, 2);
-      const { sleep } = stage;
+      const { pass } = stage;
       const { stop } = await steadily(stage, { a: FAIR, b: FAIR });
       let done = false as boolean;
       const repeated = (async () => {
-        while (!done) await together(service!, { a: FAIR, b: FAIR }).using(() => sleep(2));
+        while (!done) await together(service!, { a: FAIR, b: FAIR }).using(() => pass(2));
       })();
       // In a circle each would wait for as long as it may.
       for (let n = 0; n < 8; n++)
-        await byHand!.getFairLock('b').using(() => byHand!.getFairLock('a').using(() => sleep(2)));
+        await byHand!.getFairLock('b').using(() => byHand!.getFairLock('a').using(() => pass(2)));
       done = true;
       await repeated;
       await stop();

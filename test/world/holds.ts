@@ -4,7 +4,7 @@ import type { Stage } from './index.js';
 
 /** Takes a lock, keeps it for a time and releases it. Moments are those of the world. */
 export async function holdFor(
-  { now, sleep }: Stage,
+  { now, pass }: Stage,
   lock: Lock,
   options: AcquireOptions = {},
   time = 0,
@@ -12,7 +12,7 @@ export async function holdFor(
   const invoked = now();
   const lease = await lock.acquire(options);
   const granted = now();
-  await sleep(time);
+  await pass(time);
   const [released, lost] = [now(), !lease.held];
   await lease.release();
   return { invoked, granted, released, fencingToken: lease.fencingToken, lost, owner: lease.owner };

@@ -31,7 +31,8 @@ export interface Stage {
   process(options?: ProcessOptions): WorldProcess;
   /** ms of virtual time since the beginning, which no process sees. */
   now(): number;
-  sleep(time: number): Promise<void>;
+  /** Lets this time pass, ms. */
+  pass(time: number): Promise<void>;
   /** Waits until this moment, ms since the beginning. */
   at(moment: number): Promise<void>;
   /** Waits until something is so, which is looked at each ms of virtual time. */
@@ -94,7 +95,7 @@ async function runOnce(
     process: (own) =>
       new WorldProcess(world, `process ${String(++processes)}`, servers, { ...options, ...own }),
     now: () => world.time,
-    sleep: (time) => world.sleep(time),
+    pass: (time) => world.sleep(time),
     at: (moment) => world.sleep(moment - world.time),
     until: async (condition) => {
       while (!(await condition())) await world.sleep(1);

@@ -49,7 +49,7 @@ export class ScriptedPort {
   /** @param time ms for which the answer is under way */
   after(time: number, reply: AcquireReply | Error): () => Promise<AcquireReply> {
     return async () => {
-      await this.stage.sleep(time);
+      await this.stage.pass(time);
       if (reply instanceof Error) throw reply;
       return reply;
     };

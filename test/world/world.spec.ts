@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { inWorld, type Stage } from './index.js';
 
 /** Three processes take turns while their connections break. */
-async function takeTurns({ process, sleep, now }: Stage): Promise<void> {
+async function takeTurns({ process, pass, now }: Stage): Promise<void> {
   const all = [process(), process(), process()];
   await Promise.all([
     ...all.map(async ({ locks }) => {
-      while (now() < 2_000) await locks.using('k', { waitTime: 60_000 }, () => sleep(5));
+      while (now() < 2_000) await locks.using('k', { waitTime: 60_000 }, () => pass(5));
     }),
-    sleep(300).then(() => {
+    pass(300).then(() => {
       all[1]!.disconnect();
       all[2]!.pause(400);
     }),
@@ -27,9 +27,9 @@ describe('A world', () => {
   });
 
   it('lets an hour of a held lock pass in some thousand events', async () => {
-    const { time, events } = await inWorld(3, async ({ process, sleep }) => {
+    const { time, events } = await inWorld(3, async ({ process, pass }) => {
       const lease = await process().locks.acquire('k');
-      await sleep(3_600_000);
+      await pass(3_600_000);
       expect(lease.held).toBe(true);
     });
     expect(time).toBeGreaterThan(3_600_000);
@@ -49,13 +49,13 @@ describe('A world', () => {
   });
 
   it('has no act of a dead process: its lease ends, and what it waited for goes to others', async () => {
-    await inWorld(5, async ({ process, server, sleep }) => {
+    await inWorld(5, async ({ process, server, pass }) => {
       const [dead, waiter] = [process(), process()];
       const lease = await dead.locks.acquire('k', { leaseTime: 5_000 });
       const renewed = await dead.locks.acquire('renewed');
       dead.crash();
       const { commands } = server;
-      await sleep(40_000);
+      await pass(40_000);
       expect(server.commands).toBe(commands);
       expect(server.keys).toEqual([]);
       expect(() => dead.locks).toThrow('process 1 is dead');
@@ -82,7 +82,7 @@ describe('A world', () => {
   });
 
   it('has processes that stand still, and servers that come back with nothing', async () => {
-    await inWorld(7, async ({ process, server, until, sleep }) => {
+    await inWorld(7, async ({ process, server, until, pass }) => {
       const [slow, other] = [process(), process()];
       const lease = await slow.locks.acquire('k', { leaseTime: 1_000 });
       slow.pause(3_000);
@@ -91,7 +91,7 @@ describe('A world', () => {
       expect(slow.events).toContainEqual(expect.objectContaining({ type: 'lost', name: 'k' }));
       await other.locks.acquire('gone');
       server.crash();
-      await sleep(10);
+      await pass(10);
       server.restart({ empty: true });
       await (await slow.locks.acquire('gone', { waitTime: 30_000 })).release();
     });
@@ -129,13 +129,13 @@ describe('A world', () => {
   it('has room for a hundred processes and a thousand waiters', async () => {
     let served = 0;
     let begun = process.cpuUsage();
-    const { time } = await inWorld(11, async ({ process: start, sleep, now }) => {
+    const { time } = await inWorld(11, async ({ process: start, pass, now }) => {
       const all = Array.from({ length: 100 }, () => start());
       await Promise.all(all.map(({ locks }) => locks.health()));
       const end = now() + 1_000;
       begun = process.cpuUsage();
       const take = async ({ locks }: (typeof all)[number]) => {
-        while (now() < end) await locks.using('k', { waitTime: 60_000 }, () => sleep(1));
+        while (now() < end) await locks.using('k', { waitTime: 60_000 }, () => pass(1));
         served++;
       };
       await Promise.all(all.map(take));
