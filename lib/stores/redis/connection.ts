@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { ConnectionChange } from '../../port/store-health.js';
-import { within } from './bounded.js';
+import { asError, within } from './bounded.js';
 import { listen } from './client-events.js';
 import { stageOf } from './connection-stage.js';
 import { ConnectionState } from './connection-state.js';
@@ -216,7 +216,8 @@ export class ServerConnection implements Deployment, Server {
       const { group, until, asking, isAlone, isRepeated } = sending;
       const failed = (error: unknown) => {
         // Anything but an acquisition may be carried out twice, and after what was sent later.
-        if (acquisition !== undefined || generation !== this.dropped || isRepeated === true) reject(error as Error);
+        if (acquisition !== undefined || generation !== this.dropped || isRepeated === true)
+          reject(asError(error));
         else
           resolve(
             this.runWhenReady(script, keys, args, undefined, receipt, { ...sending, isRepeated: true }),
