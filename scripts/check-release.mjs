@@ -1,22 +1,24 @@
-// Usage: node scripts/check-release.mjs [--tag v1.2.3] [--root <folder of the package>]
+// Usage: node scripts/check-release.mjs [--tag v1.2.3] [--root <folder of the project>] [--package <folder>]
 //
-// Says what the package lacks before it may be published, one line each, and fails if there is any. It reads what is
-// built. docs/releasing.md says how a release is made.
-import { execFileSync } from 'node:child_process';
+// Says what the package lacks before it may be published, one line each, and fails if there is any. It reads the package that
+// `npm run package` has put together. docs/releasing.md says how a release is made.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const { values } = parseArgs({ options: { tag: { type: 'string' }, root: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { tag: { type: 'string' }, root: { type: 'string' }, package: { type: 'string' } },
+});
 const root = values.root ?? fileURLToPath(new URL('..', import.meta.url));
-const read = (path) => readFileSync(posix.join(root, path), 'utf8');
+const folder = values.package ?? posix.join(root, 'dist/package');
+const read = (path, from = root) => readFileSync(posix.join(from, path), 'utf8');
 const manifest = JSON.parse(read('package.json'));
 
 const findings = [
   ...addressesOf(manifest),
   ...versionOf(manifest, read('CHANGELOG.md'), values.tag),
-  ...contentsOf(manifest, packedFiles()),
+  ...contentsOf(manifest, packagedFiles()),
 ];
 for (const finding of findings) console.log(`- ${finding}`);
 if (findings.length > 0) process.exitCode = 1;
@@ -82,23 +84,22 @@ function versionOf({ version }, changelog, tag) {
   return wrong;
 }
 
-function contentsOf({ exports, main, types, bin = {} }, packed) {
-  const pages = readdirSync(posix.join(root, 'docs'), { recursive: true })
-    .map((name) => `docs/${name.replaceAll('\\', '/')}`)
-    .filter((path) => path.endsWith('.md') && !path.startsWith('docs/api/'));
-  const needed = new Set(['README.md', 'LICENSE', 'CHANGELOG.md', ...pages]);
+function contentsOf({ repository, exports, main, types, bin = {} }, packaged) {
+  if (packaged.size === 0) return [`There is no package in ${folder}: npm run package`];
+  const needed = new Set(['README.md', 'LICENSE', 'package.json']);
   for (const path of [main, types, ...targetsOf(exports), ...targetsOf(bin)])
     needed.add(posix.normalize(path));
-  const lacks = [...needed].filter((path) => !packed.has(path)).map((path) => `The tarball lacks ${path}.`);
-  const foreign = [...packed].filter((path) =>
-    /^(test|lib|sample-app|scripts|docs\/api)\/|\.(spec|test)\./.test(path),
+  const lacks = [...needed].filter((path) => !packaged.has(path)).map((path) => `The package lacks ${path}.`);
+  const foreign = [...packaged].filter((path) =>
+    /^(test|lib|sample-app|scripts|docs\/(api|design))\/|\.(spec|test)\.|\.(lua|map|png|svg)$/.test(path),
   );
-  const broken = [...packed]
-    .filter((path) => path.endsWith('.md'))
+  // Without an address, links to what only the repository has stay as they are, and that finding comes first.
+  const broken = [...packaged]
+    .filter((path) => path.endsWith('.md') && webAddress(repository?.url ?? repository) !== undefined)
     .flatMap((page) => relativeLinksOf(page).map((link) => [page, link]))
-    .filter(([page, link]) => !isIn(packed, posix.join(posix.dirname(page), link)))
-    .map(([page, link]) => `${page} has a link to what the tarball lacks: ${link}`);
-  return [...lacks, ...foreign.map((path) => `The tarball should not have ${path}.`), ...broken];
+    .filter(([page, link]) => !isIn(packaged, posix.join(posix.dirname(page), link)))
+    .map(([page, link]) => `${page} has a link to what the package lacks: ${link}`);
+  return [...lacks, ...foreign.map((path) => `The package should not have ${path}.`), ...broken];
 }
 
 function targetsOf(entry) {
@@ -109,24 +110,24 @@ function isIn(packed, path) {
   return packed.has(path) || [...packed].some((file) => file.startsWith(`${path.replace(/\/$/, '')}/`));
 }
 
-function packedFiles() {
-  const options = { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
-  const [{ files }] = JSON.parse(
-    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], options),
+function packagedFiles() {
+  if (!existsSync(folder)) return new Set();
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
   );
-  return new Set(files.map(({ path }) => path));
+  return new Set(entries.map(({ parentPath, name }) => posix.relative(folder, posix.join(parentPath, name))));
 }
 
 /** Targets of links and pictures, code left out. */
-function linksOf(page) {
-  const prose = read(page)
+function linksOf(page, from = root) {
+  const prose = read(page, from)
     .replace(/^ *```[^]*?^ *```$/gm, '')
     .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]]/g, ''));
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target);
 }
 
 function relativeLinksOf(page) {
-  return linksOf(page)
+  return linksOf(page, folder)
     .filter((link) => parse(link) === null)
     .map((link) => link.replace(/#.*/, ''))
     .filter((path) => path !== '');

@@ -33,7 +33,7 @@ export function pagePaths(root: string): string[] {
 
 export function readPage(root: string, path: string): Page {
   const source = readFileSync(join(root, path), 'utf8');
-  const prose = source.replace(FENCE, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]]/g, ''));
+  const prose = proseOf(source);
   const headings = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
   return {
     path,
@@ -47,6 +47,16 @@ export function readPage(root: string, path: string): Page {
         .replace(/[^\p{L}\p{N}\s_-]/gu, '')
         .replaceAll(' ', '-'),
     ),
-    links: [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target),
+    links: linksOf(source),
   };
+}
+
+/** Without code. */
+function proseOf(source: string): string {
+  return source.replace(FENCE, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]]/g, ''));
+}
+
+/** Targets of the links and pictures of a page. */
+export function linksOf(source: string): string[] {
+  return [...proseOf(source).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { readPage } from '../docs/markdown.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
 import { type Packed, root, run, Scratch } from './scratch.js';
 
@@ -70,45 +69,45 @@ afterAll(async () => {
 describe('the tarball', () => {
   const paths = () => packed.files.map((file) => file.path);
 
-  it('holds what is promised and nothing else', () => {
+  const read = (path: string) => readFileSync(join(scratch.contents, path), 'utf8');
+
+  it('is small: 2.5 MB in 500 files at most', () => {
     const kB = (bytes: number) => `${String(Math.ceil(bytes / 1_000))} kB`;
     const { size, unpackedSize, files } = packed;
     process.stdout.write(
       `The package: ${kB(size)} packed, ${kB(unpackedSize)} unpacked, ${String(files.length)} files\n`,
     );
-    const pages = /^(LICENSE|(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md|package\.json|docs\/(?!api\/).*)$/;
+    expect(unpackedSize).toBeLessThanOrEqual(2_500_000);
+    expect(files.length).toBeLessThanOrEqual(500);
+  });
+
+  it('holds code, declarations and pages for users, and nothing else', () => {
+    const pages = /^(LICENSE|(README|SECURITY)\.md|docs\/(?!api\/|design\/|releasing|benchmark)[^.]*\.md)$/;
     expect(paths().filter((path) => pages.test(path)).length).toBeGreaterThan(10);
-    const rest = paths().filter((path) => !pages.test(path));
-    // Beside the build there is, for old resolution, a package.json per subpath.
-    for (const path of rest)
-      expect(path).toMatch(/^dist\/.*\.(d\.ts|js|lua)$|^dist\/cjs\/package.json$|^\w+\/package.json$/);
+    // For old resolution there is a package.json per subpath.
+    const rest = /^dist\/.*\.(d\.ts|js|cjs)$|^docs\/observability\/|^((dist\/cjs|\w+)\/)?package\.json$/;
+    expect(paths().filter((path) => !pages.test(path) && !rest.test(path))).toEqual([]);
     expect(paths().filter((path) => /\.(spec|test|test-d)\.|sample-app|__tests__/.test(path))).toEqual([]);
   });
 
-  it('holds every script', () => {
-    const scripts = readdirSync(join(root, 'lib/stores/redis/scripts'));
-    expect(scripts.length).toBeGreaterThan(0);
-    expect(paths()).toEqual(
-      expect.arrayContaining(scripts.map((script) => `dist/stores/redis/scripts/${script}`)),
-    );
+  it('has a manifest for users: peers, and no scripts that an installation could run', () => {
+    const published = JSON.parse(read('package.json')) as typeof manifest;
+    const { exports, engines, peerDependencies, peerDependenciesMeta } = manifest;
+    expect(published).toMatchObject({ exports, engines, peerDependencies, peerDependenciesMeta });
+    for (const field of ['scripts', 'private', 'dependencies', 'devDependencies', 'overrides', 'workspaces'])
+      expect(published).not.toHaveProperty(field);
   });
 
-  it('holds each page that its pages link to', () => {
-    const linked = paths()
-      .filter((path) => path.endsWith('.md'))
-      .flatMap((path) =>
-        readPage(root, path)
-          .links.filter((target) => !/^https?:|^#/.test(target))
-          .map((target) => join(dirname(path), target.replace(/#.*/, ''))),
-      );
-    expect(linked).toContain('docs/guide/topologies/redlock.md');
-    expect(linked.filter((path) => !paths().includes(path))).toEqual([]);
+  it('has comments in its declarations and none in its code, which refers to no source map', () => {
+    for (const path of paths().filter((file) => /\.c?js$/.test(file)))
+      expect([path, /^\s*(\/\*|\/\/)|sourceMappingURL/m.exec(read(path))?.[0]]).toEqual([path, undefined]);
+    for (const path of ['dist/lock.service.d.ts', 'dist/cjs/lock.service.d.ts'])
+      expect(read(path)).toContain('* @throws LockTimeoutError');
   });
 
-  it('refers to no source map', () => {
-    for (const path of paths().filter((file) => file.endsWith('.js'))) {
-      expect(readFileSync(join(root, path), 'utf8')).not.toContain('sourceMappingURL');
-    }
+  it('keeps the names of classes, which users see in errors and Nest in its tokens', () => {
+    for (const path of paths().filter((file) => file.endsWith('.js')))
+      expect([path, read(path).match(/\bclass \w+(\d+ \{|\$)/g)]).toEqual([path, null]);
   });
 
   it('passes publint', async () => {
@@ -130,7 +129,7 @@ describe('the tarball', () => {
     );
     const allowed = [...peers, ...(OPTIONAL[subpath] ?? [])];
     for (const build of ['dist', 'dist/cjs']) {
-      const imported = packagesNamedFrom(join(root, build, subpath, 'index.d.ts'));
+      const imported = packagesNamedFrom(join(scratch.contents, build, subpath, 'index.d.ts'));
       // The port names no package at all.
       expect(imported.size > 0).toBe(subpath !== './store');
       for (const name of imported) expect([...allowed, 'node']).toContain(name);

@@ -47,8 +47,14 @@ export class Scratch {
     return join(this.directory, 'package.tgz');
   }
 
+  /** What is published, before it is packed. */
+  get contents(): string {
+    return join(this.directory, 'contents');
+  }
+
   async pack(): Promise<Packed> {
-    const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', this.directory];
+    await run(root, process.execPath, ['scripts/package/main.mjs', this.contents]);
+    const args = ['pack', '--json', '--pack-destination', this.directory, this.contents];
     const [packed] = JSON.parse(await run(root, 'npm', args)) as [Packed];
     await cp(join(this.directory, packed.filename), this.tarball);
     return packed;
