@@ -252,16 +252,19 @@ export class ServerConnection implements Deployment, Server {
   }
 
   /** Sends any other command, with the same bound in time. */
-  async send<T>(command: (client: Redis) => Promise<T>, isRepeated = false): Promise<T> {
+  async send<T>(command: (client: Redis) => Promise<T>, isHeldBack = false): Promise<T> {
     if (!this.usable) await this.ready(this.commandTimeout);
     this.evaluator.flush();
     const { generation } = this;
     const send = () => within(this.commandTimeout, () => command(this.client));
+    if (isHeldBack) return await (this.watch?.during(send) ?? send());
+    this.watch?.asked();
     try {
-      return await (this.watch?.during(send) ?? send());
+      return await send();
     } catch (error) {
-      if (generation !== this.dropped || isRepeated) throw error;
-      return await this.send(command, true);
+      if (generation !== this.dropped) throw error;
+      await this.ready(this.commandTimeout);
+      return await send();
     }
   }
 

@@ -14,7 +14,7 @@ export const SIGN_OF_LIFE = 1_000;
  */
 export class IdleWatch {
   private askedAt = -Infinity;
-  /** Commands that may be answered late, such as WAIT. While there is one, the connection is not idle. */
+  /** Commands whose answers the server may hold back. While there is one, the connection is not idle. */
   private underway = 0;
   private timer: NodeJS.Timeout | undefined;
   private bytesRead = 0;
@@ -48,7 +48,7 @@ export class IdleWatch {
     );
   }
 
-  /** As `asked`, for a command that may be answered late. */
+  /** As `asked`, for a command whose answer the server may hold back. */
   async during<T>(answer: () => Promise<T>): Promise<T> {
     this.asked();
     this.underway++;

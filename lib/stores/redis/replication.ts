@@ -44,7 +44,7 @@ export class Replication {
 
   private async wait(connection: Server): Promise<void> {
     const { replicas, timeout } = this.terms;
-    const reply = await connection.send((client) => directCommand(client, 'wait')(replicas, timeout));
+    const reply = await connection.send((client) => directCommand(client, 'wait')(replicas, timeout), true);
     const confirmed = codeOf(reply, 0, Infinity);
     if (confirmed < replicas) throw new TooFewReplicas(confirmed, replicas, timeout);
   }

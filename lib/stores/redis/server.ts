@@ -13,6 +13,9 @@ export interface Server {
   generationOf(): number;
   /** Sends a script to this server, whatever slots it has. */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-  /** Sends any command but a script, in a bounded time. */
-  send<T>(command: (client: Redis) => Promise<T>): Promise<T>;
+  /**
+   * Sends any command but a script, in a bounded time.
+   * @param isHeldBack the server may hold the answer back, as of WAIT, and with it the answers to later commands
+   */
+  send<T>(command: (client: Redis) => Promise<T>, isHeldBack?: boolean): Promise<T>;
 }
