@@ -9,9 +9,16 @@ const LIBRARY = /[\\/]node_modules[\\/]/;
 
 const SELF = /[\\/]core[\\/]call-site\.[cm]?[jt]s$/;
 
+/** The frames of a stack. They refer to the functions on it, to their variables and to the objects whose methods they are. */
+interface Trace {
+  readonly stack?: unknown;
+}
+
 /** A stack as it was captured. Its frames are looked at only when the place is wanted. */
 export interface Captured {
-  readonly stack?: unknown;
+  /** Undefined as soon as the place has been looked for, so that it keeps no code of a caller. */
+  trace: Trace | undefined;
+  site?: string | undefined;
 }
 
 /**
@@ -24,9 +31,9 @@ export function capture(above: (...args: never[]) => unknown, frames: number): C
   const limit = Error.stackTraceLimit as number | undefined;
   try {
     Error.stackTraceLimit = frames;
-    const captured: Captured = {};
-    Error.captureStackTrace(captured, above);
-    return captured;
+    const trace: Trace = {};
+    Error.captureStackTrace(trace, above);
+    return { trace };
   } catch {
     return undefined;
   } finally {
@@ -41,10 +48,17 @@ export function capture(above: (...args: never[]) => unknown, frames: number): C
  * bundle, or where the process allows no look at it. It costs some microseconds.
  */
 export function siteOf(captured: Captured | undefined): string | undefined {
-  if (captured === undefined) return undefined;
+  if (captured?.trace !== undefined) {
+    captured.site = siteIn(captured.trace);
+    captured.trace = undefined;
+  }
+  return captured?.site;
+}
+
+function siteIn(trace: Trace): string | undefined {
   const isOwn = ownFiles();
   if (isOwn === undefined) return undefined;
-  const callers = framesOf(captured)
+  const callers = framesOf(trace)
     .map((frame) => ({ file: pathOf(frame.getFileName() ?? undefined), frame }))
     .filter(({ file }) => file !== undefined && !isOwn(file) && !FOREIGN.test(file));
   const caller = callers.find(({ file }) => !LIBRARY.test(file ?? '')) ?? callers[0];
@@ -61,14 +75,14 @@ let isOwnFile: ((file: string) => boolean) | undefined;
 function ownFiles(): typeof isOwnFile {
   if (isOwnFile !== undefined) return isOwnFile;
   const here = (): Captured | undefined => capture(here, 1);
-  const self = pathOf(framesOf(here())[0]?.getFileName() ?? undefined);
+  const self = pathOf(framesOf(here()?.trace)[0]?.getFileName() ?? undefined);
   if (self === undefined) return undefined;
   // Its folder is that of the whole package, unless a bundler has put all code into one file.
   const folder = SELF.test(self) ? self.replace(SELF, '') : undefined;
   return (isOwnFile = (file) => (folder === undefined ? file === self : file.startsWith(folder)));
 }
 
-function framesOf(captured: Captured | undefined): readonly NodeJS.CallSite[] {
+function framesOf(trace: Trace | undefined): readonly NodeJS.CallSite[] {
   const former = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
   try {
     // Frames and not text: what the text looks like depends on what else is installed in the process.
@@ -76,7 +90,7 @@ function framesOf(captured: Captured | undefined): readonly NodeJS.CallSite[] {
     if (!Reflect.defineProperty(Error, 'prepareStackTrace', { value, configurable: true, writable: true }))
       return [];
     // The stack is made when it is read first, and keeps the frames from then on.
-    const frames = captured?.stack;
+    const frames = trace?.stack;
     return Array.isArray(frames) ? (frames as NodeJS.CallSite[]) : [];
   } catch {
     return [];

@@ -1,4 +1,4 @@
-import type { Captured } from '../core/call-site.js';
+import { type Captured, siteOf } from '../core/call-site.js';
 import { now } from '../core/deadline.js';
 import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
@@ -16,8 +16,6 @@ import type { OwnLease } from './own-lease.js';
 
 const done = (): void => undefined;
 
-const WATCHED = Symbol('watched');
-
 /** The leases whose callers may go without a release. The registry refers to no more than the lease inside. */
 const unreleased = new FinalizationRegistry<HeldLease>((lease) => {
   lease.onAbandoned();
@@ -29,8 +27,11 @@ export class HeldLease implements OwnLease, Share {
   onReleased: OwnLease['onReleased'];
   /** Its caller has it in a {@link HandMadeLease}. */
   private isByHand = false;
-  /** What the caller of `acquire` has got. It is watched only if it is not released soon: most leases need not pay for that. */
-  private given: Lease | typeof WATCHED | undefined;
+  /**
+   * What the caller of `acquire` has got. It is watched only if it is not released soon: most leases need not pay for that.
+   * Nothing here keeps it from then on.
+   */
+  private given: Lease | WeakRef<Lease> | undefined;
   private endedAt: number | undefined;
   private begunAt: Date | undefined;
   private releasing: Promise<void> | undefined;
@@ -60,17 +61,19 @@ export class HeldLease implements OwnLease, Share {
   }
 
   get shown(): Lease {
-    const { given } = this;
     if (!this.isByHand) return this;
-    return given === undefined || given === WATCHED ? new HandMadeLease(this) : given;
+    const given = this.given instanceof WeakRef ? this.given.deref() : this.given;
+    return given ?? new HandMadeLease(this);
   }
 
   onLongHold(): void {
     const { given } = this;
+    // The frames of the stack refer to the caller, and the caller to the lease.
+    siteOf(this.site);
     // A fixed lease ends by itself.
-    if (given === undefined || given === WATCHED || this.hold.tenure.isFixed) return;
+    if (given === undefined || given instanceof WeakRef || this.hold.tenure.isFixed) return;
     unreleased.register(given, this, this);
-    this.given = WATCHED;
+    this.given = new WeakRef(given);
   }
 
   get name(): string {
@@ -177,7 +180,7 @@ export class HeldLease implements OwnLease, Share {
 
   private leave(at: number): Promise<void> {
     this.forget?.();
-    if (this.given === WATCHED) unreleased.unregister(this);
+    if (this.given instanceof WeakRef) unreleased.unregister(this);
     return this.hold.leave(this, at);
   }
 }

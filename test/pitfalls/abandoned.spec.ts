@@ -9,7 +9,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent, LockService } from '../../lib/index.js';
+import type { Lease, LockEvent, LockService } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { Stage, until } from './stage.js';
 
@@ -55,6 +55,21 @@ describe('a lease that its caller has thrown away', () => {
     expect(warnings).toHaveLength(1);
     for (const cure of ['waitTime', 'signal', 'using', 'maxHoldTime'])
       expect(warnings[0]).toMatchObject({ message: expect.stringContaining(cure) as unknown });
+  });
+
+  it('with the object that has it in a field is told of, too (pitfall 91)', async () => {
+    const { locks, abandoned } = observed();
+    class Worker {
+      lease: Lease | undefined;
+      async start(): Promise<void> {
+        this.lease = await locks.acquire('export');
+      }
+    }
+    await new Worker().start();
+    await collected(abandoned);
+    expect(abandoned()).toMatchObject([
+      { name: 'export', at: expect.stringMatching(/abandoned\.spec\.ts/) as unknown },
+    ]);
   });
 
   it('keeps the lock, and the service lists it (pitfall 91)', async () => {
@@ -110,6 +125,7 @@ describe('a lease that its caller has thrown away', () => {
     collectGarbage();
     await sleep(20);
     expect(abandoned()).toEqual([expect.objectContaining({ name: 'told' })]);
+    expect(locks.leases()).toContain(kept);
     await kept.release();
   });
 });
