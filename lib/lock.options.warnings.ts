@@ -1,4 +1,5 @@
 import type { ResolvedLockOptions } from './lock.options.js';
+import { inQuotes } from './lock.text.js';
 
 /** A shorter lease of the module is more likely given in seconds than meant, ms. */
 const SHORT_LEASE = 100;
@@ -44,6 +45,14 @@ export const fenceWarning = (method: string): ProbableMistake => ({
   message:
     `@Fenced on ${method} does not stand below the decorator of a transaction: its guard is not the first statement of one. ` +
     'Write @DistributedLock, below it @Transactional, below that @Fenced',
+});
+
+/** What is probably not meant in production. */
+export const unguardedBoardWarning = (path: string): ProbableMistake => ({
+  code: 'unguarded-board',
+  message:
+    `LockBoardModule at "${inQuotes(path)}" has no guard, and NODE_ENV is production: each client that reaches the application can read the ` +
+    'names of locks, hosts and labels. Set its option guards',
 });
 
 /** What is probably not meant where GraphQL runs no filters for field resolvers. */

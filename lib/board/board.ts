@@ -1,6 +1,8 @@
 import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import type { ModuleRef } from '@nestjs/core';
+import type { ApplicationConfig, ModuleRef } from '@nestjs/core';
 import type { LockService } from '../lock.service.js';
+import { unguardedBoardWarning } from '../lock.options.warnings.js';
+import { stateOf } from '../lock.service.state.js';
 import { serviceOf } from '../nest/service-of.js';
 import { Details } from './feed/detail.js';
 import { LockFeed } from './feed/lock-feed.js';
@@ -19,11 +21,13 @@ export interface BoardInstance {
 export class Board implements OnModuleInit, BeforeApplicationShutdown {
   /** The application closes: its server takes no further connection, and waits for the end of all open ones. */
   private isClosing = false;
+  private lastTurn = Promise.resolve();
   private readonly byName = new Map<string, BoardInstance>();
 
   constructor(
     readonly options: ResolvedBoardOptions,
     private readonly modules: ModuleRef,
+    private readonly application: ApplicationConfig,
   ) {}
 
   /** @throws LockConfigError where there is no such LockService */
@@ -33,12 +37,35 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
       const service = serviceOf(this.modules, name === 'default' ? undefined : name);
       const feed = new LockFeed(service, { instance: name, instances, writable: !readOnly, limit, interval });
       this.byName.set(name, { name, service, feed, details: new Details(service) });
+      if (this.isOpen) stateOf(service)?.bootWarnings.set('board', unguardedBoardWarning(this.options.path));
     }
+  }
+
+  /** In production, without a guard of its own or of the application. */
+  private get isOpen(): boolean {
+    const { application, options } = this;
+    const guards = [
+      application.getGlobalGuards(),
+      application.getGlobalRequestGuards(),
+      options.guards,
+    ].flat();
+    return guards.length === 0 && process.env.NODE_ENV === 'production';
   }
 
   /** The first one without a name; undefined where there is none of this name. */
   instance(name: string | null): BoardInstance | undefined {
     return this.byName.get(name ?? this.options.instances[0] ?? '');
+  }
+
+  /** There are as many viewers as `maxViewers` says. */
+  get isFull(): boolean {
+    const watched = [...this.byName.values()].reduce((sum, { feed }) => sum + feed.watched, 0);
+    return watched >= this.options.maxViewers;
+  }
+
+  /** Resolves in a turn of the event loop that no other page has: leases are renewed between pages that are asked for at once. */
+  turn(): Promise<void> {
+    return (this.lastTurn = this.lastTurn.then(() => new Promise((resolve) => setImmediate(resolve))));
   }
 
   /** Before an answer: the server would wait for its connection, which may stay open for longer than a minute. */

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
 import { assertName } from '../core/validation.js';
 import { Board, type BoardInstance } from './board.js';
@@ -9,6 +10,9 @@ import { baseOf, urlOf, type BoardRequest } from './http/request.js';
 import { openStream, respond, respondJson, statusOf, type BoardResponse } from './http/respond.js';
 import { pageOf } from './page/page.js';
 import type { BoardDetail } from './view/wire.js';
+
+/** When a viewer that is refused may come again, s: between this and twice as long. */
+const RETRY = 10;
 
 const NO_TOKEN = { token: undefined, cookie: undefined };
 const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
@@ -31,6 +35,7 @@ export class LockBoardController {
       instance.feed.state(),
       lock === null ? undefined : detailOf(instance, lock).catch(() => undefined),
     ]);
+    await this.board.turn();
     const { token, cookie } = this.board.options.readOnly ? NO_TOKEN : tokenFor(request);
     const page = pageOf({ state, base: baseOf(request), version: assetVersion, token, detail });
     this.board.endWhereClosing(response);
@@ -80,6 +85,12 @@ export class LockBoardController {
     const { feed } = instance;
     await feed.state();
     this.board.endWhereClosing(response);
+    if (this.board.isFull) {
+      const { maxViewers } = this.board.options;
+      const message = `The board has as many viewers as it may have: ${String(maxViewers)} (maxViewers); try again later`;
+      respondJson(response, { message }, 503, { 'Retry-After': String(RETRY + randomInt(RETRY)) });
+      return;
+    }
     const raw = openStream(response, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store, no-transform',
@@ -89,16 +100,8 @@ export class LockBoardController {
       raw.end();
       return;
     }
-    const stream = new EventStream(
-      raw,
-      () => feed.present,
-      (gone) => {
-        feed.remove(gone);
-      },
-    );
-    if (stream.isGone) return;
-    stream.state();
-    feed.add(stream);
+    const stream = new EventStream(raw, feed);
+    if (!stream.isGone) feed.add(stream);
   }
 
   /** The page with a slash at the end, where that is a path of its own. */

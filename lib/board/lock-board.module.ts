@@ -8,7 +8,7 @@ import {
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
-import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { Board } from './board.js';
 import { LockBoardActionsController } from './lock-board-actions.controller.js';
 import { LockBoardController } from './lock-board.controller.js';
@@ -40,8 +40,9 @@ export class LockBoardModule implements NestModule {
       providers: [
         {
           provide: Board,
-          inject: [ModuleRef],
-          useFactory: (modules: ModuleRef) => new Board(resolved, modules),
+          inject: [ModuleRef, ApplicationConfig],
+          useFactory: (modules: ModuleRef, application: ApplicationConfig) =>
+            new Board(resolved, modules, application),
         },
         {
           provide: SlashRoute,

@@ -44,6 +44,12 @@ export interface LockBoardOptions {
   interval?: Duration;
   /** How many locks are shown at most, from 1 to 10,000. @default 1_000 */
   limit?: number;
+  /**
+   * How many pages one process keeps up to date at a time, from 1 to 10,000. Further ones are answered 503 with `Retry-After`, and try
+   * again. All of them take time of the event loop that renews the leases of the process.
+   * @default 100
+   */
+  maxViewers?: number;
 }
 
 /** The options with their defaults. */

@@ -12,6 +12,7 @@ const OPTIONS: readonly (keyof LockBoardOptions)[] = [
   'actor',
   'interval',
   'limit',
+  'maxViewers',
 ];
 
 /** The shortest pause between two looks at the store, ms. */
@@ -22,7 +23,7 @@ const MOST = 10_000;
 export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOptions {
   assertKnownOptions(options, OPTIONS, 'LockBoardModule.forRoot');
   const { readOnly = true, guards = [], path = 'locks', instances = ['default'] } = options;
-  const { limit = 1_000, interval: pause = 1_000 } = options;
+  const { limit = 1_000, maxViewers = 100, interval: pause = 1_000 } = options;
   assertPath(path);
   if (typeof readOnly !== 'boolean')
     throw new LockConfigError('readOnly', 'must be true or false', { value: readOnly });
@@ -37,13 +38,11 @@ export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOpt
     throw new LockConfigError('actor', 'must be a function of the request', { value: options.actor });
   if (options.imports !== undefined && !Array.isArray(options.imports))
     throw new LockConfigError('imports', 'must be an array of modules', { value: options.imports });
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST) {
-    const rule = `must be a whole number from 1 to ${String(MOST)}${cureOf(limit)}`;
-    throw new LockConfigError('limit', rule, { value: limit });
-  }
+  assertNumber('limit', limit);
+  assertNumber('maxViewers', maxViewers);
   const interval = timeOf('interval', pause, { least: SHORTEST });
   const { actor, imports } = options;
-  return { path, instances, readOnly, guards, limit, interval, ...definedOf({ actor, imports }) };
+  return { path, instances, readOnly, guards, limit, maxViewers, interval, ...definedOf({ actor, imports }) };
 }
 
 /** Others are served by one platform only, or can be asked for by no browser. */
@@ -70,6 +69,13 @@ function assertInstances(instances: unknown): void {
     const rule = "must be different names of LockServices; 'default' is the one without a name";
     throw new LockConfigError('instances', rule, { value: instances });
   }
+}
+
+function assertNumber(option: string, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 1 && value <= MOST) return;
+  throw new LockConfigError(option, `must be a whole number from 1 to ${String(MOST)}${cureOf(value)}`, {
+    value,
+  });
 }
 
 function assertGuards(guards: unknown): void {

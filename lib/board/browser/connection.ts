@@ -2,7 +2,7 @@ import type { BoardState, BoardUpdate } from '../view/wire.js';
 
 /** The server sends something every 5 s. After so many ms without anything the connection is taken for dead. */
 const SILENCE = 15_000;
-/** Pauses between two attempts to connect, ms. */
+/** Pauses between two attempts to connect, ms, more or less by a random half: the pages of one server do not come back all at once. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 10_000;
 /**
@@ -92,9 +92,12 @@ export class Connection {
   private lost(isRefused = false): void {
     this.close();
     this.listener.cut(isRefused);
-    this.retry = window.setTimeout(() => {
-      this.open();
-    }, this.pause);
+    this.retry = window.setTimeout(
+      () => {
+        this.open();
+      },
+      this.pause * (0.5 + Math.random()),
+    );
     this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
   }
 }

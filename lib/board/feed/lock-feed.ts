@@ -20,7 +20,8 @@ import { boardHealthOf } from '../view/health.js';
 import { changeOf } from '../view/own-events.js';
 import { pauseAfter } from './pause.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
-import { type Viewer, Viewers } from './viewers.js';
+import { eventOf, type Viewer, Viewers } from './viewers.js';
+import { oncePer } from '../once-per.js';
 
 /** How often the health is asked for, ms. */
 const HEALTH = 5_000;
@@ -37,6 +38,8 @@ export interface FeedOptions {
   readonly interval: number;
 }
 
+const stateEventOf = oncePer((state: BoardState) => eventOf('state', state));
+
 const NOTHING: BoardOwn = { held: 0, waiting: 0 };
 
 /**
@@ -44,11 +47,13 @@ const NOTHING: BoardOwn = { held: 0, waiting: 0 };
  * and none while no viewer is there.
  */
 export class LockFeed {
-  private readonly viewers = new Viewers();
+  private readonly viewers = new Viewers(() => stateEventOf(this.present));
   private readonly log = new ChangeLog();
   private readonly requests = new Seen();
   private readonly listening: Subscription;
   private snapshot: Snapshot | undefined;
+  /** What viewers that come now are told; undefined after a change. */
+  private shown: BoardState | undefined;
   private problem: BoardProblem | null = null;
   private health: BoardHealth | null = null;
   private own: BoardOwn = NOTHING;
@@ -96,8 +101,12 @@ export class LockFeed {
     return this.present;
   }
 
-  /** What is known now, without a look at the store. */
-  get present(): BoardState {
+  /** What is known now, without a look at the store: the same object until something changes. */
+  private get present(): BoardState {
+    return (this.shown ??= this.stateNow());
+  }
+
+  private stateNow(): BoardState {
     const { instance, instances, writable } = this.options;
     const { snapshot, problem, health, own, elections, log } = this;
     const deadlocks = this.deadlocks.all;
@@ -111,7 +120,7 @@ export class LockFeed {
     };
   }
 
-  /** Tells the viewer of all that changes from now on. */
+  /** Tells the viewer all that is known, and what changes from then on. */
   add(viewer: Viewer): void {
     if (this.isClosed) {
       viewer.end();
@@ -228,6 +237,7 @@ export class LockFeed {
   private isSlow(): void {
     if (this.problem !== null) return;
     this.problem = { kind: 'slow', since: this.lookBegan, seen: this.snapshot?.at ?? null, message: '' };
+    this.shown = undefined;
   }
 
   /** Adds what else is new. */
@@ -241,6 +251,7 @@ export class LockFeed {
       if (this.told.get(field) !== json) fresh[field] = value;
       this.told.set(field, json);
     }
+    this.shown = undefined;
     const changes = this.log.since(this.toldChange);
     this.toldChange = this.log.last;
     if (changes.length > 0) fresh.changes = changes;

@@ -1,10 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Viewer } from '../feed/viewers.js';
-import type { BoardState } from '../view/wire.js';
 import { closeSession, streamOf } from './http2-session.js';
 
 /** A viewer that has read nothing for so many ms is gone, whatever its connection says. */
 const STUCK = 60_000;
+/**
+ * After how many ms a viewer that is cut off comes back: between this and three times as long, so that the viewers of a process that
+ * has ended do not all come to the next one at once.
+ */
+const RETRY = 1_000;
 /** How long a viewer may take to read the rest at the end, ms: the server waits for it when it closes. */
 const GRACE = 1_000;
 
@@ -20,8 +24,11 @@ export class EventStream implements Viewer {
 
   constructor(
     private readonly raw: ServerResponse,
-    private readonly present: () => BoardState,
-    private readonly onGone: (stream: EventStream) => void,
+    private readonly feed: {
+      /** Sends it the whole state. */
+      add(stream: EventStream): void;
+      remove(stream: EventStream): void;
+    },
   ) {
     const gone = () => {
       clearTimeout(this.stuck);
@@ -40,9 +47,9 @@ export class EventStream implements Viewer {
       this.isFull = false;
       if (!this.isBehind) return;
       this.isBehind = false;
-      this.state();
+      this.feed.add(this);
     });
-    if (!this.isGone) raw.write('retry: 1000\n\n');
+    if (!this.isGone) this.write(`retry: ${String(Math.round(RETRY * (1 + 2 * Math.random())))}\n\n`);
   }
 
   /** The viewer may have gone before there was anything to tell: such a connection says nothing more. */
@@ -52,15 +59,10 @@ export class EventStream implements Viewer {
     return this.isOver || this.raw.destroyed || this.raw.closed;
   }
 
-  /** Everything that is known now. */
-  state(): void {
-    this.send('state', JSON.stringify(this.present()));
-  }
-
-  update(json: string): void {
+  send(...events: readonly Buffer[]): void {
     // Responses of HTTP/2 have no writableNeedDrain.
     if (this.isFull || this.raw.writableNeedDrain) this.isBehind = true;
-    else this.send('update', json);
+    else for (const event of events) this.write(event);
   }
 
   /** Cuts off a viewer that does not read: the server would wait for it when it closes. */
@@ -77,8 +79,8 @@ export class EventStream implements Viewer {
     if (session !== undefined) closeSession(session);
   }
 
-  private send(event: string, json: string): void {
-    if (this.isOver || this.raw.write(`event: ${event}\ndata: ${json}\n\n`)) return;
+  private write(event: Buffer | string): void {
+    if (this.isOver || this.raw.write(event)) return;
     this.isFull = true;
     this.destroyAfter(STUCK);
   }
@@ -94,6 +96,6 @@ export class EventStream implements Viewer {
   private over(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.onGone(this);
+    this.feed.remove(this);
   }
 }

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { oncePer } from '../once-per.js';
 import { LockConfigError, LockKeyError } from '../../lock.errors.js';
 import { closeSession, streamOf } from './http2-session.js';
 
@@ -7,7 +8,7 @@ interface Reply {
   readonly raw: ServerResponse;
   code(status: number): Reply;
   headers(headers: Readonly<Record<string, string>>): Reply;
-  send(body: string): unknown;
+  send(body: string | Buffer): unknown;
   getHeaders(): OutgoingHttpHeaders;
   hijack(): unknown;
 }
@@ -45,7 +46,7 @@ export function respond(
   response: BoardResponse,
   status: number,
   type: string,
-  body: string,
+  body: string | Buffer,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const all: Readonly<Record<string, string>> = {
@@ -64,8 +65,15 @@ export function respond(
   response.end(body);
 }
 
-export const respondJson = (response: BoardResponse, body: unknown, status = 200): void => {
-  respond(response, status, 'application/json', JSON.stringify(body));
+const jsonOf = oncePer((body: object) => Buffer.from(JSON.stringify(body)));
+
+export const respondJson = (
+  response: BoardResponse,
+  body: object,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  respond(response, status, 'application/json', jsonOf(body), headers);
 };
 
 /** An answer that goes on. Headers that other parts of the application have set stay. */

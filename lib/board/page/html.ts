@@ -11,13 +11,24 @@ const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) =
 
 const WITHOUT_END = new Set(['meta', 'link', 'input', 'br', 'hr']);
 
+const written = new WeakMap<Tree, string>();
+
+/** The tree itself, which becomes text now and not again: for parts that the pages of all viewers have. */
+export function shared(tree: Tree): Tree {
+  written.set(tree, htmlOf(tree));
+  return tree;
+}
+
 /** The tree as HTML. Its texts and attributes come out as they are, whatever they contain. */
 export function htmlOf(tree: Child): string {
   if (tree === null || tree === false) return '';
   if (typeof tree !== 'object') return escaped(String(tree));
-  return `<${tree.tag}${attributesOf(tree)}>${
-    WITHOUT_END.has(tree.tag) ? '' : `${tree.children.map(htmlOf).join('')}</${tree.tag}>`
-  }`;
+  return (
+    written.get(tree) ??
+    `<${tree.tag}${attributesOf(tree)}>${
+      WITHOUT_END.has(tree.tag) ? '' : `${tree.children.map(htmlOf).join('')}</${tree.tag}>`
+    }`
+  );
 }
 
 const attributesOf = ({ attributes }: Tree): string =>

@@ -17,7 +17,8 @@ import { inOrder } from '../view/order.js';
 import { detailBody, detailHead } from '../view/detail.js';
 import { actionDialog } from './action-dialog.js';
 import { helpDialog } from './help.js';
-import { htmlOf } from './html.js';
+import { oncePer } from '../once-per.js';
+import { htmlOf, shared } from './html.js';
 import { toolbar, topBar } from './top-bar.js';
 
 /** How many rows the first screen has. The script shows all. */
@@ -41,6 +42,7 @@ export interface PageOptions {
 /** The whole page: readable as it is, and brought to life by the script. */
 export function pageOf({ state, base, version, token, detail }: PageOptions): string {
   const { instance } = state;
+  const { top, main, panels } = partsOf(state);
   const head = h(
     'head',
     {},
@@ -57,45 +59,49 @@ export function pageOf({ state, base, version, token, detail }: PageOptions): st
     'body',
     { 'data-base': base, 'data-instance': instance, 'data-token': token },
     h('a', { class: 'skip', href: '#locks' }, 'To the locks'),
-    topBar(state),
-    problemBanner(state.problem),
+    ...top,
     h(
       'main',
       {},
-      h(
-        'dl',
-        { id: 'summary' },
-        ...summaryOf(state.locks, { at: state.at, more: state.more, isUnseen: isUnseen(state.problem) }),
-      ),
-      h(
-        'section',
-        { id: 'locks', 'aria-label': 'Locks' },
-        toolbar(),
-        h('div', { class: 'rows' }, lockTable(state)),
-        h('p', { id: 'foot' }, footText(state)),
-        h('p', { id: 'still' }, `As of ${clockText(state.at)}. Load the page again to see changes.`),
-      ),
-      h(
-        'aside',
-        { 'aria-label': 'Store and changes' },
-        detailSection(state, detail),
-        panel('deadlocks', 'Deadlocks', deadlockPanel(state.deadlocks), state.deadlocks.length === 0),
-        panel('health', 'Store', healthPanel(state.health, state.own)),
-        panel('elections', 'Elections', electionPanel(state.elections), state.elections.length === 0),
-        panel('changes', 'Changes', [
-          h(
-            'ul',
-            { class: 'changes', tabindex: '0', 'aria-label': 'The last changes' },
-            ...[...state.changes].reverse().map(changeItem),
-          ),
-        ]),
-      ),
+      ...main,
+      h('aside', { 'aria-label': 'Store and changes' }, detailSection(state, detail), ...panels),
     ),
     helpDialog(),
     state.writable && actionDialog(),
   );
   return `<!doctype html>${htmlOf(h('html', { lang: 'en' }, head, body))}`;
 }
+
+/** What all viewers of a state see. */
+const partsOf = oncePer((state: BoardState) => {
+  const { at, locks, more, problem, deadlocks, health, own, elections, changes } = state;
+  return {
+    top: [topBar(state), problemBanner(problem)].map(shared),
+    main: [
+      h('dl', { id: 'summary' }, ...summaryOf(locks, { at, more, isUnseen: isUnseen(problem) })),
+      h(
+        'section',
+        { id: 'locks', 'aria-label': 'Locks' },
+        toolbar(),
+        h('div', { class: 'rows' }, lockTable(state)),
+        h('p', { id: 'foot' }, footText(state)),
+        h('p', { id: 'still' }, `As of ${clockText(at)}. Load the page again to see changes.`),
+      ),
+    ].map(shared),
+    panels: [
+      panel('deadlocks', 'Deadlocks', deadlockPanel(deadlocks), deadlocks.length === 0),
+      panel('health', 'Store', healthPanel(health, own)),
+      panel('elections', 'Elections', electionPanel(elections), elections.length === 0),
+      panel('changes', 'Changes', [
+        h(
+          'ul',
+          { class: 'changes', tabindex: '0', 'aria-label': 'The last changes' },
+          ...[...changes].reverse().map(changeItem),
+        ),
+      ]),
+    ].map(shared),
+  };
+});
 
 const problemBanner = (problem: BoardProblem | null): Tree =>
   h(

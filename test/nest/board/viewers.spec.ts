@@ -2,13 +2,44 @@ import 'reflect-metadata';
 import { Agent, get, type Server } from 'node:http';
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { LockService } from '../../../lib/index.js';
 import { Board } from '../../../lib/board/board.js';
 import { answered, nextRequest } from '../../support/requests.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { EventReader } from './events.js';
 import { startBoard } from './board-app.js';
 
 const environment = new TestEnvironment();
+
+const guard = { canActivate: () => true };
+
+it.each([
+  ['without a guard, in production', 'production', {}, undefined, ['unguarded-board']],
+  ['with a guard of its own', 'production', { guards: [guard] }, undefined, []],
+  ['with a guard of the application', 'production', {}, guard, []],
+  ['without a guard, elsewhere', 'test', {}, undefined, []],
+])('a board %s: warnings at boot', async (_, environmentName, board, global, codes) => {
+  const before = process.env.NODE_ENV;
+  process.env.NODE_ENV = environmentName;
+  try {
+    const warned: unknown[] = [];
+    const prepare = (app: INestApplication) => {
+      app.get(LockService).events$.subscribe((event) => {
+        if (event.type === 'warning') warned.push(event.code);
+      });
+      if (global !== undefined) app.useGlobalGuards(global);
+    };
+    const { app } = await startBoard({ locks: { store: 'memory' }, board, prepare });
+    expect(warned).toEqual(codes);
+    await app.close();
+  } finally {
+    process.env.NODE_ENV = before;
+  }
+});
+
 let server: RedisServer;
 
 beforeAll(async () => {
@@ -82,6 +113,29 @@ describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
       await closing;
     },
   );
+
+  it('refuses viewers beyond maxViewers, and serves another one when one has gone', async () => {
+    const board = { maxViewers: 2, instances: ['default', 'audit'] };
+    const locks = [{ store: 'memory' as const }, { store: 'memory' as const, name: 'audit' }];
+    const { app, url } = await startBoard({ locks, board, platform });
+    const open = (instance = 'default') => EventReader.open(`${url}/locks/events?instance=${instance}`);
+    const served = [await open(), await open('audit')];
+    const refused = await fetch(`${url}/locks/events`);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(10);
+    expect(await refused.json()).toEqual({
+      message: 'The board has as many viewers as it may have: 2 (maxViewers); try again later',
+    });
+    expect((await fetch(`${url}/locks`)).status).toBe(200);
+    await served[0]?.close();
+    await until(async () => {
+      const viewer = await open();
+      await viewer.close();
+      return viewer.response.status === 200;
+    });
+    await served[1]?.close();
+    await app.close();
+  });
 
   it('only the path with one slash at the end is the page, and only files of this version are kept', async () => {
     const { app, url } = await startBoard({ locks: { store: 'memory' }, platform });

@@ -1,0 +1,88 @@
+/**
+ * A page for people in the process that holds the locks. The number is that of a list of verified defects of lock libraries; what is
+ * tested is that ours does not have it. 1,000 viewers at once are in test/scenarios/board-crowd.spec.ts.
+ *
+ * 88  A page for people computes per viewer in the event loop that renews the leases.
+ */
+import 'reflect-metadata';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Board } from '../../lib/board/board.js';
+import { BoardStage } from '../nest/board/board-stage.js';
+import { EventReader } from '../nest/board/events.js';
+import { ask, openSession } from '../nest/board/http2-client.js';
+import { until } from '../scenarios/until.js';
+
+const stage = new BoardStage();
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+});
+
+describe('The board (pitfall 88)', () => {
+  it('writes the state once for all viewers that come between two looks at the store', async () => {
+    const { url, locks } = await stage.start({ locks: { store: 'memory' }, board: { interval: '1m' } });
+    await locks.acquire('order:7');
+    await (await fetch(`${url}/locks/state`)).text();
+    const written = jest.spyOn(JSON, 'stringify');
+    const viewers = await Promise.all(
+      Array.from({ length: 50 }, () => EventReader.open(`${url}/locks/events`)),
+    );
+    await until(() => viewers.every(({ states }) => states[0]?.locks[0]?.name === 'order:7'));
+    const states = Array.from({ length: 50 }, async () => (await fetch(`${url}/locks/state`)).text());
+    expect(new Set(await Promise.all(states)).size).toBeLessThan(10);
+    const whole = written.mock.calls.filter(
+      ([value]) => typeof value === 'object' && 'locks' in (value ?? {}),
+    );
+    // A few more on a machine so slow that a beat comes between.
+    expect(whole.length).toBeLessThan(10);
+    await Promise.all(viewers.map((viewer) => viewer.close()));
+  });
+
+  it('tells the time to a viewer that gets a state of some time ago', async () => {
+    const { url } = await stage.start({ locks: { store: 'memory' }, board: { interval: '1m' } });
+    const { at } = (await (await fetch(`${url}/locks/state`)).json()) as { at: number };
+    await until(() => Date.now() > at);
+    const viewer = await EventReader.open(`${url}/locks/events`);
+    await until(() => viewer.updates.length > 0);
+    expect(viewer.updates[0]?.at).toBeGreaterThan(at);
+    await viewer.close();
+  });
+
+  it('drops a viewer that reads nothing for a minute', async () => {
+    const { app, url, locks } = await stage.start({
+      locks: { store: 'memory', leaseTime: '1h' },
+      platform: 'http2',
+    });
+    const { feed } = app.get(Board, { strict: false }).instance(null)!;
+    // More than a connection takes that is not read.
+    const names = Array.from({ length: 500 }, (_, n) => `order:${String(n)}`);
+    await Promise.all(names.map((name) => locks.acquire(name)));
+    const session = await openSession(url, 0);
+    stage.afterwards(() => {
+      session.destroy();
+    });
+    jest.useFakeTimers({
+      doNotFake: ['Date', 'performance', 'setImmediate', 'setInterval', 'nextTick', 'queueMicrotask'],
+    });
+    const events = ask(session, '/locks/events');
+    await until(() => feed.watched === 1);
+    await until(() => jest.getTimerCount() > 0);
+    jest.advanceTimersByTime(60_000);
+    await once(events, 'close');
+    await until(() => feed.watched === 0);
+  });
+
+  it('sends the viewers of a process that ends back at different times', async () => {
+    const { url } = await stage.start({ locks: { store: 'memory' } });
+    const viewers = await Promise.all(
+      Array.from({ length: 10 }, () => EventReader.open(`${url}/locks/events`)),
+    );
+    await until(() => viewers.every(({ retry }) => retry !== undefined));
+    const times = viewers.map(({ retry }) => retry!);
+    expect(Math.min(...times)).toBeGreaterThanOrEqual(1_000);
+    expect(new Set(times).size).toBeGreaterThan(1);
+    await Promise.all(viewers.map((viewer) => viewer.close()));
+  });
+});
