@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
+import { LockKeys } from '../../lib/stores/redis/keys.js';
 import { FAIR, lockOf, queued, semaphore, take, timed } from '../queue/kinds.js';
 import { blockFor, Stage, until } from './stage.js';
 
@@ -151,5 +152,34 @@ describe('93: joining scans all that are there already', () => {
 
   it('a reader costs the server as little beside ten thousand others as beside ten', async () => {
     expect(await timeBeside(10_000)).toBeLessThan(5 * (await timeBeside(10)));
+  });
+});
+
+describe('93: what the fence says of a writer, beside version 0.1.0', () => {
+  const besideOwnReader = async (name: string) => {
+    const locks = stage.service();
+    const { read, write } = locks.getReadWriteLock(name);
+    const { fence } = new LockKeys(name, 'lock:', '');
+    return await locks.runInScope(async () => {
+      const leases = [await write.acquire(), await read.acquire()];
+      return { fence, leases, text: (await stage.redis.get(fence)) ?? '' };
+    });
+  };
+
+  it('that version reads', async () => {
+    const { text, leases } = await besideOwnReader('written');
+    // As it was read then.
+    expect(text).toMatch(/^\d+ \S+ read-write \d+$/);
+    for (const lease of leases) await lease.release();
+  });
+
+  it('is looked for among the holders where that version wrote it', async () => {
+    const { text, fence, leases } = await besideOwnReader('read');
+    const [token, , kind, capacity] = text.split(' ');
+    await stage.redis.set(fence, [token, leases[1]?.owner, kind, capacity].join(' '), 'KEEPTTL');
+    const { read } = stage.service().getReadWriteLock('read');
+    expect(await read.tryAcquire()).toBeNull();
+    for (const lease of leases) await lease.release();
+    await (await read.acquire()).release();
   });
 });

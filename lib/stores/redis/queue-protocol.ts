@@ -88,7 +88,8 @@ export const clientOf = (entry: string): string => {
 export function storedLock(found: Inspected): StoredLock {
   const { fence, listeners, holders, queue, withHolders } = found;
   // A text that is no fence tells nothing.
-  const [token, fencedOwner, kind = ''] = fence !== null && /^\d+(?: |$)/.test(fence) ? fence.split(' ') : [];
+  const [token, named, kind = ''] = fence !== null && /^\d+(?: |$)/.test(fence) ? fence.split(' ') : [];
+  const fencedOwner = named?.split(';')[0];
   // If another library holds a plain lock, the first waiter of the queue subscribes to releases, and is counted already.
   const dead = new Set(found.dead);
   const [first] = holders;

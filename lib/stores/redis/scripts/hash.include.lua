@@ -27,8 +27,6 @@ end
 local function may_be_holders(lock, first) return string.find(first, '^[xs]%S+:%d+$') and ends_in(lock) end
 
 -- Whether a fence names a kind with a queue. It also does so before there is a holder and after the last holder is gone.
-local function names_kind(fence)
-  return fence and (string.find(fence, '^%d+ %S+ %S+ %d+$') or string.find(fence, '^%d+ %S+ %S+ %d+ %S+$'))
-end
+local function names_kind(fence) return fence and string.find(fence, '^%d+ %S+ %S+ %d+$') end
 
 local function no_lock() return redis.error_reply('WRONGTYPE Operation against a key that holds no lock') end

@@ -4,8 +4,8 @@
 -- Leaves the server's time in `now`, and in `holders` the number of holds that are not over.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
--- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>", and while a writer's own scope reads beside its write
---          hold, also " <writer>"
+-- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>". Where there are several holders of a read-write lock,
+--          ";<writer>" follows the owner, and ";" if none of them writes. Version 0.1.0 takes that for part of the owner.
 -- KEYS[3]  the queue, with the modes x and s
 
 local time = redis.call('TIME')
@@ -40,14 +40,15 @@ end
 local holders = second and not foreign and redis.call('ZCARD', KEYS[1]) or first and 1 or 0
 
 -- The last token and its owner, and the kind and capacity that the lock is in use as. These count, not the kind and capacity
--- that the caller takes the lock for. And the writer beside whose hold its own scope has begun to read, '' if there is none.
+-- that the caller takes the lock for. And the writer beside whose hold its own scope has begun to read, '' if there is none,
+-- and nil if the fence does not say.
 local last, last_owner, used, used_capacity, writer
 local function read_fence()
   if last then return end
-  local token, owner, used_kind, count, beside =
-    string.match(fence or redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%S*) ?(%S*) ?(%d*) ?(%S*)$')
+  local token, owner, mark, beside, used_kind, count =
+    string.match(fence or redis.call('GET', KEYS[2]) or '', '^(%d+) ?([^ ;]*)(;?)(%S*) ?(%S*) ?(%d*)$')
   last, last_owner, used, used_capacity = tonumber(token or 0), owner, used_kind ~= '' and used_kind or nil, tonumber(count)
-  writer = beside
+  writer = mark == ';' and beside or nil
 end
 
 -- The lock has a holder or a waiter.
@@ -79,14 +80,14 @@ end
 
 -- The owner of the exclusive hold, '' without one. It is read once: while a script runs, no exclusive hold comes to other
 -- holders, and none goes after this. Thousands of readers may hold the lock, so they are not searched: an exclusive holder is
--- alone, or the fence names it as the writer. Its hold may be kept after its release. If the fence was lost, as by eviction,
--- the holders are searched.
+-- alone, or the fence names it as the writer. Its hold may be kept after its release. If the fence does not say, because it
+-- was lost, as by eviction, or written by version 0.1.0, the holders are searched.
 local exclusive
 local function exclusive_owner()
   if exclusive then return exclusive end
   exclusive = ''
   read_fence()
-  if holders > 1 and used then
+  if holders > 1 and writer then
     for _, owner in ipairs(writer ~= '' and { writer, 'kept:' .. writer } or {}) do
       if redis.call('ZSCORE', KEYS[1], 'x' .. owner) then exclusive = owner end
     end
@@ -103,10 +104,13 @@ end
 -- is gone: a holder without a fence would be read as no lock.
 local function write_fence(token, holder, as, many)
   local owner = string.sub(holder, 2)
-  local text, ends_at = string.format('%.0f %s %s %.0f', token, owner, as, many), latest_end + stay
+  local named, ends_at = owner, latest_end + stay
   -- Asked only beside other holders, which stay while the script runs: a holder that is alone may be put out again.
-  local beside = as == 'read-write' and holders > 1 and (string.sub(holder, 1, 1) == 'x' and owner or exclusive_owner()) or ''
-  if beside ~= '' then text = text .. ' ' .. string.gsub(beside, '^kept:', '') end
+  if as == 'read-write' and holders > 1 then
+    local beside = string.sub(holder, 1, 1) == 'x' and owner or exclusive_owner()
+    named = owner .. ';' .. string.gsub(beside, '^kept:', '')
+  end
+  local text = string.format('%.0f %s %s %.0f', token, named, as, many)
   last, last_owner = token, owner
   if not redis.pcall('SET', KEYS[2], text, 'PXAT', ends_at).err then return end
   redis.call('ZREM', KEYS[1], holder)
