@@ -43,7 +43,8 @@ it.each([
   ]);
 });
 
-it.each<[string, object]>([
+it.each<[string, string | object]>([
+  ['connection', 'redis:///3'],
   ['connection.host', { host: undefined, port: 6_379 }],
   ['connection.host', { host: '' }],
   ['connection.sentinels[0].host', { name: 'm', sentinels: [{ host: undefined, port: 26_379 }] }],

@@ -55,10 +55,12 @@ export function urlOptions(option: string, url: string): RedisOptions {
   }
   if (!/:\/\/./.test(url) || !URL.canParse(url)) throw refuse('is not a valid URL');
   const parsed = new URL(url);
+  if (parsed.hostname === '')
+    throw refuse('has no host, which would mean localhost; write that if it is meant');
   if (parsed.hash !== '') throw refuse('the URL has something behind a #; a # in a password is written %23');
   const options: Record<string, unknown> = {
     // An IPv6 address in brackets is a host only in a URL.
-    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost',
+    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: parsed.port === '' ? 6379 : Number(parsed.port),
     ...credentials(parsed, refuse),
     ...(parsed.protocol === 'rediss:' ? { tls: {} } : {}),

@@ -15,7 +15,6 @@ describe('A URL is read into options', () => {
     ['redis://a', HOST],
     ['redis://a/', HOST],
     ['redis://a:7/3', { host: 'a', port: 7, db: 3 }],
-    ['redis:///3', { host: 'localhost', port: 6379, db: 3 }],
     ['rediss://a', { ...HOST, tls: {} }],
     ['redis://[::1]:7', { host: '::1', port: 7 }],
     ['redis://a?noDelay=true', { ...HOST, noDelay: true }],
