@@ -285,8 +285,8 @@ export class LockAbortedError extends ExpectedLockError {
 }
 
 /**
- * A lock's name, or the template that was to make it, does not give a usable key. HTTP 500, and 400 under
- * {@link LockInterceptor}, whose keys are made of a request.
+ * A lock's name, or the template that was to make it, does not give a usable key. HTTP 500, and 400 if the key is made of a
+ * request: under {@link LockInterceptor}, and on a handler whose key uses its arguments.
  */
 export class LockKeyError extends LockError {
   readonly code = 'LOCK_KEY';

@@ -5,10 +5,10 @@ import { isLockAbortedError, isLockClosedError, isLockTimeoutError } from '../lo
 import { copyMetadata } from './copy-metadata.js';
 
 /** Nest's marks of a handler of events. @nestjs/microservices is no dependency of this package. */
-const HANDLER_TYPE_METADATA = 'microservices:handler_type';
+export const HANDLER_TYPE_METADATA = 'microservices:handler_type';
 const EVENT = 2;
 
-const isEventHandler = (method: object): boolean =>
+export const isEventHandler = (method: object): boolean =>
   Reflect.getMetadata(HANDLER_TYPE_METADATA, method) === EVENT;
 
 const logger = new Logger('LockModule');

@@ -5,7 +5,6 @@ import {
   type ExecutionContext,
   Inject,
   Injectable,
-  Logger,
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
@@ -15,7 +14,7 @@ import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { onAbort } from '../core/on-abort.js';
-import { isLockKeyError, LockKeyError } from '../lock.errors.js';
+import type { LockKeyError } from '../lock.errors.js';
 import type { CallOptions } from '../lock.options.js';
 import type { LockService } from '../lock.service.js';
 import { isSentLater } from '../core/late-result.js';
@@ -30,6 +29,7 @@ import { decoratorToken } from './lock-service.token.js';
 import { lockObservable } from './locked-call.js';
 import { declaredReturn } from './locked-method.js';
 import { answersByItself, isLeftToHandler, nameOf } from './own-answer.js';
+import { badMessage, FAULT, faultLog, keysOr } from './request-fault.js';
 import { assertSupported } from './supported-kind.js';
 
 /** The names that a path of a key starts with. */
@@ -77,20 +77,14 @@ export function LockInterceptor(
           if (namesClass) assertWrittenName(context.getClass(), title);
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
-          const refuse = (error: unknown): never => {
-            throw isLockKeyError(error) ? givenAtOnce('onKeyError', onKeyError({ error, context })) : error;
-          };
           const isSoleAnswer =
             context.getType() === 'http' && isLeftToHandler(context.getClass(), context.getHandler());
           const options = declared.resolve(service, [context]);
           // The keys come last: an error after them would leave a Promise of keys whose rejection is not handled.
-          let keys: string[] | Promise<string[]>;
-          try {
-            keys = makeKeys({ roots, args: [context] });
-            if (!Array.isArray(keys)) keys = keys.catch(refuse);
-          } catch (error) {
-            return refuse(error);
-          }
+          const keys = keysOr(
+            () => makeKeys({ roots, args: [context] }),
+            (error) => givenAtOnce('onKeyError', onKeyError({ error, context })),
+          );
           return { service, keys, options, title: `${className}.${method}`, isRequest: true, isSoleAnswer };
         },
         () => next.handle(),
@@ -121,31 +115,21 @@ function isAnnounced(context: ExecutionContext): boolean {
   return Reflect.hasMetadata(SSE_METADATA, handler);
 }
 
-/** What a request lacks is no fault of the application. A wrong template would be, so the first case of each is logged. */
+/** A value that a request lacks is no fault of the application. */
 function keyErrors(): NonNullable<LockInterceptorOptions['onKeyError']> {
-  const logger = new Logger('LockInterceptor');
-  const logged = new WeakSet<object>();
+  const log = faultLog('LockInterceptor');
   return ({ error, context }) => {
     const handler = context.getHandler();
-    if (!logged.has(handler)) {
-      logger.warn(`${context.getClass().name}.${handler.name} has answered 400: ${error.message}`);
-      logged.add(handler);
-    }
+    log(error, handler, `${context.getClass().name}.${handler.name}`);
     return context.getType() === 'http' ? badRequest(error) : badMessage(error);
   };
 }
-
-const FAULT = 'The request lacks a value that it needs, or has one that cannot be used';
 
 const badRequest = (cause: LockKeyError): BadRequestException =>
   new BadRequestException(
     { statusCode: 400, error: 'Bad Request', message: FAULT, code: cause.code },
     { cause },
   );
-
-/** For LockExceptionFilter. Outside of HTTP, an HttpException tells a client nothing. */
-const badMessage = (cause: LockKeyError): LockKeyError =>
-  new LockKeyError(cause.message, cause.key, cause, { status: 400, publicMessage: FAULT });
 
 /**
  * Settles when the HTTP response has been sent, or its client has gone; undefined outside of HTTP.

@@ -15,6 +15,7 @@ import { compileOptions, type MethodOptions } from './method-options.js';
 import { watchForTransaction } from './outer-transaction.js';
 import { isLeftToCall, watchAnswer } from './own-answer.js';
 import { assertObject, injectService, serviceOf } from './service-property.js';
+import { badMessage, faultLog, keysOr, requestHandlerOf } from './request-fault.js';
 import { assertSupported } from './supported-kind.js';
 
 /** What `@DistributedLock` has been given. */
@@ -61,6 +62,7 @@ export function lockMethod(
     compileKey(key, ROOTS),
     compileOptions(given, 'DistributedLockOptions', { label: labelOf(key) ?? declared }),
   ]);
+  const isFromArguments = typeof key === 'function' || usesRoot(key, 'args', ROOTS);
   let insideTransaction = false;
   const service = injectService(target, options.instance, (injected, self) => {
     assertNotHidden(self, property, '@DistributedLock');
@@ -88,7 +90,16 @@ export function lockMethod(
       unfinished: watchAnswer(self.constructor as Type, property, args),
     };
     const roots = { args, this: self, class: self.constructor.name, method: name };
-    return { ...call, keys: makeKeys({ roots, args: args as never[] }) };
+    const keys = keysOr(
+      () => makeKeys({ roots, args: args as never[] }),
+      (error) => {
+        const handler = isFromArguments ? requestHandlerOf(self.constructor as Type, property) : undefined;
+        if (handler === undefined) return error;
+        logFault(error, handler, title);
+        return badMessage(error);
+      },
+    );
+    return { ...call, keys };
   };
   const lock = returns === 'observable' ? lockObservable : lockPromise;
   // The caller expects a Promise, whatever its value is.
@@ -107,6 +118,8 @@ export function lockMethod(
     insideTransaction = true;
   });
 }
+
+const logFault = faultLog('DistributedLock');
 
 /** The names that a path of a key starts with. */
 const ROOTS = ['args', 'this', 'class', 'method'];
