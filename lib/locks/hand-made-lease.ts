@@ -59,10 +59,6 @@ export class HandMadeLease implements Lease {
     return this.lease.extend(leaseTime, options);
   }
 
-  extensionOf(leaseTime: Duration): number {
-    return this.lease.extensionOf(leaseTime);
-  }
-
   assertHeld(): void {
     this.lease.assertHeld();
   }

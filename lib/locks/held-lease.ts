@@ -70,8 +70,9 @@ export class HeldLease implements OwnLease, Share {
     const { given } = this;
     // The frames of the stack refer to the caller, and the caller to the lease.
     siteOf(this.site);
-    // A fixed lease ends by itself.
-    if (given === undefined || given instanceof WeakRef || this.hold.tenure.isFixed) return;
+    const { isFixed, timeToHold } = this.hold.tenure;
+    // A fixed lease ends by itself, and so does one with a maxHoldTime.
+    if (given === undefined || given instanceof WeakRef || isFixed || timeToHold < Infinity) return;
     unreleased.register(given, this, this);
     this.given = new WeakRef(given);
   }

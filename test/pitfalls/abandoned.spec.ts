@@ -18,8 +18,12 @@ const stage = Stage.set();
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-function observed(): { locks: LockService; events: LockEvent[]; abandoned: () => LockEvent[] } {
-  const locks = stage.service();
+function observed(options?: Parameters<typeof stage.service>[0]): {
+  locks: LockService;
+  events: LockEvent[];
+  abandoned: () => LockEvent[];
+} {
+  const locks = stage.service(options);
   const events: LockEvent[] = [];
   locks.events$.subscribe((event) => events.push(event));
   return { locks, events, abandoned: () => events.filter(({ type }) => type === 'abandoned') };
@@ -104,8 +108,10 @@ describe('a lease that its caller has thrown away', () => {
     );
   });
 
-  it('is none that is reachable, released, lost, fixed or held by using (pitfall 91)', async () => {
+  it('is none that is reachable, released, lost, fixed, bounded by maxHoldTime or held by using (pitfall 91)', async () => {
     const { locks, abandoned } = observed();
+    const bounded = observed({ maxHoldTime: 60_000 });
+    await bounded.locks.acquire('bounded');
     const kept = await locks.acquire('kept');
     const registered = [
       locks.acquire('released').then(async (lease) => {
@@ -125,6 +131,7 @@ describe('a lease that its caller has thrown away', () => {
     collectGarbage();
     await sleep(20);
     expect(abandoned()).toEqual([expect.objectContaining({ name: 'told' })]);
+    expect(bounded.abandoned()).toEqual([]);
     expect(locks.leases()).toContain(kept);
     await kept.release();
   });
