@@ -60,6 +60,7 @@ export type { LockStore } from './port/lock-store.js';
 export type {
   HealthStatus,
   NodeHealth,
+  QuorumCharter,
   Persistence,
   ReplicaHealth,
   StoreWarning,

@@ -1,4 +1,4 @@
-import type { HealthStatus, NodeHealth, StoreWarning } from './port/store-health.js';
+import type { HealthStatus, NodeHealth, QuorumCharter, StoreWarning } from './port/store-health.js';
 
 /** The state of a LockService. */
 export interface LockHealth {
@@ -15,6 +15,8 @@ export interface LockHealth {
   readonly nodes: readonly NodeHealth[];
   /** Settings that can cost a lock, each with the cure. They do not change the status. */
   readonly warnings: readonly StoreWarning[];
+  /** What the nodes of a quorum remember of it, as far as it is known. */
+  readonly charter?: QuorumCharter | undefined;
   /** Leases that this process holds. */
   readonly held: number;
   /** Callers of this process that wait. */

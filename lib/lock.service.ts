@@ -313,13 +313,14 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   async health(): Promise<LockHealth> {
     const { preflight, watchdog } = this.client;
-    const { status, nodes, warnings } = await preflight.report();
+    const { status, nodes, warnings, charter } = await preflight.report();
     const renewalStuck = watchdog.stuck;
     const headroom = watchdog.headroom();
     return {
       status: renewalStuck || this.state.isEnding() ? 'down' : status,
       nodes,
       warnings,
+      ...(charter === undefined ? {} : { charter }),
       ...this.state.counts(),
       renewalHeadroom: headroom === undefined ? undefined : Math.floor(headroom),
       renewalStuck,

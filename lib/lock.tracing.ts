@@ -51,7 +51,7 @@ export interface LockAcquireContext extends LockTraceContext {
   attempts: number;
   /** Requests to the store during the call: the attempts, and looks at a hold of this process. Subscriptions do not count. */
   commands: number;
-  /** The lease, or null where `tryAcquire` found it busy; set by Node. */
+  /** The lease, or null where `tryAcquire` found it busy; set by Node, and removed when the last subscriber has been told. */
   result?: unknown;
   /** Set by Node. */
   error?: unknown;

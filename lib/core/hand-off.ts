@@ -46,6 +46,7 @@ export function mayHandOff(tenure: Tenure, next: LeaseTerms | undefined, most: n
     tenure.handoffs < limit.handoffs &&
     time - tenure.grantedAt < limit.time &&
     tenure.remainingTime >= leaseTime / 2 &&
+    tenure.granted <= leaseTime &&
     tenure.keptAtMostUntil - time <= leaseTime
   );
 }

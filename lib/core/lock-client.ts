@@ -9,6 +9,7 @@ import { DeadlockDetector } from './deadlock/deadlock-detector.js';
 import { CapturedCalls } from './captured-calls.js';
 import { EventStream } from './event-stream.js';
 import { HoldWatch } from './hold-watch.js';
+import { LeaseBounds } from './lease-bounds.js';
 import { Labels } from './labels.js';
 import { MessageSubscription } from './message-subscription.js';
 import { Preflight } from './preflight.js';
@@ -39,6 +40,7 @@ export class LockClient {
   readonly deadlocks: DeadlockDetector;
   readonly events = new EventStream();
   readonly tenures = new Tenures();
+  readonly leaseBounds: LeaseBounds;
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
   /** Undefined where the store does not pass holds on. */
@@ -84,8 +86,10 @@ export class LockClient {
     private readonly setTimer: typeof timerAt = timerAt,
   ) {
     this.defaultTerms = { leaseTime: options.leaseTime, renewed: true };
+    this.leaseBounds = new LeaseBounds(store.leaseLimit, () => this.state !== 'open');
     this.watchdog = new Watchdog(
       store,
+      this.leaseBounds,
       (tenures, error) => {
         const names = tenures.map(({ name }) => name);
         const labels = tenures.map(({ label }) => label);
@@ -146,7 +150,9 @@ export class LockClient {
       },
     ));
     const initialLease = (terms: LeaseTerms): number =>
-      terms.renewed ? leaseWithin(terms.leaseTime, options.maxHoldTime) : terms.leaseTime;
+      terms.renewed
+        ? leaseWithin(this.leaseBounds.within(terms.leaseTime), options.maxHoldTime)
+        : terms.leaseTime;
     const { labels, events, tenures } = this;
     const { label } = options;
     this.releaseRequests = new ReleaseRequests({ store, labels, events, label, tenures });

@@ -3,6 +3,7 @@ import { clearTimer } from '../lock.runtime.js';
 import type { HoldState, LockStore, RenewRequest } from '../port/lock-store.js';
 import { TransientMap } from '../port/transient-map.js';
 import { leaseWithin, now, type timerAt } from './deadline.js';
+import type { LeaseBounds } from './lease-bounds.js';
 import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';
 
@@ -31,6 +32,7 @@ export class Watchdog {
 
   constructor(
     private readonly store: LockStore,
+    private readonly bounds: LeaseBounds,
     private readonly onFailure: (tenures: readonly Tenure[], error: unknown) => void,
     private readonly setTimer: typeof timerAt,
   ) {}
@@ -156,7 +158,7 @@ export class Watchdog {
       // A deadline that has passed is announced here and now.
       if (tenure.renewing || !tenure.held) continue;
       // A renewal that is due within a tenth of the lease is sent along.
-      if (renewAt > time + tenure.terms.leaseTime / 10) {
+      if (renewAt > time + this.lengthOf(tenure) / 10) {
         next = Math.min(next, renewAt);
         continue;
       }
@@ -181,12 +183,12 @@ export class Watchdog {
 
   private async renew(due: readonly Tenure[]): Promise<void> {
     const sentAt = now();
-    const requests = due.map((tenure) => requestFor(tenure, sentAt));
+    const requests = due.map((tenure) => this.requestFor(tenure, sentAt));
     const renewals = this.ask(requests);
     const failures = new Map<unknown, Tenure[]>();
     await Promise.all(
       due.map(async (tenure, index) => {
-        let renewAt = sentAt + (tenure.isFixed ? betweenLooks(tenure) : tenure.terms.leaseTime / 3);
+        let renewAt = sentAt + (tenure.isFixed ? betweenLooks(tenure) : this.lengthOf(tenure) / 3);
         try {
           const state = await renewals[index];
           if (state !== 'held') lose(tenure, state);
@@ -199,7 +201,7 @@ export class Watchdog {
               failures.set(error, [...(failures.get(error) ?? []), tenure]);
             }
             const pause = FIRST_RETRY * 2 ** Math.min(tenure.failures - 1, 10);
-            renewAt = now() + Math.min(pause, tenure.terms.leaseTime / 6);
+            renewAt = now() + Math.min(pause, this.lengthOf(tenure) / 6);
           }
         }
         tenure.renewing = false;
@@ -211,6 +213,16 @@ export class Watchdog {
     for (const [error, tenures] of failures) {
       this.onFailure(tenures, isLockUnavailableError(error) ? (error.cause ?? error) : error);
     }
+  }
+
+  /** The lease that a renewal takes. */
+  private lengthOf({ terms }: Tenure): number {
+    return this.bounds.within(terms.leaseTime);
+  }
+
+  private requestFor(tenure: Tenure, sentAt: number): RenewRequest {
+    const { name, owner, holdUntil, isFixed } = tenure;
+    return { name, owner, leaseTime: isFixed ? 0 : leaseWithin(this.lengthOf(tenure), holdUntil - sentAt) };
   }
 
   /** Nothing may throw from a timer, whatever the store does. */
@@ -226,9 +238,4 @@ export class Watchdog {
 function lose(tenure: Tenure, found: Found<Exclude<HoldState, 'held'>> = 'deleted'): void {
   if (typeof found === 'string') tenure.lose(found);
   else tenure.lose('taken', found);
-}
-
-function requestFor(tenure: Tenure, sentAt: number): RenewRequest {
-  const { name, owner, terms, holdUntil, isFixed } = tenure;
-  return { name, owner, leaseTime: isFixed ? 0 : leaseWithin(terms.leaseTime, holdUntil - sentAt) };
 }

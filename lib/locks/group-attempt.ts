@@ -42,6 +42,8 @@ export class GroupAttempt {
   /** @returns which lock is in the way, undefined when all are held */
   private async takeAll(): Promise<Busy | undefined> {
     const { limits } = this;
+    const admitted = this.locks[0]?.admit(this.options, this.scope, limits.until);
+    if (admitted !== undefined) await admitted;
     for (let left = this.locks; left.length > 0;) {
       let busy = (limits.forLock > 0 ? this.knownBusy(left) : undefined) ?? (await this.takeAtOnce(left));
       if (busy === undefined) return undefined;

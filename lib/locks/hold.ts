@@ -218,10 +218,22 @@ export class Hold implements TenureUser, ScopedHold {
     );
   }
 
-  /** For one of the leases that share it: the others may end sooner. */
-  async extend(lease: Share, leaseTime: number, signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * For one of the leases that share it: the others may end sooner.
+   * @param until when a store that does not allow such a length yet is asked for the last time
+   */
+  async extend(lease: Share, leaseTime: number, signal: AbortSignal | undefined, until = 0): Promise<void> {
     const { tenure, client } = this;
     if (signal?.aborted === true) throw new LockAbortedError(tenure.name, signal.reason);
+    if (client.leaseBounds.exceeds(leaseTime)) {
+      const admitted = client.leaseBounds.admit(
+        tenure.name,
+        { promised: leaseTime, wished: leaseTime },
+        until,
+      );
+      await untilAborted(admitted, signal, tenure.name);
+      lease.assertHeld();
+    }
     // From here on: another lease may leave before the answer comes.
     if (tenure.isFixed) lease.needsUntil = Math.max(endOf(lease), now() + leaseTime);
     const extended = client.watchdog.extend(tenure, leaseTime).then(() => {

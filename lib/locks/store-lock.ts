@@ -9,6 +9,7 @@ import { LockAbortedError, LockClosedError, type LockUnavailableError } from '..
 import type { ReasonOptions } from '../lock.options.js';
 import type { AcquireCall } from './acquire-call.js';
 import { answeredBy } from '../core/answered-by.js';
+import { untilAborted } from '../core/until-aborted.js';
 import { untilGivenBack } from './giving-back.js';
 import { HeldLease } from './held-lease.js';
 import { Hold } from './hold.js';
@@ -94,11 +95,41 @@ export abstract class StoreLock extends ScopedLock {
     into: Scope | undefined,
     options: AcquireCall,
   ): Promise<OwnLease | Busy> {
+    const askedAt = now();
+    const admitted = this.admit(options, inside, askedAt + options.waitTime);
+    if (admitted === undefined) return this.enterAdmitted(inside, into, options, askedAt);
+    return admitted.then(() => {
+      const waitTime = Math.max(0, options.waitTime - (now() - askedAt));
+      return this.enterAdmitted(inside, into, { ...options, waitTime }, askedAt);
+    });
+  }
+
+  /** @returns undefined where the store allows what the call asks for, as it mostly does */
+  admit(options: AcquireCall, inside: Scope | undefined, until: number): Promise<void> | undefined {
+    const { leaseBounds, defaultTerms } = this.client;
+    const { minHoldTime = 0, leaseTime, renew, signal } = options;
+    const wished = leaseTime ?? defaultTerms.leaseTime;
+    if (!leaseBounds.exceeds(Math.max(wished, minHoldTime))) return undefined;
+    const isFixed = renew === false || (leaseTime !== undefined && renew !== true);
+    const promised = isFixed ? Math.max(wished, minHoldTime) : minHoldTime;
+    // What only re-enters asks the store for nothing.
+    if (promised === 0 && leaseTime === undefined && this.findHold(inside, options) !== undefined)
+      return undefined;
+    assertNotAborted(this.name, signal);
+    return untilAborted(leaseBounds.admit(this.name, { promised, wished }, until), signal, this.name);
+  }
+
+  private enterAdmitted(
+    inside: Scope | undefined,
+    into: Scope | undefined,
+    options: AcquireCall,
+    askedAt: number,
+  ): Promise<OwnLease | Busy> {
     const request = this.request(options, inside);
     const outer = this.findHold(inside, options);
     if (outer !== undefined) return this.reenter(outer, inside, into, options);
 
-    return this.acquireHeld(request, inside, into, options, now());
+    return this.acquireHeld(request, inside, into, options, askedAt);
   }
 
   private acquireHeld(
@@ -174,7 +205,9 @@ export abstract class StoreLock extends ScopedLock {
     assertLasting(hold, options);
     const forget = into?.add(this.identity, hold);
     const lease = new HeldLease(hold, this.groupOf(options), inside, forget, now(), options.site);
-    const { leaseTime = 0, renew, signal, waitTime, answerTime = 0 } = options;
+    const { renew, signal, waitTime, answerTime = 0 } = options;
+    const { leaseBounds } = this.client;
+    const leaseTime = renew === true ? leaseBounds.within(options.leaseTime ?? 0) : (options.leaseTime ?? 0);
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
     // A lease that is to be renewed needs all that a fixed one has.
@@ -182,7 +215,7 @@ export abstract class StoreLock extends ScopedLock {
     if (Math.min(leaseTime, timeToHold) > remainingTime) {
       const until = now() + time;
       try {
-        const extended = hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal);
+        const extended = hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal, until);
         // A call that does not wait leaves the store its own time to answer.
         await (time > 0 ? answeredBy(until, extended, this.name) : extended);
       } catch (error) {

@@ -33,6 +33,9 @@ export interface LockStore {
   /** Names the locks that there are. A store without it cannot list them. */
   readonly listing?: StoreListing | undefined;
 
+  /** How long a hold may last. A store without it gives any. */
+  readonly leaseLimit?: LeaseLimit | undefined;
+
   /** Takes the lock for `owner`, or reports that another owner holds it. Never waits for the lock. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
 
@@ -124,6 +127,18 @@ export interface LockStore {
 
   /** Ends the subscriptions and the connections that the store opened itself. */
   close(): Promise<void>;
+}
+
+/**
+ * The longest hold of a store whose nodes have to know it. A renewed lease that is to be longer takes as much as it may, and
+ * the watchdog keeps it up. A hold that has to last for longer is refused.
+ */
+export interface LeaseLimit {
+  /** ms. It only grows, and is 0 until the store knows it. */
+  readonly most: number;
+
+  /** Tries to make holds of `leaseTime` possible. @returns the error with which they are refused; undefined if they are not */
+  raise(name: string, leaseTime: number): Promise<Error | undefined>;
 }
 
 /**

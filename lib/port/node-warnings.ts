@@ -44,3 +44,13 @@ export function sameServerWarnings(nodes: readonly NodeHealth[]): StoreWarning[]
   }
   return warnings;
 }
+
+/** For a service that has one node of a quorum for itself. */
+export const quorumNodeWarnings = (nodes: readonly string[]): StoreWarning[] =>
+  nodes.map((node) => ({
+    code: 'quorum-node',
+    node,
+    message:
+      `${node} is one of the nodes of a quorum: a lock that is taken there alone keeps no service out that takes it by nodes. ` +
+      'Let all services have the same nodes, or use another server here',
+  }));

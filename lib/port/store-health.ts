@@ -14,6 +14,18 @@ export interface StoreHealth {
   readonly nodes: readonly NodeHealth[];
   /** The settings that can cost a lock, even if everything works now. */
   readonly warnings: readonly StoreWarning[];
+  /** What the nodes of a quorum remember of it, as far as it is known. */
+  readonly charter?: QuorumCharter | undefined;
+}
+
+/** What each node of a quorum remembers. */
+export interface QuorumCharter {
+  /** Distinguishes it from another quorum. */
+  readonly id: string;
+  /** ms for which a node that has restarted does not vote. */
+  readonly longestLease: number;
+  /** ms: the longest lease that may be given now, because every node has acknowledged it. */
+  readonly allowedLease: number;
 }
 
 /** The state of one node. A field that the node does not report, or may not report, is undefined. */

@@ -68,7 +68,7 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
     // A silent node must not use up the lease that the other nodes have granted.
     const terms = termsOf(options, settings, commandTimeOf(leaseTime / 20, 50));
     const given = nodes.map((node) => clientOf(node, leaseTime));
-    const members = given.map((client) => singleStore(client, terms));
+    const members = given.map((client) => singleStore(client, terms, true));
     const quorum = new QuorumLockStore(members, leaseTime);
     deployments.set(
       quorum,
@@ -82,7 +82,7 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
   const given = clientOf(connection, leaseTime);
   const { store: made, deployment } = given.client.isCluster
     ? clusterStore(given, nameOf(connection), terms)
-    : singleStore(given, terms);
+    : singleStore(given, terms, false);
   deployments.set(made, [deployment]);
   return connectable(made, [given]);
 }
@@ -112,7 +112,11 @@ function connectable(store: LockStore, given: readonly GivenClient[]): LockStore
   return store;
 }
 
-function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): RedisMember {
+function singleStore(
+  given: GivenClient,
+  { commandTimeout, ...terms }: Terms,
+  isMember: boolean,
+): RedisMember {
   const { owned } = given;
   const client = given.client as Redis;
   assertPrefix('connection.keyPrefix', client.options.keyPrefix ?? '');
@@ -132,8 +136,9 @@ function singleStore(given: GivenClient, { commandTimeout, ...terms }: Terms): R
       return new Subscriber(messages);
     },
     clientWarnings: owned ? [] : clientWarnings(client, node),
+    isMember,
   });
-  return new RedisMember(store, connection, terms.keyPrefix);
+  return new RedisMember(store, connection);
 }
 
 function clusterStore(given: GivenClient, name: string, { commandTimeout, ...terms }: Terms) {
@@ -174,6 +179,7 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
     connection,
     subscriptions: () => new ClusterSubscriber(connection, connect, commandTimeout, given.lookInterval),
     clientWarnings: [],
+    isMember: false,
   });
   return { store, deployment: connection };
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { now, timerAt } from '../../lib/core/deadline.js';
+import { LeaseBounds } from '../../lib/core/lease-bounds.js';
 import { Tenure } from '../../lib/core/tenure.js';
 import { Watchdog } from '../../lib/core/watchdog.js';
 import { LockKindMismatchError, LockUnavailableError, MemoryLockStore } from '../../lib/index.js';
@@ -26,6 +27,7 @@ beforeEach(() => {
   };
   watchdog = new Watchdog(
     store,
+    new LeaseBounds(undefined),
     (failed, error) => failures.push({ names: failed.map(({ name }) => name), error }),
     timerAt,
   );

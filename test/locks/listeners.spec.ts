@@ -55,7 +55,8 @@ describe('the listeners of events$ run in no scope', () => {
 
   it('when the service closes', async () => {
     await locks.using('outer', () => locks.onApplicationShutdown());
-    expect(heard).toEqual(nowhere('acquired', 'lost', 'complete'));
+    await locks.close();
+    expect(heard).toEqual(nowhere('acquired', 'released', 'complete'));
   });
 });
 

@@ -42,7 +42,7 @@ export async function examine(service: LockService, context: UserContext): Promi
       findings.push(...(await rights.catch((error: unknown) => [unknownRights(node.node, error)])));
     }
   }
-  findings.push(...spreadOf(health));
+  findings.push(...spreadOf(health), ...charterOf(health));
   // What cannot be listed has been found above.
   findings.push(...(await deadlockFindings(service).catch(() => [])));
   return { status: health.status, latencies, health, findings };
@@ -85,6 +85,16 @@ function settingFindings(node: string, { nodes, warnings }: LockHealth): Finding
 function asFinding({ code, node, message }: StoreWarning): Finding {
   const [, what = message, cure = ''] = /^(.*?)\. ([^]*)$/.exec(message) ?? [];
   return { level: 'warning', code, node, message: what, cure };
+}
+
+/** What the nodes of a quorum remember of it. */
+function charterOf({ charter }: LockHealth): Finding[] {
+  if (charter === undefined) return [];
+  const { id, longestLease, allowedLease } = charter;
+  const message =
+    `charter ${id.slice(0, 8)}: leases of up to ${duration(allowedLease)} may be given, and a node that has restarted does not vote for ` +
+    duration(longestLease);
+  return [{ level: 'ok', code: 'charter', node: undefined, message }];
 }
 
 function spreadOf({ nodes }: LockHealth): Finding[] {

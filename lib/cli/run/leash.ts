@@ -23,7 +23,8 @@ export class Leash {
     /** Is told why, once. */
     private readonly onEnd: (reason: string) => void,
   ) {
-    this.grace = Math.min(GRACE, leaseTime / 3);
+    // A store may give less than was asked for.
+    this.grace = Math.min(GRACE, Math.min(leaseTime, lease.remainingTime()) / 3);
     this.deadline = performance.now() + lease.remainingTime();
     lease.signal.addEventListener('abort', this.lost);
     if (lease.signal.aborted) this.lost();

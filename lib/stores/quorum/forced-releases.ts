@@ -4,11 +4,11 @@ import type { LockStore, StoredLock } from '../../port/lock-store.js';
 import type { Releaser } from '../../port/releaser.js';
 import { askMembers, type Cast, outcomesOf } from './ask-members.js';
 import { type NodeAnswer, tally } from './ballot.js';
+import type { Charters } from './charters.js';
 import { marginOf, noMajority } from './majority-acquisition.js';
 import { greatestToken, majorityState } from './majority-state.js';
 import { type Member, quorumOf } from './member.js';
 import type { Presence } from './presence.js';
-import type { RestartQuarantine } from './restart-quarantine.js';
 
 /**
  * How many tokens local hand-offs may have given out beyond the token that the nodes know: a hand-off takes at least one µs.
@@ -23,7 +23,7 @@ interface ForcedReleasesContext {
   readonly releasers: readonly Releaser[];
   /** The lease time of the module, ms. */
   readonly leaseTime: number;
-  readonly restartQuarantine: RestartQuarantine;
+  readonly charters: Charters;
   readonly presence: Presence;
 }
 
@@ -94,8 +94,10 @@ export class ForcedReleases {
    */
   private tokenBeyond(last: number | undefined): number | undefined {
     if (last === undefined) return undefined;
-    const margin = marginOf(this.context.leaseTime);
-    const latest = (this.context.restartQuarantine.time ?? Infinity) + margin;
+    const { charters, leaseTime } = this.context;
+    // That of the service with the longest lease.
+    const margin = marginOf(Math.max(leaseTime, charters.numbers?.longest ?? 0));
+    const latest = (charters.time ?? Infinity) + margin;
     return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
   }
 

@@ -8,7 +8,7 @@ import { sleep } from '../../lock.runtime.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../port/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
-import type { RestartQuarantine } from './restart-quarantine.js';
+import type { Charters } from './charters.js';
 import type { Holding } from './holdings.js';
 import { type Member, quorumOf } from './member.js';
 import { isTakenBack, isTimeout, type Presence } from './presence.js';
@@ -26,7 +26,7 @@ export interface MajorityAcquisitionContext {
   readonly members: readonly Member[];
   /** The lease time of the module, ms. */
   readonly leaseTime: number;
-  readonly restartQuarantine: RestartQuarantine;
+  readonly charters: Charters;
   readonly presence: Presence;
   readonly contention: Contention;
 }
@@ -199,10 +199,11 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     const { member, index } = seat;
     const asked = this.ask(seat);
     // Both are asked at the same time over the same connection, so that one server answers both.
-    const { restartQuarantine } = this.context;
+    const { charters } = this.context;
     const admitted =
       this.holding.mayBeHeldBy(index) &&
-      (restartQuarantine.quarantineOf(index) === 0 || restartQuarantine.mayVote(index));
+      this.request.leaseTime <= charters.allowed &&
+      (charters.quarantineOf(index) === 0 || charters.mayVote(index));
     const failed = (error: unknown): Vote<Grant, Refusal> => {
       return { outcome: isTimeout(error) || isTakenBack(error) ? 'timeout' : 'error', error };
     };
@@ -227,7 +228,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
-    const { time = Infinity } = this.context.restartQuarantine;
+    const { time = Infinity } = this.context.charters;
     const all = [...grants.values()];
     const tokens = names.map((_, n) => Math.max(...all.map(({ fencingTokens }) => fencingTokens[n] ?? 0)));
     const margin = marginOf(Math.min(leaseTime, this.context.leaseTime));

@@ -5,11 +5,11 @@ import type { Releaser } from '../../port/releaser.js';
 import { type Cast, outcomesOf } from './ask-members.js';
 import { decide, tally } from './ballot.js';
 import type { Holdings } from './holdings.js';
+import type { QuorumLeaseLimit } from './lease-limit.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';
 import { whyNotHeld } from './not-held.js';
 import type { Presence } from './presence.js';
-import type { RestartQuarantine } from './restart-quarantine.js';
 
 type RenewalCast = Cast<Found<HoldState>>;
 
@@ -18,7 +18,7 @@ interface MajorityRenewalsContext {
   /** One for each member. */
   readonly releasers: readonly Releaser[];
   readonly holdings: Holdings;
-  readonly restartQuarantine: RestartQuarantine;
+  readonly limit: QuorumLeaseLimit;
   readonly presence: Presence;
 }
 
@@ -31,8 +31,9 @@ export class MajorityRenewals {
   }
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    const { members, presence, restartQuarantine } = this.context;
-    for (const { leaseTime } of requests) restartQuarantine.learn(leaseTime);
+    const { members, presence, limit } = this.context;
+    if (requests.some(({ leaseTime }) => leaseTime > limit.most))
+      return requests.map((one) => this.renewLonger(one));
     const answers = members.map(({ store }) => store.renew(requests));
     answers.forEach(([first], index) => {
       // The requests to one member are sent together, so one of the answers shows that the member answers.
@@ -49,6 +50,12 @@ export class MajorityRenewals {
       if (typeof decision.state !== 'string') throw decision.state;
       return decision.state;
     });
+  }
+
+  private async renewLonger(request: RenewRequest): Promise<HoldState> {
+    const refusal = await this.context.limit.raise(request.name, request.leaseTime);
+    if (refusal !== undefined) throw refusal;
+    return (await this.renew([request])[0]) ?? 'deleted';
   }
 
   /** Only members that still held the lock count. A member that has not answered says nothing. */

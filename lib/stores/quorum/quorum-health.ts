@@ -1,24 +1,22 @@
 import type { StoreHealth } from '../../port/store-health.js';
 import { overallStatus } from '../../port/overall-status.js';
 import { sameServerWarnings } from '../../port/node-warnings.js';
+import type { Charters } from './charters.js';
 import { quorumOf } from './member.js';
 
-/**
- * @param quarantineOf ms until a member's vote counts; undefined when it is not known
- * @returns `down` where so few members can vote that no lock can be taken
- */
-export function quorumHealth(
-  reports: readonly StoreHealth[],
-  quarantineOf: (index: number) => number | undefined,
-): StoreHealth {
+/** @returns `down` where so few members can vote that no lock can be taken */
+export function quorumHealth(reports: readonly StoreHealth[], charters: Charters): StoreHealth {
+  const { conflict, numbers } = charters;
   const nodes = reports.flatMap((report, index) =>
     report.nodes.map((node) => {
-      const quarantine = quarantineOf(index);
+      const quarantine = charters.quarantineOf(index);
+      if (conflict !== undefined)
+        return { ...node, status: 'down' as const, error: conflict.message, quarantine };
       if (quarantine === undefined || quarantine === 0 || node.status === 'down')
         return { ...node, quarantine };
       const error =
         quarantine === Infinity
-          ? 'it withholds since when it runs (INFO), so it never votes: it may have restarted and forgotten locks'
+          ? 'it withholds its run id (INFO), so it never votes: it may have restarted and forgotten locks'
           : 'it has restarted, and does not vote before every lease that it may have forgotten has ended';
       return { ...node, status: 'degraded' as const, error, quarantine };
     }),
@@ -29,5 +27,8 @@ export function quorumHealth(
     status: voting.length < needed ? 'down' : overallStatus(nodes, needed),
     nodes,
     warnings: [...reports.flatMap((report) => report.warnings), ...sameServerWarnings(nodes)],
+    ...(numbers && {
+      charter: { id: numbers.id, longestLease: numbers.longest, allowedLease: charters.allowed },
+    }),
   };
 }

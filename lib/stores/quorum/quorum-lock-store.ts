@@ -24,9 +24,10 @@ import { MajorityAcquisition, type MajorityAcquisitionContext, noMajority } from
 import { type NodeAnswer, decide, tally } from './ballot.js';
 import { askMembers, outcomesOf } from './ask-members.js';
 import { Contention } from './contention.js';
+import { Charters } from './charters.js';
 import { ForcedReleases } from './forced-releases.js';
+import { QuorumLeaseLimit } from './lease-limit.js';
 import { MajorityRenewals } from './majority-renewals.js';
-import { RestartQuarantine } from './restart-quarantine.js';
 import { Hints } from './hints.js';
 import { Holding, Holdings } from './holdings.js';
 import { majorityState } from './majority-state.js';
@@ -54,7 +55,8 @@ export class QuorumLockStore implements LockStore {
   readonly waits: StoreWaits;
   readonly listing: StoreListing;
   private readonly needed: number;
-  private readonly restartQuarantine: RestartQuarantine;
+  readonly leaseLimit: QuorumLeaseLimit;
+  private readonly charters: Charters;
   private readonly presence: Presence;
   private readonly contention = new Contention();
   private readonly context: MajorityAcquisitionContext;
@@ -63,28 +65,29 @@ export class QuorumLockStore implements LockStore {
   private readonly renewals: MajorityRenewals;
   private readonly forcedReleases: ForcedReleases;
 
-  /** @param leaseTime of the module, ms: a node that has restarted does not vote for this time */
+  /** @param leaseTime of the module, ms */
   constructor(
     private readonly members: readonly Member[],
     private readonly leaseTime: number,
   ) {
     this.needed = quorumOf(members.length);
-    this.restartQuarantine = new RestartQuarantine(members, leaseTime);
+    this.charters = new Charters(members, leaseTime);
+    this.leaseLimit = new QuorumLeaseLimit(members, this.charters);
     this.presence = new Presence(members);
-    const { restartQuarantine, presence, contention } = this;
-    this.context = { members, leaseTime, restartQuarantine, presence, contention };
+    const { charters, leaseLimit: limit, presence, contention } = this;
+    this.context = { members, leaseTime, charters, presence, contention };
     this.labels = quorumLabels(this.context);
     this.waits = quorumWaits(this.context);
     this.listing = quorumListing(this.context);
     this.releasers = members.map(({ store }) => new Releaser(store));
     const { releasers, holdings } = this;
-    this.renewals = new MajorityRenewals({ members, releasers, holdings, restartQuarantine, presence });
-    this.forcedReleases = new ForcedReleases({ members, releasers, leaseTime, restartQuarantine, presence });
+    this.renewals = new MajorityRenewals({ members, releasers, holdings, limit, presence });
+    this.forcedReleases = new ForcedReleases({ members, releasers, leaseTime, charters, presence });
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
-        // A member that has just started needs its note before a process that does not know the quorum looks at it.
-        void restartQuarantine.mayVote(index);
+        // The time of a member that has restarted counts from now on, and a longer lease time is made known before it is asked for.
+        void charters.mayVote(index).then(() => limit.isAllowed(leaseTime));
         this.releasers[index]?.hurry();
       });
     });
@@ -128,9 +131,11 @@ export class QuorumLockStore implements LockStore {
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
-    const { name, owner, keepFor, leaseTime, queue } = request;
-    // No member may forget for how long the lock stays taken, as none may forget a lease.
-    if (keepFor !== undefined) this.restartQuarantine.learn(keepFor);
+    const { name, owner, leaseTime, queue } = request;
+    // A lock stays taken for no longer than a hold may last.
+    const { leaseLimit } = this;
+    if ((request.keepFor ?? 0) > leaseLimit.most) await leaseLimit.isAllowed(request.keepFor ?? 0);
+    const keepFor = request.keepFor && Math.min(request.keepFor, leaseLimit.most);
     const holding = this.holdings.get(owner);
     const fencingToken = request.fencingToken ?? holding?.fencingTokens.get(name);
     const release = { name, owner, fencingToken, keepFor, leaseTime, queue };
@@ -183,7 +188,7 @@ export class QuorumLockStore implements LockStore {
 
   async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
     const { members, presence, contention } = this;
-    const votes = (index: number) => this.restartQuarantine.quarantineOf(index) === 0;
+    const votes = (index: number) => this.charters.quarantineOf(index) === 0;
     const wakeUp = new WakeUp(members.length, votes, () => {
       contention.woken(name);
       // An even number of members is easily split in two halves.
@@ -243,13 +248,16 @@ export class QuorumLockStore implements LockStore {
   }
 
   async health(depth?: HealthDepth): Promise<StoreHealth> {
+    const { charters } = this;
     const reports = await Promise.all(
       this.members.map(async ({ store }, index) => {
-        const [report] = await Promise.all([store.health(depth), this.restartQuarantine.mayVote(index)]);
+        // The charter may be another one than before.
+        const seen = charters.look(index).then(() => charters.mayVote(index));
+        const [report] = await Promise.all([store.health(depth), seen]);
         return report;
       }),
     );
-    return quorumHealth(reports, (index) => this.restartQuarantine.quarantineOf(index));
+    return quorumHealth(reports, charters);
   }
 
   onConnectionChange(listener: (change: ConnectionChange) => void): void {
@@ -267,7 +275,7 @@ export class QuorumLockStore implements LockStore {
     read: (answer: A) => AcquireAllReply,
   ): Promise<AcquireAllReply> {
     const { names, owner, leaseTime } = request;
-    this.restartQuarantine.learn(leaseTime);
+    await this.admit(names, leaseTime);
     const holding = new Holding(leaseTime);
     for (const name of names) holding.fencingTokens.set(name, 0);
     this.holdings.set(owner, holding);
@@ -287,6 +295,18 @@ export class QuorumLockStore implements LockStore {
       this.holdings.delete(owner);
       throw error;
     }
+  }
+
+  /** @throws what speaks against a lease of that length. While the members are silent, the attempt says so for each of them */
+  private async admit(names: readonly string[], leaseTime: number): Promise<void> {
+    const { charters, leaseLimit } = this;
+    const isAllowed = leaseTime <= charters.allowed || (await leaseLimit.isAllowed(leaseTime));
+    const { conflict } = charters;
+    if (conflict !== undefined) {
+      void charters.survey();
+      throw conflict;
+    }
+    if (!isAllowed && charters.allowed > 0) throw leaseLimit.refusal(names.join(','), leaseTime);
   }
 
   private subscriptionRefused(

@@ -46,7 +46,8 @@ export function bounded<T>(time: number, send: () => Promise<T>, outcome: Outcom
   });
 }
 
-export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+export const asError = (thrown: unknown): Error =>
+  thrown instanceof Error ? thrown : new Error(String(thrown));
 
 /** A client that the application has changed may throw. */
 function sentBy<T>(send: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Argument } from './command.js';
 
-type Send = (this: Redis, ...args: readonly Argument[]) => Promise<unknown>;
+type Send = (this: Pick<Redis, 'options' | 'sendCommand'>, ...args: readonly Argument[]) => Promise<unknown>;
 
 /**
  * A command of the client that leaves when it is called. With `enableAutoPipelining`, ioredis keeps its own commands until
@@ -11,7 +11,9 @@ type Send = (this: Redis, ...args: readonly Argument[]) => Promise<unknown>;
 export function directCommand(
   client: Redis,
   name: string,
+  /** What it is sent by. */
+  by: Pick<Redis, 'options' | 'sendCommand'> = client,
 ): (...args: readonly Argument[]) => Promise<unknown> {
   const { string: send } = client.createBuiltinCommand(name) as { string: Send };
-  return send.bind(client);
+  return send.bind(by);
 }

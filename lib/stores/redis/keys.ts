@@ -107,6 +107,3 @@ export function keysOfLock(name: string, keyPrefix: string, clientPrefix: string
 /** The key of what a client tells other processes. The store as a whole has it, and no lock. */
 export const clientKeyOf = (keyPrefix: string, role: 'label' | 'waits', client: string): string =>
   `${keyPrefix}${RESERVED}${role}:${client}`;
-
-/** The key of the note about a node of a quorum: by the same rule, for a purpose that no key of a lock has. */
-export const noteKeyOf = (keyPrefix: string): string => `${keyPrefix}${RESERVED}quorum`;

@@ -31,13 +31,14 @@ import type {
 } from '../../port/store-health.js';
 import { isLockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
 import { PLAIN } from '../../port/kind-mismatch.js';
-import { nodeWarnings } from '../../port/node-warnings.js';
+import { nodeWarnings, quorumNodeWarnings } from '../../port/node-warnings.js';
 import { overallStatus } from '../../port/overall-status.js';
 import { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import { Confirmations } from './confirmations.js';
 import type { Deployment, Listener, Subscriptions } from './deployment.js';
 import { inspect, ownersOn } from './inspection.js';
+import { charteredNodes } from './charter.js';
 import { FENCE_TTL, clientKeyOf } from './keys.js';
 import { Listing } from './listing.js';
 import { nodeHealth } from './node-health.js';
@@ -61,6 +62,8 @@ export interface RedisLockStoreOptions {
   readonly keyPrefix: string;
   /** The risky settings of the client that was given. */
   readonly clientWarnings: readonly StoreWarning[];
+  /** It is one of the nodes of a quorum. */
+  readonly isMember: boolean;
   /** Confirms what the connection has written. Without it, the store waits for no replica. */
   readonly replication?: Replication | undefined;
 }
@@ -235,6 +238,7 @@ export class RedisLockStore implements LockStore {
       if (error === NODE_OF_CLUSTER)
         warnings.push({ code: 'cluster-node', node, message: `${node}: ${error}` });
     }
+    if (!this.options.isMember) warnings.push(...quorumNodeWarnings(await charteredNodes(this.connection)));
     return { status: overallStatus(nodes, 1), nodes, warnings };
   }
 

@@ -1,24 +1,20 @@
-import type { Redis } from 'ioredis';
-import type { Incarnation, Member, MemberStore } from '../quorum/member.js';
+import type { Amendment, Charter, Identity, Member, MemberStore } from '../quorum/member.js';
+import type { Argument } from './command.js';
 import type { ServerConnection } from './connection.js';
-import { directCommand } from './direct-command.js';
-import { noteKeyOf } from './keys.js';
+import { charterReply, onCharter } from './charter.js';
 import { translate } from './redis-errors.js';
-import { noteReply, setReply, timeReply } from './replies.js';
+import { codeOf } from './replies.js';
+import * as scripts from './script.js';
 import { serverInfo } from './server-info.js';
-import { monotonicTime } from '../../lock.runtime.js';
+
+const READING: Amendment = { id: '', size: 0, longest: 0, allowed: 0 };
 
 /** A Redis server, or a Sentinel deployment, as one member of a quorum. */
 export class RedisMember implements Member {
-  private readonly noteKey: string;
-
   constructor(
     readonly store: MemberStore,
     readonly deployment: ServerConnection,
-    keyPrefix: string,
-  ) {
-    this.noteKey = noteKeyOf(keyPrefix);
-  }
+  ) {}
 
   get node(): string {
     return this.deployment.node;
@@ -36,26 +32,40 @@ export class RedisMember implements Member {
     return translate(this.deployment.outage(), name);
   }
 
-  async identify(): Promise<Incarnation> {
-    const askedAt = monotonicTime();
-    const [{ runId, uptime }, noted, time] = await Promise.all([
+  async identify(): Promise<Identity> {
+    const [{ runId }, { time, charter }] = await Promise.all([
       serverInfo(this.deployment),
-      this.deployment.send((client) => directCommand(client, 'get')(this.noteKey)),
-      this.deployment.send((client) => client.time()),
+      this.charter(READING),
     ]);
-    const told = timeReply(time);
-    return {
-      // Some managed services hide it behind zeros.
-      runId: /^0*$/.test(runId ?? '') ? undefined : runId,
-      // The server takes the difference of two times in whole seconds, which may be almost one second too long.
-      uptime: uptime === undefined || uptime < 0 ? uptime : Math.max(0, uptime - 1_000),
-      clock: { least: told - monotonicTime(), most: told - askedAt },
-      noted: noteReply(noted) ?? undefined,
-    };
+    // Some managed services hide it behind zeros.
+    return { runId: /^0*$/.test(runId ?? '') ? undefined : runId, time, charter };
   }
 
-  async note(note: string, time: number): Promise<boolean> {
-    const send = (client: Redis) => directCommand(client, 'set')(this.noteKey, note, 'PX', time, 'NX');
-    return setReply(await this.deployment.send(send));
+  async amend(amendment: Amendment): Promise<Charter | undefined> {
+    return (await this.charter(amendment)).charter;
+  }
+
+  async propose(id: string, run: string, proposal: string): Promise<boolean> {
+    return codeOf(await this.run(scripts.charterPropose, [id, run, proposal]), 0, 1) === 1;
+  }
+
+  async witness(run: string): Promise<number> {
+    return codeOf(await this.run(scripts.charterWitness, [run, 0]), 0, Infinity);
+  }
+
+  async forget(run: string): Promise<void> {
+    await this.run(scripts.charterWitness, [run, 1]);
+  }
+
+  private async charter(amendment: Amendment) {
+    const { id, size, longest, allowed, names = '', run, quarantined, proposal = '' } = amendment;
+    const field = run !== undefined ? 'run' : quarantined !== undefined ? 'quarantined' : '';
+    const numbers = [size, Math.ceil(longest), Math.floor(allowed)];
+    const args = [id, ...numbers, names, field, run ?? quarantined ?? '', proposal];
+    return charterReply(await this.run(scripts.charter, args));
+  }
+
+  private run(script: scripts.Script, args: readonly Argument[]): Promise<unknown> {
+    return onCharter(this.deployment, script, args);
   }
 }

@@ -297,24 +297,3 @@ export function infoReply(reply: unknown): string {
   if (!/^\w+:/m.test(info)) throw new UnexpectedReply(reply);
   return info;
 }
-
-/** The noted run of a server; null without a note. */
-export function noteReply(reply: unknown): string | null {
-  const note = textOrNull(reply, reply);
-  if (note !== null && !/^[\da-f]+$/.test(note)) throw new UnexpectedReply(reply);
-  return note;
-}
-
-/** The time that TIME gives, ms since 1970. */
-export function timeReply(reply: unknown): number {
-  const [seconds, microseconds] = list(reply, reply, 2).map(Number);
-  const time = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-  if (!(time > 0)) throw new UnexpectedReply(reply);
-  return time;
-}
-
-/** Whether SET NX has set the key. */
-export function setReply(reply: unknown): boolean {
-  if (reply !== 'OK' && reply !== null) throw new UnexpectedReply(reply);
-  return reply === 'OK';
-}

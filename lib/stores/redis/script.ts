@@ -33,3 +33,6 @@ export const inspect = script(sources.inspect);
 export const scan = script(sources.scan);
 export const note = script(sources.note);
 export const trial = script(sources.trial);
+export const charter = script(sources.charter);
+export const charterPropose = script(sources.charterPropose);
+export const charterWitness = script(sources.charterWitness);

@@ -228,9 +228,9 @@ describe('what is no deadlock', () => {
       const contender = other.acquire('a', { waitTime: 2_000 });
       const inScope = locks.runInScope(() => locks.acquire('a', { waitTime: 2_000 }));
       await sleep(80);
-      return [contender, inScope];
+      return () => [contender, inScope];
     });
-    await Promise.all(waiting.map((lease) => lease.then((granted) => granted.release())));
+    await Promise.all(waiting().map((lease) => lease.then((granted) => granted.release())));
     expect(deadlocks()).toEqual([]);
   });
 

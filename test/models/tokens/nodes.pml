@@ -33,7 +33,7 @@ inline node_release(n, p, last) {
   fi
 }
 
-/* The node comes back empty. restart-quarantine.ts, votesFrom: it votes again when every lease from before has ended. */
+/* The node comes back empty. charters.ts, quarantine: it votes again when every lease from before has ended. */
 inline restart(n) {
   node[n].fence = 0;
   node[n].owner = NONE;

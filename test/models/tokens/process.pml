@@ -41,7 +41,7 @@ inline begin_hold(p) {
   last_token = client[p].token
 }
 
-/* restart-quarantine.ts, time: the clock in the middle. */
+/* charters.ts, time: the clock in the middle. */
 inline middle_clock() {
   middle = max(min(clock_of(0), clock_of(1)), min(max(clock_of(0), clock_of(1)), clock_of(2)))
 }

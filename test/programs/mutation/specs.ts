@@ -89,7 +89,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       [
         'test/stores/conformance/quorum',
         'test/locks/list',
-        'test/stores/quorum/(restart-quarantine|outages|releases|renewals|fencing|commands)',
+        'test/stores/quorum/(charter|founding|restarts|outages|releases|renewals|fencing|commands)',
         'test/stores/redis/labels',
       ],
     ],

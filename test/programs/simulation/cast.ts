@@ -1,7 +1,7 @@
 import type { LockModuleOptions } from '../../../lib/index.js';
 import type { Line, Process } from '../chaos/history.js';
 import type { Random } from '../chaos/random.js';
-import type { FaultKind, Plan } from './plan.js';
+import { type FaultKind, type Plan, planFor } from './plan.js';
 import type { SimulatedResource } from './resource.js';
 import type { Struck } from './strikes.js';
 import { servingScope, Worker } from './worker.js';
@@ -70,6 +70,7 @@ export interface Topology {
     links: readonly Link[],
     servers: readonly SimulatedServer[],
     plan: Plan,
+    worker: number,
   ): Connected;
 }
 
@@ -220,7 +221,8 @@ export class Cast {
 
   /** The process comes up. @returns how it lives */
   private begin(member: Member, number: number): () => Promise<void> {
-    const { plan, topology, resource } = this;
+    const { topology, resource } = this;
+    const plan = planFor(this.plan, number);
     const { name, actor, journal } = member;
     const process = this.program.start(actor);
     const { options: connected, close } = topology.options(
@@ -229,6 +231,7 @@ export class Cast {
       this.links[number]!,
       this.servers,
       plan,
+      number,
     );
     const options = { leaseTime: plan.leaseTime, label: name, lockOrder: 'off' } as const;
     const service = new process.LockService({ ...options, ...connected });

@@ -94,12 +94,28 @@ export interface Plan {
   /** ms in which calls begin and faults strike. */
   readonly duration: number;
   readonly leaseTime: number;
+  /** Of each process, in turn; each has that of the plan without it. */
+  readonly leaseTimes?: readonly number[] | undefined;
+  /** The longest lease of a call, ms. Undefined: none is longer than those that last for a moment. */
+  readonly longestCall?: number | undefined;
+  /** The servers that each process knows, in turn. Undefined: all. */
+  readonly sets?: readonly (readonly number[])[] | undefined;
   readonly habits: Habits;
   readonly locks: readonly LockSpec[];
   readonly faults: readonly PlannedFault[];
   /** Undefined: every call. */
   readonly calls?: ReadonlySet<CallId> | undefined;
 }
+
+/** What a dead process may keep a lock for. */
+export const longestOf = ({ leaseTime, leaseTimes = [], longestCall = 0 }: Plan): number =>
+  Math.max(leaseTime, longestCall, ...leaseTimes);
+
+/** The plan as one process has it. */
+export const planFor = (plan: Plan, worker: number): Plan => {
+  const { leaseTimes = [] } = plan;
+  return { ...plan, leaseTime: leaseTimes[worker % leaseTimes.length] ?? plan.leaseTime };
+};
 
 const LASTS: Record<FaultKind, readonly [number, number]> = {
   'process killed': [50, 1_000],

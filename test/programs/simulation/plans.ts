@@ -29,6 +29,23 @@ const ALL: readonly LockSpec[] = [
   { name: 'permits', kind: 'semaphore', permits: 3 },
 ];
 
+/** What services on one quorum may have for their lease time; the last one is that of the command line. */
+const LEASES = [400, 1_500, 3_000, 6_000, 30_000];
+
+/** What services take for the nodes of the quorum. */
+const SETS = [
+  [0, 1, 2, 3, 4],
+  [0, 1, 2],
+  [0, 1, 3],
+  [2, 3, 4],
+];
+
+/** A node that has forgotten its charter may be taken by the next service that comes. */
+const FORGETTING: readonly FaultKind[] = [
+  'server killed, restarted empty',
+  'majority of a hold killed, restarted empty',
+];
+
 /** One of the schedules of a topology. Some are calm, some have one kind of fault, most have several. */
 export function planOf(topology: Topology, seed: number): Plan {
   const random = new Random(seed);
@@ -38,6 +55,8 @@ export function planOf(topology: Topology, seed: number): Plan {
   const way = random.next();
   const some = way < 0.1 ? [] : way < 0.4 ? [random.pick(kinds)] : random.some(kinds);
   const [alone, ...others] = topology.apart ?? [];
+  const mixed = topology.forgives && random.next() < 0.6;
+  const isDivided = mixed && random.next() < 0.15;
   const chosen = some.filter((kind) => !(others.includes(kind) && some.some((one) => one === alone)));
   return {
     seed,
@@ -45,6 +64,9 @@ export function planOf(topology: Topology, seed: number): Plan {
     loops: random.between(1, 6),
     duration,
     leaseTime,
+    leaseTimes: mixed ? [leaseTime, ...Array.from({ length: 3 }, () => random.pick(LEASES))] : undefined,
+    longestCall: mixed ? random.pick([2_000, 5_000]) : undefined,
+    sets: isDivided ? Array.from({ length: 4 }, () => random.pick(SETS)) : undefined,
     habits: {
       ...HABITS,
       several: random.pick([0, 0, 0.05, 0.2]),
@@ -54,6 +76,11 @@ export function planOf(topology: Topology, seed: number): Plan {
       patient: random.pick([0.5, 1]),
     },
     locks: topology.queues ? ALL : PLAIN,
-    faults: faultsOf(chosen, random, duration, random.between(2, 14)),
+    faults: faultsOf(
+      isDivided ? chosen.filter((kind) => !FORGETTING.includes(kind)) : chosen,
+      random,
+      duration,
+      random.between(2, 14),
+    ),
   };
 }

@@ -2,7 +2,7 @@ import { type Violation, type History, type Process, readLines, holdsOf } from '
 import { check } from '../chaos/checkers/index.js';
 import { Cast, type Topology } from './cast.js';
 import { answers } from './checkers/answers.js';
-import type { Plan } from './plan.js';
+import { longestOf, type Plan } from './plan.js';
 import { SimulatedResource } from './resource.js';
 import { MemoryServer } from './servers/memory-server.js';
 import { RedisServer } from './servers/redis/redis-server.js';
@@ -81,7 +81,7 @@ export async function run(plan: Plan, topology: Topology, program: Program): Pro
     }
     const [first] = history.processes.values();
     first?.errors.push(...stray);
-    const recovery = plan.leaseTime + CLAIM + (topology.forgives ? 3_000 : 1_000);
+    const recovery = longestOf(plan) + CLAIM + (topology.forgives ? 3_000 : 1_000);
     const bounds = { recovery, prompt: 300, perDead: 0 };
     return {
       violations: [...check(history, bounds), ...answers(history)],
@@ -119,14 +119,14 @@ async function live(
   await world.sleep(1_000);
   const commands = cast.servers.reduce((sum, server) => sum + server.commands, 0);
   cast.drain();
-  const patience = plan.leaseTime + CLAIM + 18_000;
+  const patience = longestOf(plan) + CLAIM + 18_000;
   const drainedAt = world.time;
   while (cast.hanging.length > 0 && world.time < drainedAt + patience) await world.sleep(20);
   const hanging = cast.hanging;
   const drained = world.time;
   const left = () => cast.servers.map((server) => server.left);
   const isClean = () => left().every(({ locks, connections }) => locks.length + connections === 0);
-  while (!isClean() && world.time < drained + plan.leaseTime + CLAIM + 1_000) await world.sleep(50);
+  while (!isClean() && world.time < drained + longestOf(plan) + CLAIM + 1_000) await world.sleep(50);
   const processes = new Map<string, Process>();
   const attempts = cast.members.flatMap(({ name, record, journal }) => {
     const read = readLines(name, journal.lines);

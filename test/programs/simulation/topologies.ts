@@ -1,11 +1,10 @@
-import type { Member as QuorumMember } from '../../../lib/stores/quorum/member.js';
+import type { Charter, Identity, Member as QuorumMember } from '../../../lib/stores/quorum/member.js';
 import type { SimulatedServer, Topology } from './cast.js';
-import { type Identity, MemoryServer } from './servers/memory-server.js';
+import { MemoryServer } from './servers/memory-server.js';
 import { simulatedConnection } from './servers/redis/client.js';
 import { Lua } from './servers/redis/lua.js';
 import { RedisServer } from './servers/redis/redis-server.js';
 import { RemoteStore } from './servers/remote-store.js';
-import type { Actor } from './world/actor.js';
 
 /** As createStore gives commands their time. */
 const timeOf = (share: number, least: number): number => Math.max(least, Math.min(share, 2_000));
@@ -53,16 +52,18 @@ const quorum: Topology = {
   server: memoryServer,
   hasClients: false,
   confirmed: false,
-  options: (process, actor, links, servers, { leaseTime }) => {
+  options: (process, actor, all, servers, { leaseTime, sets = [] }, worker) => {
     const time = timeOf(leaseTime / 20, 50);
-    const members = links.map((link, index) =>
-      memberOf(actor, new RemoteStore(actor, link, serverOf(servers, index), process, time)),
-    );
+    const set = sets[worker % sets.length] ?? [...all.keys()];
+    const members = set.map((index) => {
+      const link = all[index]!;
+      return memberOf(new RemoteStore(actor, link, serverOf(servers, index), process, time));
+    });
     return { options: { store: new process.QuorumLockStore(members, leaseTime) } };
   },
 };
 
-function memberOf(actor: Actor, store: RemoteStore): QuorumMember {
+function memberOf(store: RemoteStore): QuorumMember {
   return {
     store: store,
     get node() {
@@ -75,16 +76,11 @@ function memberOf(actor: Actor, store: RemoteStore): QuorumMember {
       return store.isDown;
     },
     outage: (name) => store.outage(name),
-    identify: async () => {
-      const askedAt = actor.look();
-      const { wall, uptime = 0, ...told } = await store.ask<Identity>('identify', undefined);
-      return {
-        ...told,
-        uptime: uptime < 0 ? uptime : Math.max(0, uptime - 1_000),
-        clock: { least: wall - actor.look(), most: wall - askedAt },
-      };
-    },
-    note: (note, time) => store.ask('note', undefined, note, time),
+    identify: () => store.ask<Identity>('identify', undefined),
+    amend: (amendment) => store.ask<Charter | undefined>('charter.amend', undefined, amendment),
+    propose: (...proposal) => store.ask<boolean>('charter.propose', undefined, ...proposal),
+    witness: (run) => store.ask<number>('charter.witness', undefined, run),
+    forget: (run) => store.ask('charter.forget', undefined, run),
   };
 }
 

@@ -16,6 +16,7 @@ type Run = <T>(task: () => Promise<T>) => Promise<T>;
 interface Options {
   waitTime?: number;
   leaseTime?: number;
+  renew?: boolean;
   signal?: AbortSignal;
 }
 
@@ -60,7 +61,9 @@ export class Worker {
       const served = random.next() < habits.served;
       if (wanted) await (served ? this.serve(() => caller.call()) : caller.call());
       const pause = random.next() < 0.5 ? 0 : random.next() * habits.pause;
-      await this.actor.sleep(wanted ? pause : Math.max(pause, TICK));
+      // A service that is refused as a whole is refused at once.
+      const mayRefuseAtOnce = plan.sets !== undefined;
+      await this.actor.sleep(wanted && !mayRefuseAtOnce ? pause : Math.max(pause, TICK));
     }
   }
 }
@@ -93,7 +96,7 @@ class Caller {
     const options = this.terms();
     const { leaseTime = this.plan.leaseTime, waitTime } = options;
     const trying = this.chance(habits.tries);
-    const renewed = options.leaseTime === undefined;
+    const renewed = options.leaseTime === undefined || options.renew === true;
     const call = trying ? 'try' : 'acquire';
     const op = this.invoke(spec, side, { call, leaseTime, renewed, waitTime: trying ? 0 : waitTime });
     if (!trying && spec.kind !== 'semaphore' && this.chance(0.2)) {
@@ -156,7 +159,10 @@ class Caller {
     const { fixedShare, patient, longestWait } = this.habits;
     const { random } = this;
     const options: Options = { waitTime: this.chance(patient) ? Infinity : random.between(100, longestWait) };
-    if (this.chance(fixedShare)) options.leaseTime = random.between(300, 800);
+    const { longestCall } = this.plan;
+    if (this.chance(fixedShare)) options.leaseTime = random.between(300, longestCall ?? 800);
+    if (longestCall !== undefined && options.leaseTime !== undefined && this.chance(0.3))
+      options.renew = true;
     if (this.chance(0.05)) {
       const aborter = new AbortController();
       this.actor.setTimer(
@@ -233,7 +239,7 @@ class Caller {
   }
 
   private async extend(op: number, lease: Lease): Promise<void> {
-    const time = this.random.between(300, 1_500);
+    const time = this.random.between(300, this.plan.longestCall ?? 1_500);
     this.note('extend', op, { leaseTime: this.actor.trueTime(time) });
     try {
       await lease.extend(time);

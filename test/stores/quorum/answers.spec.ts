@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
 import { type Cast, askMembers, outcomesOf } from '../../../lib/stores/quorum/ask-members.js';
-import { aheadOf, middleOf } from '../../../lib/stores/quorum/clocks.js';
+import type { Charters } from '../../../lib/stores/quorum/charters.js';
 import { noMajority } from '../../../lib/stores/quorum/majority-acquisition.js';
 import { mismatchAmong, whyNotHeld } from '../../../lib/stores/quorum/not-held.js';
 import { Presence } from '../../../lib/stores/quorum/presence.js';
@@ -141,26 +141,6 @@ describe('The error for too few answers', () => {
   });
 });
 
-describe('The right time', () => {
-  const told = (...clocks: number[]) => clocks.map((least) => ({ least, most: least + 5 }));
-
-  it('is the clock in the middle of those that a majority tells, the earlier one of two', () => {
-    expect(middleOf(told(10, 20), 5)).toBeUndefined();
-    expect(middleOf(told(30, 10, 20), 5)).toBe(20);
-    expect(middleOf(told(100, 30, 9, 20), 5)).toBe(20);
-    expect(middleOf(told(7), 1)).toBe(7);
-  });
-
-  it('is that of this process where its clock is behind, and no clock is behind it', () => {
-    const ahead = (most: number, own: number) =>
-      aheadOf({ least: most - 5, most }, own, told(100, 200, 300), 3);
-    expect(ahead(250, 1_000)).toBe(50);
-    expect(ahead(250, 120)).toBe(130);
-    expect(ahead(150, 1_000)).toBe(0);
-    expect(aheadOf({ least: 0, most: 0 }, 0, told(100), 3)).toBeUndefined();
-  });
-});
-
 describe('The health of a quorum', () => {
   const report = (node: string, status: HealthStatus = 'up', runId = node): StoreHealth => ({
     status,
@@ -168,7 +148,11 @@ describe('The health of a quorum', () => {
     warnings: status === 'up' ? [] : [{ code: 'down', node, message: `${node} is down` }],
   });
   const healthOf = (reports: readonly StoreHealth[], quarantines: readonly (number | undefined)[]) =>
-    quorumHealth(reports, (index) => quarantines[index]);
+    quorumHealth(reports, {
+      quarantineOf: (index: number) => quarantines[index],
+      numbers: undefined,
+      conflict: undefined,
+    } as unknown as Charters);
 
   it('is up where all members vote, or their runs are not known yet', () => {
     const { status, nodes, warnings } = healthOf([report('a'), report('b'), report('c')], [0, undefined, 0]);

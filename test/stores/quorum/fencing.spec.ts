@@ -35,13 +35,16 @@ describe('Fencing tokens of a quorum of three', () => {
   /** A process of its own that reaches some of the nodes only. */
   async function reaching(seen: readonly number[], leaseTime = LEASE): Promise<LockService> {
     const proxies = await environment.proxies();
+    const urls = proxies.map(({ url }) => url);
+    const service = environment.quorum({ leaseTime }, urls);
+    // The nodes learn its names for them before some are out of reach.
+    await environment.settled(service);
     proxies.forEach((proxy, index) => {
-      proxy.refuse(!seen.includes(index));
+      if (seen.includes(index)) return;
+      proxy.refuse(true);
+      proxy.cut();
     });
-    return environment.quorum(
-      { leaseTime },
-      proxies.map(({ url }) => url),
-    );
+    return service;
   }
 
   const everyone = async (leaseTime = LEASE) => {
@@ -129,6 +132,8 @@ describe('Fencing tokens of a quorum of three', () => {
 
   it('grow after a long lease was taken away, however far a clock is ahead within half a lease', async () => {
     const admin = await everyone();
+    // All nodes acknowledge leases of that length.
+    await (await admin.acquire('b', { leaseTime: 10 * LEASE })).release();
     const [ab, bc] = [await reaching([0, 1]), await reaching([1, 2])];
     await setAhead(0, 2 * LEASE);
     const lease = await ab.acquire('a', { leaseTime: 10 * LEASE });

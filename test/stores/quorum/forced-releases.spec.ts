@@ -16,7 +16,7 @@ describe('A forced release on a quorum', () => {
 
   beforeEach(() => {
     jest.useFakeTimers();
-    members = scriptedMembers(5, 100 * LEASE);
+    members = scriptedMembers(5);
     store = new QuorumLockStore(members, LEASE);
   });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { RestartQuarantine } from '../../../lib/stores/quorum/restart-quarantine.js';
+import { Charters } from '../../../lib/stores/quorum/charters.js';
 import { quorumOf } from '../../../lib/stores/quorum/member.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { ScriptedMember } from './scripted-member.js';
@@ -25,7 +25,7 @@ interface Event {
 /** Members that remember locks until they restart, and processes that take one lock by the votes that count. */
 class World {
   readonly members: ScriptedMember[];
-  readonly processes: RestartQuarantine[] = [];
+  readonly processes: Charters[] = [];
   private readonly memories: Lock[][];
   /** When each of them was started the last time. */
   readonly startedAt: number[];
@@ -38,7 +38,7 @@ class World {
   }
 
   join(): number {
-    return this.processes.push(new RestartQuarantine(this.members, LEASE)) - 1;
+    return this.processes.push(new Charters(this.members, LEASE)) - 1;
   }
 
   /** What happens to every process when a connection comes back. */
@@ -95,6 +95,7 @@ async function breaks(
   }
   if (held === undefined) return false;
   const since = performance.now();
+  const chartered = world.members.map(({ charter, runId }) => charter?.run === runId);
   for (const event of events) {
     world.happen(event);
     await jest.advanceTimersByTimeAsync(STEP);
@@ -105,8 +106,11 @@ async function breaks(
   for (let n = 0; n < 2 && !broken; n++) {
     broken = (await world.take(second)) !== undefined && performance.now() < held.until;
   }
-  // All of them have started anew, and no process in service has seen one of them since: that is a new quorum.
-  return broken && (watched || world.startedAt.some((started) => started < since));
+  // All members with a charter have started anew, and no process in service has seen one of them since: that is a new quorum.
+  return (
+    broken &&
+    (watched || world.startedAt.some((started, index) => chartered[index] === true && started < since))
+  );
 }
 
 function* schedules(events: readonly Event[], length: number): Generator<readonly Event[]> {

@@ -3,10 +3,10 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
 import type { AcquireAllReply } from '../../../lib/port/lock-store.js';
 import { Contention } from '../../../lib/stores/quorum/contention.js';
+import type { Charters } from '../../../lib/stores/quorum/charters.js';
 import { Holding } from '../../../lib/stores/quorum/holdings.js';
 import { MajorityAcquisition } from '../../../lib/stores/quorum/majority-acquisition.js';
 import { Presence } from '../../../lib/stores/quorum/presence.js';
-import type { RestartQuarantine } from '../../../lib/stores/quorum/restart-quarantine.js';
 import { deferred } from '../../doubles/deferred.js';
 import { scriptedMembers } from './scripted-member.js';
 
@@ -62,13 +62,14 @@ function attemptAt(answers: readonly (Answer | (() => Answer))[], setting: Setti
   const presence = new Presence(members);
   const holding = new Holding(leaseTime);
   const again = new Map<number, Answer>();
-  const restartQuarantine = {
+  const charters = {
+    allowed: leaseTime,
     time,
     quarantineOf: (index: number) => (quarantined.includes(index) || lookedUp?.has(index) ? 1 : 0),
     mayVote: (index: number) => lookedUp?.get(index) ?? false,
-  } as unknown as RestartQuarantine;
+  } as unknown as Charters;
   const attempt = new MajorityAcquisition<AcquireAllReply>(
-    { members, leaseTime: LEASE, restartQuarantine, presence, contention },
+    { members, leaseTime: LEASE, charters, presence, contention },
     { names, owner: 'me:1', leaseTime },
     holding,
     async (store, leastToken) => {

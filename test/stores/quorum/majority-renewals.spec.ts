@@ -12,11 +12,13 @@ describe('A renewal on a quorum', () => {
   let last: ScriptedMember;
   let store: QuorumLockStore;
 
-  beforeEach(() => {
+  beforeEach(async () => {
     jest.useFakeTimers();
-    members = scriptedMembers(3, 100 * LEASE);
+    members = scriptedMembers(3);
     last = members[2]!;
     store = new QuorumLockStore(members, LEASE);
+    // All members have a vote.
+    await store.health();
   });
 
   afterEach(async () => {

@@ -13,10 +13,12 @@ let members: ScriptedMember[];
 let last: ScriptedMember;
 let store: QuorumLockStore;
 
-beforeEach(() => {
-  members = scriptedMembers(3, 10 * LEASE);
+beforeEach(async () => {
+  members = scriptedMembers(3);
   last = members[2]!;
   store = new QuorumLockStore(members, LEASE);
+  // All members have a vote.
+  await store.health();
 });
 
 afterEach(() => store.close());

@@ -13,7 +13,7 @@ describe('A release that one member does not answer', () => {
 
   beforeEach(() => {
     jest.useFakeTimers();
-    members = scriptedMembers(3, 100 * LEASE);
+    members = scriptedMembers(3);
     away = members[2]!;
     store = new QuorumLockStore(members, LEASE);
     away.store.onRelease = () => Promise.reject(new LockUnavailableError('a', { effect: 'unknown' }));

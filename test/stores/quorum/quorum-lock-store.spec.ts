@@ -29,9 +29,11 @@ describe('QuorumLockStore', () => {
     });
   }
 
-  beforeEach(() => {
-    members = scriptedMembers(5, 10 * LEASE);
+  beforeEach(async () => {
+    members = scriptedMembers(5);
     store = new QuorumLockStore(members, LEASE);
+    // All members have a vote.
+    await store.health();
   });
 
   afterEach(() => store.close());
@@ -868,9 +870,9 @@ describe('QuorumLockStore', () => {
     };
     tell(false);
     await sleep(5);
-    expect(members.map(({ noted }) => noted)).toEqual([undefined, undefined, undefined]);
+    expect(members.map(({ charter }) => charter)).toEqual([undefined, undefined, undefined]);
     tell(true);
-    await until(() => members.every(({ noted, runId }) => noted === runId));
+    await until(() => members.every(({ charter, runId }) => charter?.run === runId));
     await fresh.close();
   });
 

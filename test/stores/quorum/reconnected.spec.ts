@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 it('a release that has not reached a node is sent as soon as the node is connected again', async () => {
-  const members = scriptedMembers(3, 3_600_000);
+  const members = scriptedMembers(3);
   const away = members[2]!;
   let changed: ((change: ConnectionChange) => void) | undefined;
   Object.assign(away.store, {

@@ -1,5 +1,6 @@
 import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
-import type { Incarnation, Member } from '../../../lib/stores/quorum/member.js';
+import type { Amendment, Charter, Identity, Member } from '../../../lib/stores/quorum/member.js';
+import { CharterModel } from '../../doubles/charter-model.js';
 import { ScriptedStore } from '../../doubles/scripted-store.js';
 
 let runs = 0;
@@ -12,18 +13,16 @@ export class ScriptedMember implements Member {
   isDown = false;
   /** Undefined where it does not tell. */
   runId: string | undefined = `run-${String(++runs)}`;
-  noted: string | undefined;
-  tellsUptime = true;
   /** By how much its wall clock is ahead of this process's, ms. */
   clockOffset = 0;
-  private startedAt: number;
+  private model = this.newCharter();
 
-  constructor(
-    readonly node: string,
-    uptime = 0,
-  ) {
+  constructor(readonly node: string) {
     this.store = new ScriptedStore();
-    this.startedAt = performance.now() - uptime;
+  }
+
+  get charter(): Charter | undefined {
+    return this.model.charter;
   }
 
   outage(name: string): Error {
@@ -32,15 +31,8 @@ export class ScriptedMember implements Member {
 
   restart(): void {
     this.generation++;
-    this.startedAt = performance.now();
-    this.noted = undefined;
+    this.model = this.newCharter();
     if (this.runId !== undefined) this.runId = `run-${String(++runs)}`;
-  }
-
-  /** Its wall clock is set forward, or back, while it runs. */
-  setClock(ms: number): void {
-    this.clockOffset += ms;
-    this.startedAt -= ms;
   }
 
   /** The connection is lost and comes back; the server has gone on. */
@@ -48,26 +40,37 @@ export class ScriptedMember implements Member {
     this.generation++;
   }
 
-  identify(): Promise<Incarnation> {
-    if (!this.reachable) return Promise.reject(new Error('out of reach'));
-    const uptime = this.tellsUptime ? performance.now() - this.startedAt : undefined;
-    const clock = Date.now() + this.clockOffset - performance.now();
-    return Promise.resolve({
-      runId: this.runId,
-      uptime,
-      clock: { least: clock, most: clock },
-      noted: this.noted,
+  identify(): Promise<Identity> {
+    const time = Date.now() + this.clockOffset;
+    return this.answer(() => ({ runId: this.runId, time, charter: this.charter }));
+  }
+
+  amend(amendment: Amendment): Promise<Charter | undefined> {
+    return this.answer(() => this.model.amend(amendment));
+  }
+
+  propose(id: string, run: string, proposal: string): Promise<boolean> {
+    return this.answer(() => this.model.propose(id, run, proposal));
+  }
+
+  witness(run: string): Promise<number> {
+    return this.answer(() => this.model.witness(run));
+  }
+
+  forget(run: string): Promise<void> {
+    return this.answer(() => {
+      this.model.forget(run);
     });
   }
 
-  note(text: string): Promise<boolean> {
-    if (!this.reachable) return Promise.reject(new Error('out of reach'));
-    if (this.noted !== undefined) return Promise.resolve(false);
-    this.noted = text;
-    return Promise.resolve(true);
+  private newCharter(): CharterModel {
+    return new CharterModel(() => Date.now() + this.clockOffset);
+  }
+
+  private answer<T>(act: () => T): Promise<T> {
+    return this.reachable ? Promise.resolve(act()) : Promise.reject(new Error('out of reach'));
   }
 }
 
-/** @param uptime of each, ms */
-export const scriptedMembers = (count: number, uptime = 0): ScriptedMember[] =>
-  Array.from({ length: count }, (_, n) => new ScriptedMember(`node-${String(n)}`, uptime));
+export const scriptedMembers = (count: number): ScriptedMember[] =>
+  Array.from({ length: count }, (_, n) => new ScriptedMember(`node-${String(n)}`));

@@ -11,7 +11,7 @@ describe('A caller that does not wait for a lock over three nodes', () => {
   let locks: LockService;
 
   beforeEach(async () => {
-    members = scriptedMembers(3, 10 * LEASE);
+    members = scriptedMembers(3);
     locks = new LockService({ store: new QuorumLockStore(members, LEASE), leaseTime: LEASE });
     await locks.using('before', () => undefined);
   });

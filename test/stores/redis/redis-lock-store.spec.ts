@@ -43,6 +43,7 @@ function open(
       return subscriptions;
     },
     keyPrefix: 'lock:',
+    isMember: true,
     clientWarnings: [],
     ...options,
   });

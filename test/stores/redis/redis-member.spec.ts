@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { MemberStore } from '../../../lib/stores/quorum/member.js';
+import { CHARTER_KEY } from '../../../lib/stores/redis/charter.js';
 import { commandClient } from '../../../lib/stores/redis/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { noteKeyOf } from '../../../lib/stores/redis/keys.js';
 import { RedisMember } from '../../../lib/stores/redis/redis-member.js';
+import { until } from '../../scenarios/until.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 describe('RedisMember', () => {
@@ -16,89 +16,80 @@ describe('RedisMember', () => {
   function member(url: string): RedisMember {
     const connection = new ServerConnection(commandClient(url, 30_000), url, 2_000, true);
     environment.add(() => connection.close());
-    return new RedisMember({} as MemberStore, connection, 'lock:');
+    return new RedisMember({} as MemberStore, connection);
   }
 
-  it('never takes a server for older than it is, whatever second it started in', async () => {
-    // The end of a second on the wall clock is where whole seconds are most wrong.
-    for (const moment of [700, 800, 900]) {
-      await sleep((1_000 + moment - (Date.now() % 1_000)) % 1_000);
-      const begun = performance.now();
-      const { url } = await environment.server();
-      const one = member(url);
-      for (let n = 0; n < 8; n++) {
-        const { uptime = NaN } = await one.identify();
-        expect(uptime).toBeLessThanOrEqual(performance.now() - begun);
-        await sleep(100);
-      }
-    }
-  });
+  const NUMBERS = { id: 'q', size: 3, longest: 1_000, allowed: 500, names: 'a b c' };
 
-  it('knows each run of a server, and its note', async () => {
+  it('knows each run of a server, and its charter, which only grows', async () => {
     const server = await environment.server();
     const one = member(server.url);
     const first = await one.identify();
-    expect(first.noted).toBeUndefined();
-    expect(await one.note(first.runId ?? '', 60_000)).toBe(true);
-    // The first note stays.
-    expect(await one.note('0', 60_000)).toBe(false);
-    expect(await one.identify()).toMatchObject({ runId: first.runId, noted: first.runId });
-    expect(await server.client().pttl(noteKeyOf('lock:'))).toBeGreaterThan(50_000);
+    expect(first.charter).toBeUndefined();
+    expect(await one.amend({ ...NUMBERS, names: undefined })).toBeUndefined();
+    await one.amend({ ...NUMBERS, run: first.runId });
+    await one.amend({ ...NUMBERS, longest: 900, allowed: 700, names: 'd e f', quarantined: 'x' });
+    await one.amend({ ...NUMBERS, id: 'other', longest: 9_000 });
+    const charter = { id: 'q', size: 3, longest: 1_000, allowed: 700, run: first.runId, quarantined: 'x' };
+    expect(await one.identify()).toMatchObject({ runId: first.runId, charter });
+    expect((await one.identify()).charter?.names.toSorted()).toEqual(['a b c', 'd e f']);
+    expect(await server.client().pttl(CHARTER_KEY)).toBe(-1);
     const { generation } = one;
     await server.restart();
-    await sleep(1_000);
-    const second = await one.identify();
+    await until(async () => (await one.identify().catch(() => first)).runId !== first.runId);
     expect(one.generation).toBeGreaterThan(generation);
-    expect(second.runId).not.toBe(first.runId);
-    expect(second.noted).toBeUndefined();
+    expect((await one.identify()).charter).toBeUndefined();
   });
 
-  it('notes where the client was, also if the application switches it right after, and it pipelines by itself', async () => {
+  it('lets one founder at a time write a charter, and none where there is one', async () => {
+    const one = member((await environment.server()).url);
+    const founding = { ...NUMBERS, run: 'r', proposal: 'q 1000;' };
+    expect(await one.amend(founding)).toBeUndefined();
+    expect(await one.propose('q', 'r', 'q 1000;')).toBe(true);
+    expect(await one.propose('q', 'r', 'q 1000;')).toBe(true);
+    expect(await one.propose('q', 'r', 'q 10000;')).toBe(false);
+    expect(await one.propose('p', 'r', 'p 1000;')).toBe(false);
+    expect(await one.amend({ ...NUMBERS, id: 'p' })).toBeUndefined();
+    expect(await one.amend({ ...founding, proposal: 'q 10000;' })).toBeUndefined();
+    expect(await one.amend(founding)).toMatchObject({ run: 'r' });
+    expect(await one.propose('q', 'r', 'q 1000;')).toBe(false);
+  });
+
+  it('counts for how long it has known a run, by its own clock', async () => {
+    const one = member((await environment.server()).url);
+    expect(await one.witness('r')).toBeLessThan(100);
+    await until(async () => (await one.witness('r')) > 100);
+    expect(await one.witness('other')).toBeLessThan(100);
+    await one.forget('r');
+    expect(await one.witness('r')).toBeLessThan(100);
+  });
+
+  it('has its charter under one key, whatever the prefix of the client, in the database of the locks', async () => {
     const server = await environment.server();
-    const client = new Redis(server.url, { enableAutoPipelining: true });
+    const client = new Redis(server.url, { enableAutoPipelining: true, keyPrefix: 'app:' });
     environment.add(() => {
       client.disconnect();
     });
-    const one = new RedisMember(
-      {} as MemberStore,
-      new ServerConnection(client, 'node', 2_000, false),
-      'lock:',
-    );
+    const one = new RedisMember({} as MemberStore, new ServerConnection(client, 'node', 2_000, false));
     await one.identify();
-    const noted = one.note('run', 60_000);
+    const amended = one.amend(NUMBERS);
     await Promise.resolve();
     const switched = client.select(3);
-    expect(await noted).toBe(true);
+    expect(await amended).toMatchObject({ id: 'q' });
     await switched;
-    expect(await server.client().get(noteKeyOf('lock:'))).toBe('run');
+    expect(await server.client().keys('*')).toEqual([CHARTER_KEY]);
   });
 
-  it('knows nothing of a server that withholds INFO', async () => {
+  it('knows no run of a server that withholds INFO', async () => {
     const server = await environment.server();
     await server.client().call('ACL', 'SETUSER', 'default', '-info');
-    expect(await member(server.url).identify()).toMatchObject({
-      runId: undefined,
-      uptime: undefined,
-      noted: undefined,
-    });
+    expect(await member(server.url).identify()).toMatchObject({ runId: undefined, charter: undefined });
   });
 
   it.each(['0'.repeat(40), ''])('does not tell runs apart by an id that is hidden (%j)', async (runId) => {
     const one = member((await environment.server()).url);
-    const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, null, ['1000', '0']];
+    const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, ['1000']];
     Object.assign(one.deployment, { send: () => Promise.resolve(answers.shift()) });
-    expect(await one.identify()).toMatchObject({ runId: undefined, uptime: 99_000, noted: undefined });
-  });
-
-  it('reads the clock of a server, which is between the two', async () => {
-    const one = member((await environment.server()).url);
-    await one.identify();
-    const before = Date.now() - performance.now();
-    const { clock } = await one.identify();
-    const after = Date.now() - performance.now();
-    // The wall clock of this machine is the server's. It may be adjusted a little meanwhile, and counts whole ms.
-    expect(clock.least).toBeLessThanOrEqual(Math.max(before, after) + 5);
-    expect(clock.most).toBeGreaterThanOrEqual(Math.min(before, after) - 5);
-    expect(clock.most).toBeGreaterThanOrEqual(clock.least);
+    expect(await one.identify()).toEqual({ runId: undefined, time: 1_000, charter: undefined });
   });
 });

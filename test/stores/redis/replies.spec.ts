@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { charterReply } from '../../../lib/stores/redis/charter.js';
 import { UnexpectedReply } from '../../../lib/stores/redis/redis-errors.js';
 import * as replies from '../../../lib/stores/redis/replies.js';
 
@@ -164,17 +165,8 @@ const READERS: [
     ],
   ],
   ['WAIT', (reply) => replies.codeOf(reply, 0, Infinity), [0, 0], [2, 2]],
-  ['TIME', replies.timeReply, [[1_700_000_000, 250_500], DATE + 250.5], [['1700000000', '0'], DATE]],
   ['INFO', replies.infoReply, ['# Server\r\nredis_version:7.0.0\r\n', '# Server\r\nredis_version:7.0.0\r\n']],
-  ['a note', replies.noteReply, [null, null], ['abcdef0123', 'abcdef0123']],
 ];
-
-it('a key is set, or is not because it was there, and anything else is no reply', () => {
-  expect(replies.setReply('OK')).toBe(true);
-  expect(replies.setReply(null)).toBe(false);
-  for (const wrong of ['QUEUED', '', 1, undefined, []])
-    expect(() => replies.setReply(wrong)).toThrow(UnexpectedReply);
-});
 
 it('the moment of a note is a number of ms, or unknown', () => {
   expect(replies.sinceReply(0)).toBe(0);
@@ -235,13 +227,12 @@ it('a text is a time only where it is a whole number of ms', () => {
     expect(() => replies.plainReply([wrong, 'a:1'], NOT_TOLD)).toThrow(UnexpectedReply);
 });
 
-it('a clock that stands at 0, or has no numbers, tells no time', () => {
-  for (const wrong of [
-    [0, 0],
-    ['now', '0'],
-    [1, 2, 3],
-  ])
-    expect(() => replies.timeReply(wrong)).toThrow(UnexpectedReply);
+it('a charter is a clock and pairs of fields and values, with numbers', () => {
+  const told = ['1700000000000', 'id', 'abc', 'size', '3', 'longest', '500'];
+  expect(charterReply(told)).toMatchObject({ time: DATE, charter: { id: 'abc', longest: 500, allowed: 0 } });
+  expect(charterReply([DATE])).toEqual({ time: DATE, charter: undefined });
+  for (const wrong of ['QUEUED', null, [], [0], ['1', 'id'], told.slice(0, 5), [...told.slice(0, 6), 'long']])
+    expect(() => charterReply(wrong)).toThrow(UnexpectedReply);
 });
 
 it('an owner without its number is none', () => {

@@ -108,18 +108,19 @@ describe('On a shared client inside of MULTI', () => {
     await connection.close();
   });
 
-  it('a node of a quorum neither names itself nor takes a note', async () => {
+  it('a node of a quorum neither names itself nor takes a charter', async () => {
     const connection = new ServerConnection(shared, 'shared', 500, false);
     const store = createStore(
       { connection: shared },
       { keyPrefix: 'lock:', leaseTime: 3_000 },
     ) as MemberStore;
-    const member = new RedisMember(store, connection, 'lock:');
+    const member = new RedisMember(store, connection);
     await shared.multi({ pipeline: false });
     await expect(member.identify()).rejects.toBeInstanceOf(UnexpectedReply);
-    await expect(member.note('abc', 1_000)).rejects.toBeInstanceOf(UnexpectedReply);
+    const charter = { id: 'abc', size: 3, longest: 1_000, allowed: 1_000, names: 'a b c' };
+    await expect(member.amend(charter)).rejects.toBeInstanceOf(UnexpectedReply);
     await shared.discard();
-    expect(await member.identify()).toMatchObject({ noted: undefined });
+    expect(await member.identify()).toMatchObject({ charter: undefined });
     await connection.close();
   });
 });

@@ -189,8 +189,8 @@ export const broken: readonly Control[] = [
     name: 'restarted nodes vote at once',
     patches: [
       {
-        file: 'stores/quorum/restart-quarantine.js',
-        find: 'if (quarantine > 0 && !standing.founder)\n            return quarantine;',
+        file: 'stores/quorum/charters.js',
+        find: 'if (left > 0)\n                return;',
         replace: '',
       },
       // Messages often tell the holder just before another one gets the lock. Nothing may depend on that.

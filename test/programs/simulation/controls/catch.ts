@@ -21,7 +21,7 @@ export interface Caught {
 
 /** The plan of a mutant for one of its seeds. */
 export function planFor(
-  { faults, habits, loops, leaseTime, locks, duration = 3_000, strikes = 6 }: Mutant,
+  { faults, habits, loops, leaseTime, leaseTimes, longestCall, locks, duration = 3_000, strikes = 6 }: Mutant,
   topology: Topology,
   seed: number,
 ): Plan {
@@ -33,6 +33,9 @@ export function planFor(
     loops,
     duration,
     leaseTime,
+    leaseTimes,
+    longestCall,
+    sets: undefined,
     habits,
     locks: locks ?? base.locks,
     faults: faults.flatMap((kind) => faultsOf([kind], random, duration, strikes)),

@@ -13,6 +13,9 @@ export interface Mutant {
   readonly loops: number;
   readonly leaseTime: number;
   readonly locks: readonly LockSpec[] | undefined;
+  /** As in a plan. */
+  readonly leaseTimes?: readonly number[];
+  readonly longestCall?: number;
   /** ms @default 3000 */
   readonly duration?: number;
   readonly strikes?: number;
@@ -91,6 +94,20 @@ const turnless: Mutant = {
   duration: 12_000,
 };
 
+/** Two processes with short leases, and two with long ones that they hold for long. */
+const mixed = {
+  topology: 'quorum',
+  faults: ['majority of a hold killed, restarted empty', 'server killed, restarted empty', 'out of reach'],
+  habits: { ...calm, fixedShare: 0.5, long: 0.5, shortest: 1_000, longest: 3_000, tries: 0.3 },
+  loops: 3,
+  leaseTime: 400,
+  leaseTimes: [400, 6_000],
+  longestCall: 6_000,
+  locks: undefined,
+  duration: 8_000,
+  strikes: 8,
+} as const satisfies Omit<Mutant, 'name' | 'patches'>;
+
 const further: readonly Mutant[] = [
   turnless,
   {
@@ -103,8 +120,8 @@ const further: readonly Mutant[] = [
     topology: 'quorum',
     patches: [
       {
-        file: 'stores/quorum/restart-quarantine.js',
-        find: 'if (quarantine > 0 && !standing.founder)\n            return quarantine;',
+        file: 'stores/quorum/charters.js',
+        find: 'if (left > 0)\n                return;',
         replace: '',
       },
     ],
@@ -113,6 +130,38 @@ const further: readonly Mutant[] = [
     loops: 3,
     leaseTime: 3_000,
     locks: undefined,
+  },
+  {
+    ...mixed,
+    name: 'quorum founded beside a living one',
+    patches: [
+      {
+        file: 'stores/quorum/charters.js',
+        find: 'if (!isInService && present.length === members.length &&',
+        replace: 'if (present.length === members.length &&',
+      },
+      {
+        file: 'stores/quorum/charters.js',
+        find: 'if (!(await member.propose(',
+        replace: 'if (false && !(await member.propose(',
+      },
+      {
+        file: 'stores/quorum/charters.js',
+        find: 'allowed: longest, proposal }',
+        replace: 'allowed: longest }',
+      },
+    ],
+  },
+  {
+    ...mixed,
+    name: 'numbers of a restarted node itself',
+    patches: [
+      {
+        file: 'stores/quorum/charters.js',
+        find: 'const left = quarantineFor(numbers.longest) - since;',
+        replace: 'const left = quarantineFor(this.leaseTime) - since;',
+      },
+    ],
   },
   {
     name: 'multi-lock on a quorum waits for the wrong name',

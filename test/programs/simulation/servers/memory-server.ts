@@ -1,6 +1,6 @@
-import type { Incarnation } from '../../../../lib/stores/quorum/member.js';
 import type { LockStore, Subscription } from '../../../../lib/port/lock-store.js';
 import type { QueueMessage } from '../../../../lib/port/queue-messages.js';
+import { CharterModel } from '../../../doubles/charter-model.js';
 import { Actor } from '../world/actor.js';
 import type { Pipe } from '../world/link.js';
 import type { Program } from '../world/program.js';
@@ -27,7 +27,10 @@ export type Method =
   | 'listen'
   | 'unsubscribe'
   | 'identify'
-  | 'note'
+  | 'charter.amend'
+  | 'charter.propose'
+  | 'charter.witness'
+  | 'charter.forget'
   | 'ping';
 
 export interface Request {
@@ -51,11 +54,6 @@ interface Inside {
   readonly locks: Map<string, { readonly isOver: boolean; readonly holders: ReadonlyMap<string, unknown> }>;
 }
 
-/** What a server answers of itself, before a process has judged how long the answer took. */
-export interface Identity extends Omit<Incarnation, 'clock'> {
-  readonly wall: number;
-}
-
 let runs = 0;
 
 /** A server whose locks are those of the memory store, as they are. What it forgets it forgets as a whole. */
@@ -65,10 +63,9 @@ export class MemoryServer {
   /** Of all its lives. */
   readonly lags: { from: number; to: number }[] = [];
   private store: LockStore | undefined;
-  private startedAt = 0;
   private run = '';
   private keepsNotes = false;
-  private note: { text: string; until: number } | undefined;
+  private charter: CharterModel | undefined;
   private readonly subscriptions = new Map<Pipe, Map<string, Promise<Subscription> | undefined>>();
 
   constructor(
@@ -89,8 +86,7 @@ export class MemoryServer {
     const actor = (this.actor = new Actor(this.world, this.name, { ahead: this.ahead }));
     this.store = new (this.program.start(actor).MemoryLockStore)();
     this.run = (++runs).toString(16).padStart(40, 'f');
-    this.startedAt = actor.wall();
-    this.note = undefined;
+    this.charter = new CharterModel(() => actor.wall());
   }
 
   /** It is gone, with all that it knew. */
@@ -108,7 +104,8 @@ export class MemoryServer {
     const { locks } = this.store as unknown as Inside;
     if (name === undefined) locks.clear();
     else locks.delete(name);
-    if (name === undefined) this.note = undefined;
+    const { actor } = this;
+    if (name === undefined && actor !== undefined) this.charter = new CharterModel(() => actor.wall());
   }
 
   keepNotes(keeps: boolean): void {
@@ -174,9 +171,7 @@ export class MemoryServer {
       case 'handOver':
         return await store.queues?.handOver?.(...(args as never as [never, never]));
       case 'identify':
-        return this.identity(actor);
-      case 'note':
-        return this.leaveNote(actor, ...(args as [string, number]));
+        return { runId: this.run, time: actor.wall(), charter: this.charter?.charter };
       case 'subscribe':
       case 'listen': {
         await this.subscribe(pipe, method, args[0] as string, listener);
@@ -188,29 +183,14 @@ export class MemoryServer {
         return this.unsubscribe(pipe, args[0] as string);
       default: {
         const [first, second] = method.split('.') as [keyof LockStore, string | undefined];
-        const owner = (second === undefined ? store : store[first]) as unknown as Record<
+        const part = (first as string) === 'charter' ? this.charter : store[first];
+        const owner = (second === undefined ? store : part) as unknown as Record<
           string,
           (...given: readonly unknown[]) => unknown
         >;
         return await owner[second ?? first]?.(...args);
       }
     }
-  }
-
-  private identity(actor: Actor): Identity {
-    const noted = this.note !== undefined && this.note.until > actor.monotonic() ? this.note.text : undefined;
-    return {
-      runId: this.run,
-      uptime: Math.floor((actor.wall() - this.startedAt) / 1_000) * 1_000,
-      wall: actor.wall(),
-      noted,
-    };
-  }
-
-  private leaveNote(actor: Actor, text: string, time: number): boolean {
-    if (this.note !== undefined && this.note.until > actor.monotonic()) return false;
-    this.note = { text, until: actor.monotonic() + time };
-    return true;
   }
 
   private async subscribe(

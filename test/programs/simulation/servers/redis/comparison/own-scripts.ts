@@ -113,6 +113,17 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script' | 'scan'>,
   queueAcquire,
   queueRelease,
   lane,
+  charter: (maker) => {
+    const ms = () => String(maker.random.between(0, 5_000));
+    const [id, names] = [word('', 'q1', 'q1', 'q2')(maker), word('', 'a b c', 'd e f')(maker)];
+    const run = [word('', 'run', 'quarantined')(maker), word('r1', 'r2')(maker)];
+    return made(['charter'], id, '3', ms(), ms(), names, ...run, word('', '', 'q1 9;')(maker));
+  },
+  charterPropose: (maker) => {
+    const proposal = word('q1 9;', 'q1 99;', 'q2 9;')(maker);
+    return made(['charter'], proposal.slice(0, 2), word('r1', 'r2')(maker), proposal);
+  },
+  charterWitness: (maker) => made(['charter'], word('r1', 'r2', 'r3')(maker), word('0', '0', '1')(maker)),
   retire: (maker) => made(keysOf(lock(maker)), kept(maker), ''),
   transfer: (maker) => {
     const terms = [lease(maker), moment(maker), kept(maker), publishing(maker), channel(maker), ''];
