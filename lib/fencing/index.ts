@@ -1,4 +1,4 @@
 export { drizzle, knex, mikroOrm, mysql2, pg, prisma, sequelize, typeorm } from './adapters.js';
 export type { FencingDialect } from './dialect.js';
-export { Fenced } from './fenced.decorator.js';
+export { Fenced, type FencedDecorator } from './fenced.decorator.js';
 export { type Execute, FencingTable, type FencingTableOptions } from './fencing-table.js';

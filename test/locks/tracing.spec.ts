@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   currentLease,
@@ -60,10 +60,9 @@ describe('the channel of acquisitions', () => {
     const published = acquisitions();
     const results: unknown[] = [];
     const hear = (context: unknown) => results.push((context as LockAcquireContext).result);
-    const channel = tracingChannel(TRACING_CHANNELS.acquire);
-    channel.asyncEnd.subscribe(hear);
+    subscribe(`tracing:${TRACING_CHANNELS.acquire}:asyncEnd`, hear);
     const lease = await other.acquire('order:1', { label: 'order' });
-    channel.asyncEnd.unsubscribe(hear);
+    unsubscribe(`tracing:${TRACING_CHANNELS.acquire}:asyncEnd`, hear);
     expect(published.map(([message]) => message)).toEqual(['start', 'end', 'asyncStart', 'asyncEnd']);
     const [[, context]] = published as [[string, LockAcquireContext]];
     expect(published.every(([, each]) => each === context)).toBe(true);

@@ -11,7 +11,9 @@ interface Order {
 @Injectable()
 class Stock {
   @DistributedLock('stock:$<args[0].id>')
-  async reserve(_order: Order) {}
+  async reserve(order: Order): Promise<Order> {
+    return await Promise.resolve(order);
+  }
 }
 
 @Controller('orders')
@@ -20,15 +22,21 @@ class Orders {
 
   @Post('template')
   @DistributedLock('order:$<args[0].id>')
-  async template(@Body() _order: Order) {}
+  async template(@Body() order: Order): Promise<Order> {
+    return await Promise.resolve(order);
+  }
 
   @DistributedLock(async ({ id = '' }: Order) => Promise.resolve(id))
   @Post('function')
-  async function(@Body() _order: Order) {}
+  async function(@Body() order: Order): Promise<Order> {
+    return await Promise.resolve(order);
+  }
 
   @Post('of-the-object')
   @DistributedLock('order:$<this.missing>')
-  async ofTheObject(@Body() _order: Order) {}
+  async ofTheObject(@Body() order: Order): Promise<Order> {
+    return await Promise.resolve(order);
+  }
 
   @Post('below')
   async below(@Body() order: Order) {

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Lease, LockEvent } from '../../lib/index.js';
 import { BoardStage } from '../nest/board/board-stage.js';
 import { until } from './until.js';
@@ -12,9 +12,6 @@ const PROGRAM = fileURLToPath(new URL('./board-crowd.mjs', import.meta.url));
 const VIEWERS = 1_000;
 const LOCKS = 5_000;
 const DAY = 86_400_000;
-
-// A machine that lets no process run for 3 s takes the leases of any process.
-jest.retryTimes(2);
 
 /** Viewers in a process of its own. @returns how many of them have got which status, when all have an answer */
 async function crowd(url: string, path: string): Promise<Record<string, number>> {
