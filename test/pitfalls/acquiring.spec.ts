@@ -553,7 +553,9 @@ describe.each([
           .catch((error: unknown) => error),
       ),
     );
-    expect(answers).toMatchObject(answers.map(() => ({ code: 'LOCK_UNAVAILABLE' })));
+    const group = caller.getMultiLock([lockOf(caller), caller.getLock('b')]);
+    const several = await group.tryAcquire().catch((error: unknown) => error);
+    for (const answer of [...answers, several]) expect(answer).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
     stop.abort();
     expect(await Promise.all(waiting)).toMatchObject([{ code: 'LOCK_ABORTED' }, { code: 'LOCK_ABORTED' }]);
     await until(async () => (await waiters[0]!.inspect('a')) === null);

@@ -65,7 +65,7 @@ export class AcquireCommands {
     const keys = [...made.map(({ lock }) => lock), ...made.map(({ fence }) => fence)];
     const args = [owner, leaseTime, leastToken, leaseTime + FENCE_TTL];
     const read = (reply: unknown) => plainGroupReply(reply, names.length);
-    return await this.confirmations.confirmed(names[0] ?? '', async (receipt) => {
+    const ask = async (receipt: Receipt | undefined): Promise<AcquireAllReply> => {
       const reply = await this.guarded(owner, names, (acquisition) =>
         this.retiring(scripts.acquireAll, { keys, args, receipt }, names, read, acquisition),
       );
@@ -73,7 +73,8 @@ export class AcquireCommands {
       if (reply.granted) return reply;
       const { index, ...refusal } = reply;
       return { ...refusal, name: names[index] ?? '' };
-    });
+    };
+    return await this.confirmations.confirmed(names[0] ?? '', ask, true);
   }
 
   private async enterQueue(
