@@ -21,7 +21,6 @@ A password comes with a URL, or as REDIS_USERNAME, REDIS_PASSWORD.
   --json                for scripts
   --timeout <time>      how long to wait for Redis (5s)
   <command> --help      all options of a command; --version
-  -- -name              a name that begins like an option
 Exit codes: 0 done, 1 no such lock, 64 wrong call, 69 Redis fails, 75 busy`;
 
 const WHERE = `Where the locks are: --url, --cluster, --sentinel with --master, --nodes,

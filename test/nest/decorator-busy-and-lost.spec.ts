@@ -45,7 +45,7 @@ describe('onBusy', () => {
 
   it('does not hide a store that is away', async () => {
     const jobs = await nest.servedWith({ onBusy: 'skip', waitTime: 0 });
-    await nest.locks.onApplicationShutdown();
+    await nest.locks.close();
     await expect(jobs.run()).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
   });
 });

@@ -289,7 +289,8 @@ describe('a reply that was lost', () => {
   it('to an extension leaves no lock behind that no caller knows of (pitfall 5)', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
-    const lease = await locks.acquire('a', { leaseTime: 3_000 });
+    // Longer than two timeouts of a command, of which the second one follows if the connection has rested before.
+    const lease = await locks.acquire('a', { leaseTime: 8_000 });
     proxy.dropReplies(true);
     await expect(lease.extend(60_000)).rejects.toBeInstanceOf(LockUnavailableError);
     proxy.dropReplies(false);

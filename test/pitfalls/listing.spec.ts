@@ -74,10 +74,14 @@ describe('A list that goes on where another run of the server begins (pitfall 89
       await hold(master.client(), MANY);
       expect(await master.client().wait(2, 10_000)).toBe(2);
       const locks = environment.service({ connection: sentinel.connection });
-      const found = await listed(locks, 1_000, async (page) => {
-        if (page > 1) return;
-        await sentinel.failover(master);
+      const failOver = async (page: number) => {
+        if (page === 1) await sentinel.failover(master);
+      };
+      const found = await listed(locks, 1_000, failOver, async (error) => {
+        // Until it has found the new master.
+        expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
         await until(async () => (await locks.health()).status === 'up');
+        return undefined;
       });
       expect(unique(found)).toEqual(unique(MANY));
       await environment.end();

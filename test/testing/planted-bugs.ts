@@ -9,6 +9,7 @@ import type {
   StoredLock,
   StoreLabels,
   StorePeriods,
+  LeaseLimit,
   StoreListing,
   StoreWaits,
   StoreQueues,
@@ -363,6 +364,21 @@ plant(
   listed((listing) => async (request) => {
     const { names, cursor } = await listing.names(request);
     return { names: names.slice(1), cursor };
+  }),
+);
+plant(
+  'NamesReply.begun',
+  'is no time',
+  NAMED,
+  listed((listing) => async (request) => ({ ...(await listing.names(request)), begun: NaN })),
+);
+plant(
+  'NamesReply.step',
+  'leads to another step',
+  NAMED,
+  listed((listing) => async (request) => {
+    if (request.cursor === 'another') return { names: [], cursor: undefined };
+    return { ...(await listing.names(request)), step: 'another' };
   }),
 );
 plant(
@@ -1345,6 +1361,30 @@ plant(
   HEALTH,
   health(() => ({ warnings: undefined })),
 );
+const CHARTER = { id: 'a', longestLease: 1, allowedLease: 1 };
+plant(
+  'StoreHealth.charter',
+  'has no fields',
+  HEALTH,
+  health(() => ({ charter: {} as never })),
+);
+for (const [field, wrong] of Object.entries({ id: '', longestLease: 0, allowedLease: NaN })) {
+  plant(
+    `QuorumCharter.${field}`,
+    `is ${String(wrong)}`,
+    HEALTH,
+    health(() => ({ charter: { ...CHARTER, [field]: wrong } })),
+  );
+}
+const LIMIT = 'grants a hold as long as its limit, and raises the limit if it can';
+const limited =
+  (limit: Partial<LeaseLimit>): Bug =>
+  () => ({
+    leaseLimit: { most: Infinity, raise: () => Promise.resolve(undefined), ...limit },
+  });
+plant('LockStore.leaseLimit', 'allows nothing', LIMIT, limited({ most: 0 }));
+plant('LeaseLimit.most', 'is no number', LIMIT, limited({ most: NaN }));
+plant('LeaseLimit.raise', 'refuses', LIMIT, limited({ raise: () => Promise.resolve(new Error('no')) }));
 for (const field of ['code', 'node', 'message']) {
   const warning = { code: 'a', node: 'a', message: 'a' };
   plant(
@@ -1371,6 +1411,7 @@ for (const [field, wrong] of Object.entries({
   persistence: 'aof',
   uptime: -1,
   quarantine: NaN,
+  sentinels: -1,
 })) {
   plant(`NodeHealth.${field}`, `is ${String(wrong)}`, HEALTH, node({ [field]: wrong }));
 }

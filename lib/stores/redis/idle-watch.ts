@@ -31,6 +31,8 @@ export class IdleWatch {
     if (this.underway > 0 || this.askedAt - before < IDLE) return;
     const { stream } = this.client;
     const { bytesRead } = stream;
+    // The stream of another Connector may not count.
+    if (!Number.isFinite(bytesRead)) return;
     // The watch over an earlier command goes on if that has no answer either.
     if (this.timer !== undefined && bytesRead === this.bytesRead) return;
     this.bytesRead = bytesRead;

@@ -1,3 +1,4 @@
+import type { NamesReply } from '../../port/lock-store.js';
 import assert from 'node:assert/strict';
 import type { ConnectionChange, NodeHealth, StoreWarning } from '../../port/store-health.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
@@ -74,8 +75,12 @@ export function describeClients(stage: Stage, queues: boolean): void {
       const found = new Set<string>();
       let cursor: string | undefined;
       do {
-        const reply = await listing.names({ prefix, cursor });
+        const reply: NamesReply = await listing.names({ prefix, cursor });
         for (const { name, isQueue } of reply.names) if (!isQueue) found.add(name);
+        const { step, begun = 0 } = reply;
+        assert.ok(begun >= 0, `begun is ${String(begun)}`);
+        if (step !== undefined)
+          assert.deepEqual((await listing.names({ prefix, cursor: step })).names, reply.names);
         ({ cursor } = reply);
       } while (cursor !== undefined);
       return [...found].sort();
@@ -92,15 +97,29 @@ export function describeClients(stage: Stage, queues: boolean): void {
     for (const name of [...held, elsewhere]) assert.ok(all.includes(name), name);
   });
 
+  it('grants a hold as long as its limit, and raises the limit if it can', async () => {
+    const { leaseLimit } = stage.store;
+    if (leaseLimit === undefined) return;
+    const name = stage.freshName();
+    assert.equal(await leaseLimit.raise(name, LEASE), undefined);
+    assert.ok(leaseLimit.most >= LEASE, `the limit is ${String(leaseLimit.most)}`);
+    tokenOf(await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE }));
+    assert.equal(await stage.store.release({ name, owner: 'a:1' }), 'released');
+  });
+
   it('reports the health of its nodes, at each depth', async () => {
     for (const depth of [undefined, 'look', 'try'] as const) {
-      const { status, nodes, warnings } = await stage.store.health(depth);
+      const { status, nodes, warnings, charter } = await stage.store.health(depth);
       assert.equal(status, 'up', depth);
       assert.ok(nodes.length > 0);
       for (const node of nodes) {
         assert.equal(node.status, 'up', node.error);
         assert.equal(node.error, undefined);
         assertNode(node);
+      }
+      if (charter !== undefined) {
+        assertText(charter.id);
+        for (const time of [charter.longestLease, charter.allowedLease]) assert.ok(time > 0, String(time));
       }
       assert.ok(Array.isArray(warnings));
       for (const { code, node, message } of warnings as readonly StoreWarning[]) {
@@ -183,6 +202,7 @@ function assertNode(node: NodeHealth): void {
     persistence: (value) => typeof value === 'object',
     uptime: count,
     quarantine: count,
+    sentinels: count,
   });
   for (const replica of node.replicas ?? []) {
     assertText(replica.node);

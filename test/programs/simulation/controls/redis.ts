@@ -36,7 +36,9 @@ export const redisMutants: readonly Mutant[] = [
   {
     name: 'grants that no replica has confirmed',
     topology: 'redis, replicas: 1',
-    patches: [{ file: 'stores/redis/confirmations.js', find: 'await confirm();', replace: ';' }],
+    patches: [
+      { file: 'stores/redis/confirmations.js', find: 'await this.confirm(receipt, name);', replace: ';' },
+    ],
     faults: ['failover'],
     habits: { ...calm, long: 0.4, shortest: 300, longest: 900 },
     loops: 4,
