@@ -37,14 +37,16 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
       resolve();
       return;
     }
+    let timer: NodeJS.Timeout | undefined;
     let isDue = false;
     const lookNow = (): void => {
       isDue = false;
-      if (releaseUnused()) return;
       clearTimer(timer);
-      resolve();
+      // A timer may fire a moment early, so each look arms it again.
+      if (releaseUnused()) timer = setTimer(until, lookNow);
+      else resolve();
     };
-    const timer = setTimer(until, lookNow);
+    timer = setTimer(until, lookNow);
     // The lease that has ended may be one of many that end in this step.
     look = () => {
       if (isDue) return;

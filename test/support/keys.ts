@@ -15,7 +15,10 @@ export const isFence = (key: string): boolean => roleOf(key) === 'fence';
 
 /** May stay for a while when every lock is free, and ends by itself: a fence, or what a process tells others, or a note of work that is done. */
 export const mayStay = (key: string): boolean =>
-  isFence(key) || ['label', 'waits', 'done'].includes(roleOf(key) ?? '');
+  staysForever(key) || isFence(key) || ['label', 'waits', 'done'].includes(roleOf(key) ?? '');
+
+/** Has no end: what the node of a quorum remembers of it. */
+export const staysForever = (key: string): boolean => key === '~ndl:quorum';
 
 /** The keys of the locks that a server has, without what lies beside them. */
 export async function lockKeys(redis: Redis, pattern = 'lock:*'): Promise<string[]> {

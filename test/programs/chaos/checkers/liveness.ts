@@ -1,5 +1,5 @@
 import { type Attempt, byLock, endOf, type History, holdsOf, type Violation } from '../history.js';
-import { mayStay } from '../../../support/keys.js';
+import { mayStay, staysForever } from '../../../support/keys.js';
 import { type Bounds, Delays } from './delays.js';
 import { isOfSeveral } from './severals.js';
 
@@ -83,7 +83,9 @@ function leftovers({ residue, processes, drained }: History): Violation[] {
   const { keys, channels, clients, hanging } = residue;
   return [
     ...errors,
-    ...keys.filter(({ ttl }) => ttl < 0).map(({ key }) => say(`${key} was left without an end`)),
+    ...keys
+      .filter(({ key, ttl }) => ttl < 0 && !staysForever(key))
+      .map(({ key }) => say(`${key} was left without an end`)),
     ...keys.filter(({ key }) => !mayStay(key)).map(({ key }) => say(`${key} was left`)),
     ...channels.map((channel) => say(`somebody still listens to ${channel}`)),
     ...(clients > 0 ? [say(`${String(clients)} connections were left`)] : []),
