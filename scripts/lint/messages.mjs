@@ -1,7 +1,9 @@
 import ts from 'typescript';
 import { lineAt, nodesOf } from './sources.mjs';
 
-const PAGE = 'docs/troubleshooting.md';
+/** The symptoms, and the pages of texts beside them. */
+const PAGE = /^docs\/troubleshooting(?:\.md$|\/)/;
+const CURE = 'give it a row in a page of docs/troubleshooting/';
 
 /**
  * SQL is no message. The suite for the authors of stores has titles of tests, metrics describe themselves, and so does the page of the board. What
@@ -13,28 +15,30 @@ const NOT_EXPLAINED =
 /** Shorter texts are words for use inside of others, but for rules of options and what a log line may end with. */
 const SENTENCE = /\w \w+ \w|^must be .|^is \w+$|more locks$/;
 
-/** Each text of an error or a log line has its row in the page, and each row is a text. */
+/** Each text of an error or a log line has its row in a page, and each row is a text. */
 export function* findUnexplained({ lib, pages, read, tree }) {
-  if (!pages.includes(PAGE)) return;
-  const page = read(PAGE);
+  const explaining = pages.filter((path) => PAGE.test(path)).map((path) => ({ path, page: read(path) }));
+  if (explaining.length === 0) return;
   const spoken = lib
     .filter((path) => !NOT_EXPLAINED.test(path))
     .flatMap((path) => [...messagesOf(tree(path))].map((message) => ({ path, ...message })));
-  const quoted = [...page.matchAll(/`([^`]+)`/g)]
+  const quoted = explaining
+    .flatMap(({ page }) => [...page.matchAll(/`([^`]+)`/g)])
     .map(([, text]) => text)
     .filter((text) => text.includes(' '));
   for (const { path, line, text } of spoken)
     if (SENTENCE.test(text) && !quoted.some((quote) => text.includes(quote)))
-      yield { path, line, rule: `unexplained message: ${text}`, cure: `give it a row in ${PAGE}` };
-  for (const { 1: cell, index } of page.matchAll(/^\| ((?:`[^`]+`(?:, | *\|))+)/gm))
-    for (const [, text] of cell.matchAll(/`([^`]+)`/g))
-      if (text.includes(' ') && !spoken.some((message) => message.text.includes(text)))
-        yield {
-          path: PAGE,
-          line: lineAt(page, index),
-          rule: `nothing says: ${text}`,
-          cure: 'quote a text of lib, or remove the row',
-        };
+      yield { path, line, rule: `unexplained message: ${text}`, cure: CURE };
+  for (const { path, page } of explaining)
+    for (const { 1: cell, index } of page.matchAll(/^\| ((?:`[^`]+`(?:, | *\|))+)/gm))
+      for (const [, text] of cell.matchAll(/`([^`]+)`/g))
+        if (text.includes(' ') && !spoken.some((message) => message.text.includes(text)))
+          yield {
+            path,
+            line: lineAt(page, index),
+            rule: `nothing says: ${text}`,
+            cure: 'quote a text of lib, or remove the row',
+          };
 }
 
 /** The English of a file: what its errors and log lines are made of, with … for the parts that vary. */

@@ -32,7 +32,8 @@ it('finds nothing in a project that keeps the rules', () => {
   const found = lint({
     'README.md': 'The caller waits.\n\n```ts\nconst who = 1;\n```\n\nSee `who`.\n',
     'docs/design/glossary.md': 'A lease: `core/lease.ts`.',
-    'docs/troubleshooting.md': ROW,
+    'docs/troubleshooting.md': 'Symptoms.\n',
+    'docs/troubleshooting/calls.md': ROW,
     'lib/lock.errors.ts':
       "import { HttpException } from '@nestjs/common';\nexport const E = HttpException;\n",
     'lib/core/lease.ts': [
@@ -53,7 +54,8 @@ it('finds what breaks them, each by its line', () => {
   const found = lint({
     'README.md': 'One line.\n\n```ts\nconst a = 1;\n```\n\nWhoever waits.\n',
     'docs/design/glossary.md': 'Words\n\nA lease: `core/gone.ts`.\n',
-    'docs/troubleshooting.md': `${ROW}| \`no such text\` | none |\n`,
+    'docs/troubleshooting.md': 'Symptoms.\n',
+    'docs/troubleshooting/calls.md': `${ROW}| \`no such text\` | none |\n`,
     'lib/core/hearing.ts': 'export interface Patience {\n  readonly heardOf: number;\n}\n',
     'lib/core/a.ts': [
       "import type { B } from './b.js';",
@@ -79,7 +81,7 @@ it('finds what breaks them, each by its line', () => {
     [
       'README.md:7 "Whoever" stands for a person',
       'docs/design/glossary.md:3 no file lib/core/gone.ts',
-      'docs/troubleshooting.md:4 nothing says: no such text',
+      'docs/troubleshooting/calls.md:4 nothing says: no such text',
       'lib/cli/main.ts:1 cli/main.ts must not load commander',
       'lib/core/a.ts:1 a file imports itself: core/a.ts → core/b.ts → core/c.ts → core/a.ts',
       'lib/core/a.ts:2 core/a.ts must not import ioredis',

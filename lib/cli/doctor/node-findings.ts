@@ -36,7 +36,7 @@ type Blame = (level: 'warning' | 'error', code: string, message: string, cure: s
 
 function stateOf({ status, error = '' }: NodeHealth, good: Make, bad: Blame): Finding {
   if (status === 'up') return good('state', 'locks of all kinds can be taken and kept');
-  const cure = 'docs/troubleshooting.md of the package explains each reason under "In health()"';
+  const cure = 'docs/troubleshooting/connections.md of the package explains each reason under "In health()"';
   const level = status === 'down' ? 'error' : 'warning';
   return bad(level, 'state', `${status}: ${onOneLine(error)}`, cure);
 }
