@@ -12,8 +12,6 @@ type Sent = readonly unknown[];
 export class ScriptedClient extends EventEmitter {
   status = 'ready';
   readonly sent: Sent[] = [];
-  /** What the application has sent. */
-  readonly given: object[] = [];
   /** What the client was told to do with its connection. */
   readonly steps: string[] = [];
   condition: { select: number } | undefined;
@@ -46,11 +44,6 @@ export class ScriptedClient extends EventEmitter {
 
   get redis(): Redis {
     return this as unknown as Redis;
-  }
-
-  /** What the application sends: it is not answered by itself. */
-  sendCommand(command: object): void {
-    this.given.push(command);
   }
 
   createBuiltinCommand(name: string) {

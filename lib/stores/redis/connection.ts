@@ -7,7 +7,6 @@ import { ConnectionState } from './connection-state.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Deployment, Server } from './deployment.js';
 import { withCommand } from './command-refused.js';
-import { onDatabaseSwitch } from './database-switches.js';
 import { Evaluator } from './evaluator.js';
 import type { Call } from './lane.js';
 import { IdleWatch, SIGN_OF_LIFE } from './idle-watch.js';
@@ -44,9 +43,8 @@ const SETTLED = new Set(['ready', 'end']);
 const REVIVAL = 50;
 
 /**
- * Runs commands over one ioredis client, each with a bounded time. No command is defined on the client. A client of the
- * application keeps its options; its `sendCommand` is wrapped while it is used, so that a change of its database is noticed.
- * Commands leave in the order of the calls. This allows a release to follow an acquisition of unknown outcome.
+ * Runs commands over one ioredis client, each with a bounded time. No command is defined on the client, and a client of the
+ * application keeps its options and functions. Commands leave in the order of the calls. This allows a release to follow an acquisition of unknown outcome.
  */
 export class ServerConnection implements Deployment, Server {
   readonly isCluster = false;
@@ -125,23 +123,16 @@ export class ServerConnection implements Deployment, Server {
         // While a client asks the sentinels in turn, round after round, none of its connections is ever closed.
         if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
       },
+      select: () => {
+        // A lock that is being taken at this moment could not be kept.
+        this.generation = ++epochs;
+        this.database.switched();
+      },
       sentinelError: (error: unknown) => {
         this.sentinels.answered(error);
       },
     };
-    const stopListening = listen(client, listeners, owned);
-    const stopWatching = owned
-      ? undefined
-      : onDatabaseSwitch(client, (database) => {
-          const answered = this.database.switchedTo(database);
-          // A lock that is being taken at this moment could not be kept.
-          if (answered !== undefined) this.generation = ++epochs;
-          return answered;
-        });
-    this.stopListening = () => {
-      stopListening();
-      stopWatching?.();
-    };
+    this.stopListening = listen(client, listeners, owned);
   }
 
   get keyPrefix(): string {

@@ -64,7 +64,6 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/redis/sentinel-round', [['test/stores/redis/connection-state'], FAULTS]],
   ['lib/stores/redis/connection-stage', [['test/stores/redis/connection-state'], FAULTS]],
   ['lib/stores/redis/client-', [['test/stores/redis/(clients|unheard-errors|preflight)'], REDIS]],
-  ['lib/stores/redis/database-switches', [['test/stores/redis/selected-database'], REDIS, FAULTS]],
   ['lib/stores/redis/command-refused', [['test/stores/redis/redis-errors'], REDIS]],
   ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/connections']]],
   ['lib/stores/redis/slots', [CLUSTER]],

@@ -108,13 +108,10 @@ describe('The changes of a connection', () => {
 
   it('are not those of a client that was left alone', async () => {
     const { client, changes, connection } = open({ owned: false });
-    const { sendCommand } = client;
-    expect(Object.hasOwn(client, 'sendCommand')).toBe(true);
     await settled();
     connection.detach();
     client.comeTo('close');
     expect(changes).toHaveLength(1);
-    expect(client.sendCommand).not.toBe(sendCommand);
     expect(client.eventNames()).toEqual([]);
   });
 });
@@ -155,27 +152,11 @@ describe('Another connection', () => {
     expect(second).toBeGreaterThan(first);
 
     const shared = open({ owned: false });
-    const ignore = () => undefined;
     const before = shared.connection.generationOf();
-    const select = (database: string) => {
-      shared.client.sendCommand({ name: 'select', args: [database], resolve: ignore, reject: ignore });
-    };
-    select('0');
-    expect(shared.connection.generationOf()).toBe(before);
-    select('2');
+    shared.client.condition = { select: 2 };
+    shared.client.emit('select', 2);
     expect(shared.connection.generationOf()).toBeGreaterThan(before);
     await expect(shared.run()).rejects.toMatchObject({ name: 'WrongDatabase' });
-  });
-
-  it('goes on where it was after a switch of the database that the server refuses', async () => {
-    const { client, run } = open({ owned: false, answer: ([name]) => (name === 'select' ? 'OK' : 17) });
-    const heard: Error[] = [];
-    const reject = (error: Error) => heard.push(error);
-    const command = { name: 'select', args: ['99'], resolve: () => undefined, reject };
-    client.sendCommand(command);
-    await expect(run()).rejects.toMatchObject({ name: 'WrongDatabase' });
-    command.reject(errorReply('ERR DB index is out of range'));
-    expect(await run()).toBe(17);
   });
 
   it('is made by a client of sentinels that has ended by itself', async () => {
