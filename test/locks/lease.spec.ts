@@ -12,6 +12,7 @@ import type { AcquireReply, AcquireRequest } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';
+import { inWorld } from '../world/index.js';
 
 let locks: LockService;
 let events: LockEvent[];
@@ -163,15 +164,16 @@ describe('a lease', () => {
   });
 
   it('is lost at maxHoldTime, and the lock is free then', async () => {
-    const bounded = new LockService({ store: 'memory', leaseTime: 90, maxHoldTime: 250 });
-    const lease = await bounded.acquire('a');
-    await sleep(150);
-    expect(lease.held).toBe(true);
-    const next = await bounded.acquire('a', { waitTime: 5_000 });
-    expect(lease.held).toBe(false);
-    expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
-    await next.release();
-    await bounded.onApplicationShutdown();
+    await inWorld(1, async ({ process, pass }) => {
+      const { locks: bounded } = process({ leaseTime: 90, maxHoldTime: 250 });
+      const lease = await bounded.acquire('a');
+      await pass(150);
+      expect(lease.held).toBe(true);
+      const next = await bounded.acquire('a', { waitTime: 5_000 });
+      expect(lease.held).toBe(false);
+      expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
+      await next.release();
+    });
   });
 
   it('tells its holder when the lock is taken away', async () => {

@@ -24,7 +24,7 @@ let b: LockService;
 let services: LockService[];
 
 const service = (given: LockStore = store) => {
-  const made = new LockService({ store: given, leaseTime: 300 });
+  const made = new LockService({ store: given, leaseTime: 3_000 });
   services.push(made);
   return made;
 };

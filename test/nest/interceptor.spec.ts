@@ -510,7 +510,7 @@ describe('A handler whose answer is not waited for any more', () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([500, 500]);
     await until(() => locks.leases().length === 0);
     expect(entries.most).toBe(1);
-    expect(left).toEqual(path === 'file' ? ['file'] : []);
+    expect([...new Set(left)]).toEqual(path === 'file' ? ['file'] : []);
   });
 
   it('gives its lock up at once where it is declared to give an Observable, else with its next value', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { LockService } from '../../lib/index.js';
 import { inWorld, type Stage } from './index.js';
 
 /** Three processes take turns while their connections break. */
@@ -34,6 +35,19 @@ describe('A world', () => {
     });
     expect(time).toBeGreaterThan(3_600_000);
     expect(events).toBeLessThan(10_000);
+  });
+
+  it('has nothing of the package that the test has loaded, such as its clock', async () => {
+    new LockService({ store: 'memory' });
+    const { time } = await inWorld(8, async ({ process, pass }) => {
+      const { locks } = process({ leaseTime: 90, maxHoldTime: 250 });
+      const lease = await locks.acquire('k');
+      await pass(150);
+      expect(lease.held).toBe(true);
+      await pass(150);
+      expect(lease.signal.reason).toMatchObject({ reason: 'max-hold' });
+    });
+    expect(time).toBeLessThan(400);
   });
 
   it('keeps what processes know apart, also for callers inside of each other', async () => {

@@ -29,6 +29,11 @@ export interface Instance {
 /** Where the package finds the storage of its scopes. */
 const SCOPES = Symbol.for('nestjs-distributed-lock.scopes');
 
+/** What the package of a test keeps under symbols, such as its clock, is not that of a process. */
+const REAL = new Proxy(globalThis, {
+  get: (target, key) => (typeof key === 'symbol' ? undefined : (Reflect.get(target, key) as unknown)),
+});
+
 /** @param scopes where the package keeps its scopes */
 export function namesOf(
   instance: Instance,
@@ -65,7 +70,7 @@ export function namesOf(
   };
   // Defined and not assigned: an assignment would reach the real ones, which are accessors.
   const given = { ...own, simulatedInstance: instance, [SCOPES]: scopes };
-  const global = Object.create(globalThis, Object.getOwnPropertyDescriptors(given)) as object;
+  const global = Object.create(REAL, Object.getOwnPropertyDescriptors(given)) as object;
   instance.kept.push({
     renew: () => {
       for (const symbol of Object.getOwnPropertySymbols(global))
