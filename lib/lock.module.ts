@@ -1,4 +1,5 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { isLockConfigError, LockConfigError } from './lock.errors.js';
 import {
   DEFAULTS,
@@ -17,7 +18,7 @@ import { LockService } from './lock.service.js';
 import { inQuotes } from './lock.text.js';
 import { initializerOf } from './nest/initializer.js';
 import { getLockServiceToken, otherServiceClasses } from './nest/lock-service.token.js';
-import { scopeCheckOf } from './nest/request-scope.js';
+import { assertMadeOnce, scopeCheckOf } from './nest/request-scope.js';
 import { transportAnswers } from './nest/transport-answers.js';
 
 /**
@@ -50,21 +51,27 @@ export class LockModule {
         throw isLockConfigError(error) ? givenBy(source, error) : error;
       }
     };
-    const createFrom = async (maker: LockOptionsFactory) => {
+    const way = wayOf(options);
+    const dependency = way === 'useFactory' ? 'inject' : way;
+    const serviceOf = (
+      maker: (...dependencies: never[]) => LockFactoryOptions | Promise<LockFactoryOptions>,
+      dependencies: LockModuleAsyncOptions['inject'] = [],
+    ): Provider => {
+      const factory = async (modules: ModulesContainer, ...made: never[]): Promise<LockService> => {
+        assertMadeOnce(modules, provide, factory, dependency);
+        return create(await maker(...made));
+      };
+      return { provide, inject: [ModulesContainer, ...dependencies], useFactory: factory };
+    };
+    const createOptions = (maker: LockOptionsFactory) => {
       assertOptionsFactory(maker);
-      return create(await maker.createLockOptions());
+      return maker.createLockOptions();
     };
 
-    const way = wayOf(options);
-    const providers: Provider[] = [scopeCheckOf(provide, way === 'useFactory' ? 'inject' : way)];
-    if (useFactory !== undefined) {
-      const factory = async (...dependencies: unknown[]) => create(await useFactory(...dependencies));
-      providers.push({ provide, useFactory: factory, inject });
-    }
-    if (useClass !== undefined) {
-      providers.push(useClass, { provide, useFactory: createFrom, inject: [useClass] });
-    }
-    if (useExisting !== undefined) providers.push({ provide, useFactory: createFrom, inject: [useExisting] });
+    const providers: Provider[] = [scopeCheckOf(provide, dependency)];
+    if (useFactory !== undefined) providers.push(serviceOf(useFactory, inject));
+    if (useClass !== undefined) providers.push(useClass, serviceOf(createOptions, [useClass]));
+    if (useExisting !== undefined) providers.push(serviceOf(createOptions, [useExisting]));
     return { ...moduleOf(options, providers), imports };
   }
 }

@@ -8,7 +8,7 @@ import type {
   QueueTerms,
   ReleaseRequest,
 } from '../port/lock-store.js';
-import { isGrantedInVain } from '../port/unconfirmed.js';
+import { doubtOf, isGrantedInVain } from '../port/unconfirmed.js';
 import { CLAIM, QUEUE_ENTRY_LIFE, type QueueMessage, type Rivals } from '../port/queue-messages.js';
 import { deadlineOf, driftOf, now, type timerAt } from './deadline.js';
 import type { Messages } from './message-subscription.js';
@@ -365,11 +365,12 @@ export class Acquisition {
     this.answered = true;
     if (this.handedOverAt !== undefined && attempt.askedAt >= this.handedOverAt)
       this.handedOverAt = this.rivals = undefined;
-    this.failure = undefined;
+    const doubt = (this.failure = doubtOf(refusal));
     this.holder = holder;
     this.arrival = arrival ?? this.arrival;
     if (retryAfter < Infinity) this.blockedUntil = now() + retryAfter;
-    this.callers.refused(attempt.askedAt, refusedWith(refusal));
+    if (doubt === undefined) this.callers.refused(attempt.askedAt, refusedWith(refusal));
+    else this.callers.failed(attempt.askedAt, doubt, false);
     if (this.isOver) return 0;
     if (this.callers.wait) this.context.acquisitionWaits();
     if (!this.hasQueue) return this.untilReleased(attempt, retryAfter);

@@ -20,13 +20,32 @@ export const scopeCheckOf = (token: InjectionToken, option: string): Provider =>
   inject: [ModulesContainer],
   useFactory: (modules: ModulesContainer) => ({
     onModuleInit: () => {
-      for (const { providers } of modules.values()) {
-        const path = requestPath(providers.get(token));
-        if (path !== undefined) throw perRequest(option, path);
-      }
+      for (const { providers } of modules.values()) assertNotPerRequest(providers.get(token), option);
     },
   }),
 });
+
+/**
+ * As scopeCheckOf, for a service that is about to be made: Nest calls no hook at the boot of a module that is loaded lazily.
+ * Only the dependencies of this service are known then.
+ * @param factory that makes it
+ */
+export function assertMadeOnce(
+  modules: ModulesContainer,
+  token: InjectionToken,
+  factory: object,
+  option: string,
+): void {
+  for (const { providers } of modules.values()) {
+    const wrapper = providers.get(token);
+    if (wrapper?.metatype === factory) assertNotPerRequest(wrapper, option);
+  }
+}
+
+function assertNotPerRequest(wrapper: Wrapper | undefined, option: string): void {
+  const path = requestPath(wrapper);
+  if (path !== undefined) throw perRequest(option, path);
+}
 
 function perRequest(option: string, path: readonly Wrapper[]): LockConfigError {
   const titles = path.slice(1).map(({ name, token }) => titleOf(name ?? token));

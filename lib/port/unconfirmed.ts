@@ -1,3 +1,5 @@
+import type { LockUnavailableError } from '../lock.errors.js';
+
 const unconfirmed = new WeakSet<object>();
 
 /** For the error of a store that has granted a lock which does not count, such as one that too few replicas have. */
@@ -8,3 +10,16 @@ export function grantedInVain<E extends object>(error: E): E {
 
 /** Whether the owner that asked is the holder in the store now, until it gives that up. */
 export const isGrantedInVain = (error: object): boolean => unconfirmed.has(error);
+
+const doubts = new WeakMap<object, LockUnavailableError>();
+
+/**
+ * For the answer that another owner has the lock, where a grant would not count either: that owner may be one whose grant is
+ * just being given up.
+ */
+export function doubted(answer: object, error: LockUnavailableError): void {
+  doubts.set(answer, error);
+}
+
+/** Why the lock could not be given out now, even if it were free. */
+export const doubtOf = (answer: object): LockUnavailableError | undefined => doubts.get(answer);

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { expect, it } from '@jest/globals';
 import { Inject, Injectable, Module, Scope, type Type } from '@nestjs/common';
-import { REQUEST } from '@nestjs/core';
+import { LazyModuleLoader, REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import {
   LockModule,
@@ -44,6 +44,9 @@ const PROVIDERS = [Tenant, Durable, Settings, ByProperty, Transient];
 @Module({ providers: PROVIDERS, exports: PROVIDERS })
 class SettingsModule {}
 
+@Module({})
+class Lazy {}
+
 const boot = async (async: LockModuleAsyncOptions) => {
   const imports = [LockModule.forRootAsync({ ...async, imports: [SettingsModule] })];
   return await (await Test.createTestingModule({ imports }).compile()).init();
@@ -79,6 +82,27 @@ it.each<[string, LockModuleAsyncOptions, RegExp]>([
     });
   },
 );
+
+it('options that depend on a request are refused in a module that is loaded lazily, too (pitfall 87)', async () => {
+  const app = await Test.createTestingModule({}).compile();
+  await app.init();
+  const made: number[] = [];
+  const useFactory = () => {
+    made.push(1);
+    return options;
+  };
+  const load = (inject: Type[]) => {
+    const locks = LockModule.forRootAsync({ imports: [SettingsModule], inject, useFactory, isGlobal: false });
+    return app.get(LazyModuleLoader).load(() => ({ module: Lazy, imports: [locks] }));
+  };
+  const refused = await load([Settings]);
+  await expect(refused.resolve(LockService, undefined, { strict: false })).rejects.toMatchObject({
+    code: 'LOCK_CONFIG',
+    message: expect.stringContaining('(Settings → Tenant)'),
+  });
+  expect(made).toEqual([]);
+  await app.close();
+});
 
 it('options of a transient provider give one service', async () => {
   const app = await boot({ inject: [Transient], useFactory: () => options });

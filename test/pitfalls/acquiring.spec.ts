@@ -561,4 +561,16 @@ describe.each([
     expect(await Promise.all(waiting)).toMatchObject([{ code: 'LOCK_ABORTED' }, { code: 'LOCK_ABORTED' }]);
     await until(async () => (await waiters[0]!.inspect('a')) === null);
   });
+
+  it('says unavailable, not busy, at the end of its wait (pitfall 64)', async () => {
+    const held = await lockOf(stage.service()).acquire();
+    const caller = unconfirmed();
+    // From now on it receives messages, and its waiters have entries in queues.
+    await expect(caller.getFairLock('b').acquire({ waitTime: 100 })).rejects.toThrow();
+    const waits = [60, 300, 900].map((waitTime) => lockOf(caller).acquire({ waitTime }));
+    const answers = await Promise.allSettled(waits);
+    for (const answer of answers) expect(answer).toMatchObject({ reason: { code: 'LOCK_UNAVAILABLE' } });
+    await held.release();
+    await until(async () => (await caller.inspect('a')) === null);
+  });
 });

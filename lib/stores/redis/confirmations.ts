@@ -1,4 +1,5 @@
-import { grantedInVain } from '../../port/unconfirmed.js';
+import { isLockUnavailableError } from '../../lock.errors.js';
+import { doubted, grantedInVain } from '../../port/unconfirmed.js';
 import type { Receipt } from './command.js';
 import { translate } from './redis-errors.js';
 import type { Replication } from './replication.js';
@@ -30,7 +31,19 @@ export class Confirmations {
     const reply = await ask(receipt);
     if (reply.granted) await this.confirm(receipt, name);
     else if (takesNoEntry) await this.assertReplicas(receipt, name);
+    else if (!this.isCertain(receipt)) {
+      // A waiter keeps its entry, and would hear the truth only if its wait ended now.
+      await this.assertReplicas(receipt, name).catch((error: unknown) => {
+        if (!isLockUnavailableError(error) || error.permanent) throw error;
+        doubted(reply, error);
+      });
+    }
     return reply;
+  }
+
+  /** The replicas had the last write that was to be confirmed over that connection. */
+  private isCertain({ server }: Receipt): boolean {
+    return server === undefined || this.replication?.hasConfirmed(server) === true;
   }
 
   private async assertReplicas({ server }: Receipt, name: string): Promise<void> {

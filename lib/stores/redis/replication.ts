@@ -15,7 +15,11 @@ interface ReplicationTerms {
 interface Line {
   underway: Promise<unknown>;
   following: Promise<void> | undefined;
+  /** The last answer was that enough replicas have it. */
+  isGood: boolean;
 }
+
+const newLine = (): Line => ({ underway: Promise.resolve(), following: undefined, isGood: false });
 
 /**
  * Makes certain that replicas have what was written over a connection. WAIT blocks that connection, so there is one WAIT at
@@ -31,15 +35,23 @@ export class Replication {
    * @throws TooFewReplicas, also if no replica is connected
    */
   confirm(connection: Server): Promise<void> {
-    const line = this.lines.get(connection) ?? { underway: Promise.resolve(), following: undefined };
+    const line = this.lines.get(connection) ?? newLine();
     this.lines.set(connection, line);
     line.following ??= line.underway.then(() => {
       line.following = undefined;
       const confirmation = this.wait(connection);
-      line.underway = confirmation.catch(() => undefined);
+      line.underway = confirmation.then(
+        () => (line.isGood = true),
+        () => (line.isGood = false),
+      );
       return confirmation;
     });
     return line.following;
+  }
+
+  /** Whether enough replicas had what was last to be confirmed. */
+  hasConfirmed(connection: Server): boolean {
+    return this.lines.get(connection)?.isGood === true;
   }
 
   private async wait(connection: Server): Promise<void> {

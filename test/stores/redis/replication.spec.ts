@@ -96,6 +96,16 @@ describe('replication', () => {
     await until(async () => (await locks.inspect('key')) === null);
   });
 
+  it.each(KINDS)('a %s that another holds is busy while the replica is connected', async (kind, lockOf) => {
+    // All permits of the semaphore, and readers beside the writer.
+    const others = [service(PATIENT), service(PATIENT)];
+    for (const other of others)
+      await (kind === 'read lock' ? other.getReadWriteLock('key').write : lockOf(other)).tryAcquire();
+    const locks = service(PATIENT);
+    for (let n = 0; n < 2; n++)
+      await expect(lockOf(locks).acquire()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+  });
+
   it.each(KINDS)('a %s is taken back at once where WAIT is refused', async (_, lockOf) => {
     await master.client().acl('SETUSER', 'locks', 'on', '>word', '~*', '&*', '+@all', '-wait');
     const locks = service({ connection: `redis://locks:word@127.0.0.1:${String(master.port)}` });
