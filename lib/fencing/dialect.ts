@@ -13,8 +13,15 @@ export type Fence = readonly [name: string, token: number];
 /** The SQL of one dialect, for one table. */
 export interface Dialect {
   create(table: string): string;
-  /** In this order. The last one has to change a row for each fence; otherwise the table has seen a greater token. */
-  guard(table: string, fences: readonly Fence[]): readonly Statement[];
+  /** To be run in this order. */
+  guard(table: string, fences: readonly Fence[]): Guard;
+}
+
+export interface Guard {
+  /** Takes the locks of the rows. Its number of changed rows depends on settings of the connection. */
+  readonly store?: Statement;
+  /** Together they have to change one row for each fence; otherwise the table has seen a greater token. */
+  readonly check: readonly Statement[];
 }
 
 /**
@@ -29,46 +36,51 @@ const upsert: Dialect['guard'] = (table, fences) => {
   const sql =
     `INSERT INTO ${table} AS seen (name, token) VALUES ${rows.join(', ')} ` +
     'ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE seen.token <= excluded.token';
-  return [{ sql, parameters: parametersOf(fences) }];
+  return { check: [{ sql, parameters: fences.flatMap(([name, token]) => [name, String(token)]) }] };
 };
 
-const parametersOf = (fences: readonly Fence[]): unknown[] =>
-  fences.flatMap(([name, token]) => [name, String(token)]);
+/**
+ * For MySQL, as hexadecimal digits: what becomes of other characters depends on the charset of the connection, and whether a quote
+ * ends a text depends on `NO_BACKSLASH_ESCAPES`, which drivers that write parameters into the SQL do not know.
+ */
+const inDigits = ([name, token]: Fence): unknown[] => [Buffer.from(name).toString('hex'), String(token)];
 
 const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
   postgres: {
-    create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (name TEXT PRIMARY KEY, token BIGINT NOT NULL)`,
+    // In the collation "C" names are compared byte by byte. The index of another one breaks with an upgrade of its library.
+    create: (table) =>
+      `CREATE TABLE IF NOT EXISTS ${table} (name TEXT COLLATE "C" PRIMARY KEY, token BIGINT NOT NULL)`,
     guard: upsert,
   },
   sqlite: {
     create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (name TEXT PRIMARY KEY, token INTEGER NOT NULL)`,
-    guard: (table, fences) =>
-      upsert(table, fences).map(({ sql, parameters }) => ({
-        sql: sql.replaceAll(/\$\d+/g, '?'),
-        parameters,
-      })),
+    guard: (table, fences) => {
+      const { check } = upsert(table, fences);
+      return {
+        check: check.map(({ sql, parameters }) => ({ sql: sql.replaceAll(/\$\d+/g, '?'), parameters })),
+      };
+    },
   },
   // Names are compared byte by byte, which a text column of MySQL does not do. The rows have to be locked, hence InnoDB.
   mysql: {
     create: (table) =>
       `CREATE TABLE IF NOT EXISTS ${table} (name VARBINARY(1024) PRIMARY KEY, token BIGINT NOT NULL, ` +
       'guards BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB',
-    // The number of rows that an upsert has changed depends on a setting of the connection here. So a second statement tells
-    // whether the token is in the table. It changes its row in any case, because it counts.
-    guard: (table, fences) => [
-      {
+    // The number of rows that an upsert has changed depends on a setting of the connection here. So further statements tell
+    // whether the tokens are in the table. Each changes its row in any case, because it counts, and finds it by its key alone:
+    // for several names at once the server may read, and lock, the whole table.
+    guard: (table, fences) => ({
+      store: {
         sql:
-          `INSERT INTO ${table} (name, token) VALUES ${fences.map(() => '(?, CAST(? AS SIGNED))').join(', ')} ` +
+          `INSERT INTO ${table} (name, token) VALUES ${fences.map(() => '(UNHEX(?), CAST(? AS SIGNED))').join(', ')} ` +
           'ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))',
-        parameters: parametersOf(fences),
+        parameters: fences.flatMap(inDigits),
       },
-      {
-        sql:
-          `UPDATE ${table} SET guards = guards + 1 WHERE ` +
-          fences.map(() => '(name = ? AND token = CAST(? AS SIGNED))').join(' OR '),
-        parameters: parametersOf(fences),
-      },
-    ],
+      check: fences.map((fence) => ({
+        sql: `UPDATE ${table} SET guards = guards + 1 WHERE name = UNHEX(?) AND token = CAST(? AS SIGNED)`,
+        parameters: inDigits(fence),
+      })),
+    }),
   },
 };
 

@@ -1,10 +1,18 @@
 import { LockConfigError, LockLostError } from '../lock.errors.js';
 import type { Term } from '../locks/election.js';
 import type { Lease } from '../locks/lock.js';
+import type { OwnLease } from '../locks/own-lease.js';
 import { currentLease } from '../nest/current-lease.js';
 import { currentScope } from '../core/scope.js';
 import { locksPassThrough } from '../nest/pass-through.js';
-import { type Dialect, dialectOf, dialects, type Fence, type FencingDialect } from './dialect.js';
+import {
+  type Dialect,
+  dialectOf,
+  dialects,
+  type Fence,
+  type FencingDialect,
+  type Statement,
+} from './dialect.js';
 
 /**
  * Runs one statement in the transaction that is guarded, and gives the number of rows that it has changed. The adapters, such
@@ -56,10 +64,11 @@ export class FencingTable {
    *
    * Where decorators take no locks (`enabled: false`, `passThroughLocks`), and there is no lease, it does nothing.
    * @param execute runs a statement in that transaction
-   * @param lease default: the lease of `using`, the decorator, the interceptor, an election or `once` around the call
+   * @param lease default: the lease of `using`, the decorator, the interceptor, an election or `once` around the call, the
+   * innermost where they are nested
    * @throws LockLostError when the lease has ended, or, with the reason `fenced`, when the table has seen a greater token of one
    * of its names. The transaction has to be rolled back, which its library does for an error
-   * @throws LockConfigError when there is no lease, or `execute` gives no number
+   * @throws LockConfigError when there is no lease, when it is of a reader or of a semaphore, or when `execute` gives no number
    */
   async guard(execute: Execute, lease?: Lease | Term): Promise<void> {
     const guarded = lease ?? currentLease();
@@ -68,16 +77,13 @@ export class FencingTable {
       const rule = 'runs without a lock. Call it in a locked method or within using, or pass the lease';
       throw new LockConfigError('guard', rule);
     }
+    assertAlone(guarded);
     assertPromised(guarded);
     const fences = fencesOf(guarded);
-    let changed = NaN;
-    for (const { sql, parameters } of this.dialect.guard(this.table, fences)) {
-      changed = await execute(sql, parameters);
-    }
-    if (!Number.isSafeInteger(changed) || changed < 0) {
-      const rule = 'has to give the number of changed rows, as the adapters do';
-      throw new LockConfigError('execute', rule, { value: changed });
-    }
+    const { store, check } = this.dialect.guard(this.table, fences);
+    if (store !== undefined) await changedRows(execute, store);
+    let changed = 0;
+    for (const statement of check) changed += await changedRows(execute, statement);
     if (changed === fences.length) return;
     const names = fences.map(([name]) => name).join(',');
     throw new LockLostError(names, { reason: 'fenced', owner: ownerOf(guarded) });
@@ -100,12 +106,34 @@ export class FencingTable {
   }
 }
 
+async function changedRows(execute: Execute, { sql, parameters }: Statement): Promise<number> {
+  const changed: unknown = await execute(sql, parameters);
+  if (typeof changed === 'number' && Number.isSafeInteger(changed) && changed >= 0) return changed;
+  const rule = 'has to give the number of changed rows, as the adapters do';
+  throw new LockConfigError('execute', rule, { value: changed });
+}
+
 const isTerm = (lease: Lease | Term): lease is Term => !('fencingTokens' in lease);
 
-/** In one order: two transactions with the same names wait for each other, and do not deadlock. */
+/**
+ * In one order: two transactions with the same names wait for each other, and do not deadlock.
+ * @throws LockConfigError when a token is no token: a database may take it for 0
+ */
 function fencesOf(lease: Lease | Term): readonly Fence[] {
-  if (isTerm(lease)) return [[lease.name, lease.number]];
-  return [...lease.fencingTokens].sort(([a], [b]) => (a < b ? -1 : 1));
+  const fences: readonly Fence[] = isTerm(lease) ? [[lease.name, lease.number]] : [...lease.fencingTokens];
+  for (const [name, token] of fences) {
+    if (typeof name === 'string' && Number.isSafeInteger(token) && token >= 0) continue;
+    throw new LockConfigError('lease', 'must be a Lease or a Term', { value: token });
+  }
+  return [...fences].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** @throws LockConfigError for a lease whose lock has other holders at the same time, each with a token of its own */
+function assertAlone(lease: Lease | Term): void {
+  if ((lease as Partial<OwnLease>).isShared !== true) return;
+  const rule =
+    'is of a reader or of a semaphore, whose holders would refuse each other. Guard with a lock that has one holder';
+  throw new LockConfigError('lease', rule, { key: lease.name });
 }
 
 function assertPromised(lease: Lease | Term): void {

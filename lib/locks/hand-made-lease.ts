@@ -19,6 +19,10 @@ export class HandMadeLease implements Lease {
     return this.lease.owner;
   }
 
+  get isShared(): boolean {
+    return this.lease.isShared;
+  }
+
   get fencingToken(): number {
     return this.lease.fencingToken;
   }

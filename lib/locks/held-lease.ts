@@ -85,6 +85,11 @@ export class HeldLease implements OwnLease, Share {
     return this.hold.tenure.owner;
   }
 
+  get isShared(): boolean {
+    const { queue } = this.hold.tenure;
+    return queue?.mode === 'shared' && queue.capacity > 1;
+  }
+
   get fencingToken(): number {
     return this.hold.fencingToken;
   }

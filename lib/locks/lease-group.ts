@@ -33,6 +33,10 @@ export class LeaseGroup implements OwnLease {
     return this.leases.map((lease) => lease.owner).join(',');
   }
 
+  get isShared(): boolean {
+    return this.leases.some((lease) => lease.isShared);
+  }
+
   /** The greatest of the members' tokens. */
   get fencingToken(): number {
     return Math.max(...this.leases.map((lease) => lease.fencingToken));

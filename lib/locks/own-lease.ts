@@ -5,6 +5,8 @@ import type { Lease } from './lock.js';
 export interface OwnLease extends Lease {
   /** ms since the acquisition for which no other owner gets the lock, even though it is released. */
   minHoldTime: number;
+  /** Others may hold the lock at the same time: readers, or owners of a semaphore's permits. */
+  readonly isShared: boolean;
   /** Called when the lease has been released or handed over. Of its loss its signal tells. */
   onReleased?: ((releasing: Promise<void>) => void) | undefined;
   /** @returns what the caller of `acquire` gets, which has to release it */

@@ -141,6 +141,25 @@ describe('FencingTable', () => {
     await expect(guard).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'execute' });
   });
 
+  it('refuses leases of readers and of a semaphore, whose holders would refuse each other', async () => {
+    const { read, write } = present.getReadWriteLock('shared');
+    const several = present.getMultiLock([present.getLock('alone'), present.getSemaphore('permits', 2)]);
+    for (const lock of [read, several]) {
+      const lease = await lock.acquire();
+      await expect(set(9, lease)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'lease' });
+      await lease.release();
+    }
+    await set(1, await write.acquire());
+    await set(2, await present.getSemaphore('one', 1).acquire());
+    expect(await amount()).toBe(2);
+  });
+
+  it.each([undefined, NaN, -1, 0.5, 2 ** 53, '7'])('refuses %p as a token', async (number) => {
+    const term = { name: 'stock', number: number as number, signal: new AbortController().signal };
+    await expect(set(9, term)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'lease' });
+    expect(await amount()).toBe(0);
+  });
+
   it('refuses the manager of no transaction', () => {
     expect(() => typeorm(source.manager)).toThrow('needs a transaction');
   });

@@ -132,8 +132,10 @@ for (const [adapter, dialect, { inside, outside }] of cases) {
   await admin(`DROP TABLE IF EXISTS stock`);
   await admin(`CREATE TABLE stock (amount INTEGER NOT NULL)`);
   await admin(`INSERT INTO stock (amount) VALUES (0)`);
+  let kept;
   const write = (lease, amount) =>
     inside(async (execute, send) => {
+      kept = execute;
       await fences.guard(execute, lease);
       await send(`UPDATE stock SET amount = ${amount}`);
     }).then(() => 'committed', codeOf);
@@ -147,6 +149,10 @@ for (const [adapter, dialect, { inside, outside }] of cases) {
   const rows = await admin('SELECT token FROM lock_fences');
   const stored = rows.map(({ token }) => Number(token)).sort((a, b) => a - b);
   const [{ amount }] = await admin('SELECT amount FROM stock');
+  const afterwards = await fences.guard(kept, newer).then(
+    () => 'guarded',
+    () => 'refused',
+  );
   let refused = 'nothing';
   try {
     outside();
@@ -162,6 +168,7 @@ for (const [adapter, dialect, { inside, outside }] of cases) {
       second,
       again,
       late,
+      afterwards,
       amount,
       tokens: String(stored) === String(expected),
       refused,

@@ -1,4 +1,4 @@
-// Usage: node counter.mjs <Redis URL> <PostgreSQL port> <guard>
+// Usage: node counter.mjs <connection to Redis as JSON> <PostgreSQL port> <guard>
 //
 // Increments a counter in PostgreSQL by read and write, each time in a transaction under the lock, until stdin ends. Prints a
 // line when a transaction has read, and for each commit. The guards other than `first` are wrong on purpose.
@@ -12,8 +12,8 @@ Logger.overrideLogger(false); // lost leases are the subject here
 /** ms between the read and the write. */
 const WORK = 200;
 
-const [url, port, guard] = process.argv.slice(2);
-const locks = new LockService({ connection: url, leaseTime: 300, waitTime: 1_000 });
+const [connection, port, guard] = process.argv.slice(2);
+const locks = new LockService({ connection: JSON.parse(connection), leaseTime: 300, waitTime: 1_000 });
 const fences = new FencingTable({ dialect: 'postgres' });
 const client = new pg.Client({ host: '127.0.0.1', port: Number(port), user: 'postgres' });
 await client.connect();
