@@ -46,6 +46,7 @@ export default {
   testTimeout: process.env.CI === undefined ? 30_000 : 90_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
+  reporters: ['default', '<rootDir>/test/support/repeat.mjs'],
   projects: [
     {
       ...common,

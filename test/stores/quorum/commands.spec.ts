@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import * as scripts from '../../support/scripts.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
 describe('The commands that each node of a quorum gets', () => {

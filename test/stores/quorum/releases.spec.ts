@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import * as scripts from '../../support/scripts.js';
 import type { LockService } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
 import type { Monitor } from '../../support/monitor.js';
