@@ -2,20 +2,11 @@ const common = {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
+    '^.+\\.ts$': '<rootDir>/test/support/transform.mjs',
+    '/node_modules/@nestjs/(common|core|testing)/.+\\.js$': '<rootDir>/test/support/transform.mjs',
   },
+  // Nest 11 is CommonJS, and is loaded as it is.
+  transformIgnorePatterns: ['/node_modules/(?!@nestjs/(common|core|testing)/)', '/test/nest-11/'],
   setupFiles: ['<rootDir>/test/quiet-logs.ts'],
 };
 
@@ -33,7 +24,10 @@ const LEFT_OUT = [
   'scenarios/(board-crowd|rolling-restart)',
   'stores/conformance/(acl|clients|rights|sentinel)',
 ];
-const sourceNames = { '^(\\.{1,2}/.*)\\.js$': '$1' };
+const sourceNames = {
+  '^(\\.{1,2}/.*)\\.js$': '$1',
+  '^(ioredis|rxjs|rxjs/operators)$': '<rootDir>/node_modules/.cache/bundled/$1.cjs',
+};
 
 /** @type {import('jest').Config} */
 export default {

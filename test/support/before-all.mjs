@@ -1,5 +1,6 @@
 import { bundlePackage } from './bundle-package.mjs';
 import { bundleCls } from './bundle-cls.mjs';
+import { bundleSources } from './bundle-sources.mjs';
 import { bundleWorld } from '../world/bundle.mjs';
 import { provideRedis } from './provide-redis.mjs';
 
@@ -7,6 +8,7 @@ import { provideRedis } from './provide-redis.mjs';
 export default async function beforeAllFiles() {
   provideRedis();
   await bundlePackage();
+  await bundleSources();
   await bundleCls();
   await bundleWorld();
 }
