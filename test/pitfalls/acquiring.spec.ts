@@ -18,13 +18,13 @@
  * 12  A subscription pool that runs dry, or a leaked permit, silences channels for the life of the process.
  * 80  A waiter whose grant could not be confirmed (too few replicas) stays the holder in the store between its tries.
  */
-import { QUEUE_CHANNEL } from '../../lib/stores/redis/queue-protocol.js';
+import { QUEUE_CHANNEL } from '../support/keys.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { type LockService, LockUnavailableError } from '../../lib/index.js';
-import { createStore } from '../../lib/stores/create-store.js';
-import * as scripts from '../../lib/stores/redis/script.js';
+import { createStore } from '../support/store.js';
+import * as scripts from '../support/scripts.js';
 import { soon, Stage, until } from './stage.js';
 
 const stage = Stage.set();

@@ -16,8 +16,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { type Lease, type Lock, LockLostError, type LockService, type LockStore } from '../../lib/index.js';
-import { createStore } from '../../lib/stores/create-store.js';
-import * as scripts from '../../lib/stores/redis/script.js';
+import { createStore } from '../support/store.js';
+import * as scripts from '../support/scripts.js';
 import { blockFor, soon, Stage, until } from './stage.js';
 
 const stage = Stage.set();

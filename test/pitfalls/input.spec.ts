@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { createStore } from '../../lib/stores/create-store.js';
+import { createStore } from '../support/store.js';
 import { Stage, until } from './stage.js';
 
 const stage = Stage.set();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { LockKeys } from '../../lib/stores/redis/keys.js';
 import { FAIR, lockOf, queued, semaphore, take, timed } from '../queue/kinds.js';
+import { fenceOf } from '../support/keys.js';
 import { blockFor, Stage, until } from './stage.js';
 
 const stage = Stage.set();
@@ -159,7 +159,7 @@ describe('93: what the fence says of a writer, beside version 0.1.0', () => {
   const besideOwnReader = async (name: string) => {
     const locks = stage.service();
     const { read, write } = locks.getReadWriteLock(name);
-    const { fence } = new LockKeys(name, 'lock:', '');
+    const fence = fenceOf(`lock:${name}`);
     return await locks.runInScope(async () => {
       const leases = [await write.acquire(), await read.acquire()];
       return { fence, leases, text: (await stage.redis.get(fence)) ?? '' };

@@ -13,7 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../lib/index.js';
-import * as scripts from '../../lib/stores/redis/script.js';
+import * as scripts from '../support/scripts.js';
 import { soon, Stage, until } from './stage.js';
 import { lockKeys } from '../support/keys.js';
 

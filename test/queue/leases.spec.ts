@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../lib/index.js';
-import { createStore } from '../../lib/stores/create-store.js';
+import { createStore } from '../support/store.js';
 import { CLAIM } from '../../lib/port/queue-messages.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { Stage, until } from '../pitfalls/stage.js';

@@ -1,6 +1,10 @@
 import type { Redis } from 'ioredis';
 import { LockKeys } from '../../lib/stores/redis/keys.js';
 
+export { clientKeyOf } from '../../lib/stores/redis/keys.js';
+export { QUEUE_CHANNEL } from '../../lib/stores/redis/queue-protocol.js';
+export { slotOf } from '../../lib/stores/redis/slots.js';
+
 /** The keys beside a lock, by the key of the lock itself. */
 export const keysBeside = (lock: string): LockKeys => new LockKeys(lock, '', '');
 

@@ -13,7 +13,7 @@ import {
 } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import { slotOf } from '../../../lib/stores/redis/slots.js';
+import { slotOf } from '../../support/keys.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 import { Worker } from '../../support/worker.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from '@jest/globals';
-import { clientKeyOf } from '../../../lib/stores/redis/keys.js';
+import { clientKeyOf } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { RedisCluster } from '../../support/redis-cluster.js';

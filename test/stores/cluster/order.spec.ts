@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import type { LockStore } from '../../../lib/port/lock-store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';

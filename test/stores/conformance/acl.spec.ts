@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError } from '../../../lib/index.js';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
 import { startRedis } from '../../support/redis.js';
 import { sideBySide } from './side-by-side.js';

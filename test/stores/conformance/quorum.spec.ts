@@ -1,4 +1,4 @@
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
 import { RedisServer } from '../../support/redis-server.js';
 

@@ -6,7 +6,7 @@ import { isLockUnavailableError, type Lease, type Lock, type LockService } from 
 import { LogLines } from '../redis/log-lines.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import { acquire, queueAcquire, type Script } from '../../../lib/stores/redis/script.js';
+import { acquire, queueAcquire, type Script } from '../../support/scripts.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../../support/acl.js';
 import type { RedisServer } from '../../support/redis-server.js';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../../lib/index.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import * as scripts from '../../support/scripts.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { fenceOf } from '../../support/keys.js';
 

@@ -7,7 +7,7 @@ import {
   type LockService,
   LockUnavailableError,
 } from '../../../lib/index.js';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import type { LockStore } from '../../../lib/port/lock-store.js';
 import { FAIR, type Kind, lockOf, PLAIN, queued, READ, semaphore, WRITE } from '../../queue/kinds.js';
 import { TestEnvironment } from '../../support/test-environment.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from '@jest/globals';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { FAIR, STAND } from '../../../lib/testing/store-suite/queue-terms.js';
 import { fenceOf, roleOf } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LockEvent, LockService } from '../../../lib/index.js';
-import { LockKeys } from '../../../lib/stores/redis/keys.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import { keysBeside } from '../../support/keys.js';
+import * as scripts from '../../support/scripts.js';
 import { createLeastUser } from '../../support/acl.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -81,7 +81,7 @@ describe('The locks of a multi-lock, given up together', () => {
 
   it('are announced on the channels that Redisson listens to', async () => {
     const odd = ['plain', 'a{b}c', '{open', 'clo}se', 'wörter', '{}empty'];
-    const channels = odd.map((name) => new LockKeys(name, '', '').channel);
+    const channels = odd.map((name) => keysBeside(name).channel);
     const subscriber = redis.duplicate();
     environment.add(() => {
       subscriber.disconnect();

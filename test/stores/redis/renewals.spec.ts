@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 const environment = new TestEnvironment();

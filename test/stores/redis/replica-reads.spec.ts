@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../../lib/index.js';
 import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import { until } from '../../scenarios/until.js';
 import { lockKeys } from '../../support/keys.js';
 import type { RedisServer } from '../../support/redis-server.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../../lib/index.js';
-import { createStore } from '../../../lib/stores/create-store.js';
+import { createStore } from '../../support/store.js';
 import type { MemberStore } from '../../../lib/stores/quorum/member.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection.js';
 import { UnexpectedReply } from '../../../lib/stores/redis/redis-errors.js';

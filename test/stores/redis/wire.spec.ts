@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { LockKindMismatchError, type LockService } from '../../../lib/index.js';
-import { slotOf } from '../../../lib/stores/redis/slots.js';
+import { slotOf } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';

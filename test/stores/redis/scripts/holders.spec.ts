@@ -7,7 +7,7 @@ import {
   queueTransfer,
   renew,
   retire,
-} from '../../../../lib/stores/redis/script.js';
+} from '../../../support/scripts.js';
 import { RedisServer } from '../../../support/redis-server.js';
 import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 

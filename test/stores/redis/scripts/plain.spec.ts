@@ -9,7 +9,7 @@ import {
   remember,
   renew,
   transfer,
-} from '../../../../lib/stores/redis/script.js';
+} from '../../../support/scripts.js';
 import { RedisServer } from '../../../support/redis-server.js';
 import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 
