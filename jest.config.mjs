@@ -10,20 +10,8 @@ const common = {
   setupFiles: ['<rootDir>/test/quiet-logs.ts'],
 };
 
-// CI runs everything, and so does `npm run test:all`.
+// CI runs everything, and so does `npm run test:all`. Other runs leave out Nest 11, Redisson, and what is in a folder `slow/`.
 const everything = process.env.CI !== undefined || process.env.TESTS === 'all';
-/**
- * What other runs leave out, beside Nest 11 and Redisson: the same tests through other clients, what needs another program,
- * and what is a program of its own. All of it is a third of the CPU time.
- */
-const LEFT_OUT = [
-  'board/browser',
-  'fencing/servers',
-  'models/(queue|tokens)',
-  'programs/simulation/simulation',
-  'scenarios/(board-crowd|rolling-restart)',
-  'stores/conformance/(acl|clients|rights|sentinel)',
-];
 const sourceNames = {
   '^(\\.{1,2}/.*)\\.js$': '$1',
   '^(ioredis|rxjs|rxjs/operators)$': '<rootDir>/node_modules/.cache/bundled/$1.cjs',
@@ -47,9 +35,7 @@ export default {
       displayName: 'nest-12',
       roots: ['<rootDir>/test', '<rootDir>/sample-app'],
       testMatch: ['**/*.spec.ts'],
-      testPathIgnorePatterns: ['package/', 'jvm/', ...(everything ? [] : LEFT_OUT)].map(
-        (path) => `<rootDir>/test/${path}`,
-      ),
+      testPathIgnorePatterns: ['<rootDir>/test/(package|jvm)/', ...(everything ? [] : ['/slow/'])],
       moduleNameMapper: {
         ...sourceNames,
         '^(nestjs-cls|@nestjs-cls/.*)$': '<rootDir>/node_modules/.cache/es-modules/$1.mjs',

@@ -68,6 +68,8 @@ it('finds what breaks them, each by its line', () => {
       '/**\n * Somebody waits.\n */',
       "throw new Error('nobody says why this is');",
     ].join('\n'),
+    'docs/guarantees.md': '## Promises\n\n- **No end.** None.\n\n## What is not guaranteed\n',
+    'test/promises/promises.json': '{}',
     'lib/core/b.ts': "import './c.js';\n",
     'lib/core/c.ts': "import {\n  type A,\n} from './a.js';\n",
     'lib/cli/main.ts': "import { x } from 'commander';\n",
@@ -81,6 +83,7 @@ it('finds what breaks them, each by its line', () => {
     [
       'README.md:7 "Whoever" stands for a person',
       'docs/design/glossary.md:3 no file lib/core/gone.ts',
+      'docs/guarantees.md:3 untested promise: No end',
       'docs/troubleshooting/calls.md:4 nothing says: no such text',
       'lib/cli/main.ts:1 cli/main.ts must not load commander',
       'lib/core/a.ts:1 a file imports itself: core/a.ts → core/b.ts → core/c.ts → core/a.ts',

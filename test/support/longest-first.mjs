@@ -8,20 +8,19 @@ const { default: Sequencer } = createRequire(createRequire(jest).resolve('@jest/
 
 /** The files that take longest. Those that compute much stand between those that wait, so that few of them meet. */
 const LONG = [
-  'queue/crashes',
-  'stores/redis/sentinel',
-  'stores/conformance/acl',
-  'stores/redis/replication',
-  'stores/cluster/failover',
+  'queue/slow/crashes',
+  'stores/redis/slow/sentinel',
+  'stores/conformance/slow/acl',
+  'stores/redis/slow/replication',
+  'stores/cluster/slow/failover',
   'stores/conformance/',
   'testing/planted-bugs',
   'pitfalls/holding',
-  'stores/redis/memory-full',
-  'stores/quorum/absence',
+  'stores/redis/slow/memory-full',
+  'stores/quorum/slow/absence',
   'jvm/',
   'pitfalls/acquiring',
-  'pitfalls/module',
-  'stores/quorum/chaos',
+  'pitfalls/slow/module',
 ];
 
 /**

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Which specs judge the files of a folder, quick ones first: each line is one run of Jest, and the first that fails
- * ends it. Those that use the built package cannot tell, and the slowest are left out.
+ * ends it. All are of `npm test`. Those that use the built package cannot tell, and are left out.
  */
-const CORE = ['test/core/(?!deadlock/processes)'];
+const CORE = ['test/core/'];
 const LOCKS = ['test/locks/(?!scope|time-left|travel)'];
-const LONG_HOLDS = ['test/locks/(scope|time-left|travel)', 'test/scenarios/exit'];
+const LONG_HOLDS = ['test/locks/(scope|time-left|travel)'];
 const MEMORY = ['test/stores/conformance/memory', 'test/testing/(?!planted-bugs)'];
 const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const SHUTDOWN = ['test/nest/(shutdown|election)'];
@@ -18,15 +18,12 @@ const REDIS = [
   'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane|release-all|odd-answers)',
 ];
 const FAULTS = [
-  'test/stores/redis/(sentinel|cuts|frozen|fail-fast|database|sent-late|taken-back|transactions|labels)',
+  'test/stores/redis/(sentinel-|cuts|frozen|fail-fast|database|sent-late|taken-back|transactions|labels)',
 ];
-const CLUSTER = [
-  'test/stores/conformance/cluster',
-  'test/stores/cluster/(connections|order|privileges|down)',
-];
+const CLUSTER = ['test/stores/conformance/cluster', 'test/stores/cluster/'];
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
-  ['lib/core/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS, ['test/queue/hygiene']]],
+  ['lib/core/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS]],
   [
     'lib/core/late-result',
     [
@@ -35,7 +32,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       LOCKS,
     ],
   ],
-  ['lib/core/tombstones', [['test/core/tombstones'], ['test/queue/crashes']]],
+  ['lib/core/tombstones', [['test/core/tombstones']]],
   ['lib/core/deadlock/', [['test/core/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
   ['lib/core/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS, SHUTDOWN]],
@@ -54,30 +51,23 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       REDIS,
       QUEUE,
       ['test/stores/redis/(replica-reads|states|inspect|health-trial|foreign|kind-at|queue-life|fencing)'],
-      ['test/queue/(crashes|order)', 'test/stores/conformance/rights'],
+      ['test/queue/order'],
     ],
   ],
   ['lib/stores/redis/cluster-nodes', [['test/stores/redis/connection-url'], CLUSTER]],
-  ['lib/stores/redis/cluster-', [CLUSTER, ['test/stores/cluster/(replication|moving)']]],
+  ['lib/stores/redis/cluster-', [CLUSTER]],
   // Wrong options fail at boot, whose messages are looked at there.
   ['lib/stores/redis/client-options', [['test/nest/module'], REDIS]],
   ['lib/stores/redis/sentinel-round', [['test/stores/redis/connection-state'], FAULTS]],
   ['lib/stores/redis/connection-stage', [['test/stores/redis/connection-state'], FAULTS]],
   ['lib/stores/redis/client-', [['test/stores/redis/(clients|unheard-errors|preflight)'], REDIS]],
   ['lib/stores/redis/command-refused', [['test/stores/redis/redis-errors'], REDIS]],
-  ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/connections']]],
+  ['lib/stores/redis/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/']]],
   ['lib/stores/redis/slots', [CLUSTER]],
-  ['lib/stores/redis/replication', [['test/stores/redis/replication']]],
+  ['lib/stores/redis/replication', [REDIS, PITFALLS]],
   [
     'lib/stores/redis/',
-    [
-      REDIS,
-      [
-        'test/stores/redis/(connections|states|health|replication|foreign|fencing|queue-life)',
-        'test/scenarios/travelling-lease',
-      ],
-      FAULTS,
-    ],
+    [REDIS, ['test/stores/redis/(connections|states|health|foreign|fencing|queue-life)'], FAULTS],
   ],
   [
     'lib/stores/quorum/',
@@ -88,18 +78,18 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       [
         'test/stores/conformance/quorum',
         'test/locks/list',
-        'test/stores/quorum/(charter|founding|restarts|outages|releases|renewals|fencing|commands)',
+        'test/stores/quorum/(charter|founding|releases|renewals|fencing|commands)',
         'test/stores/redis/labels',
       ],
     ],
   ],
-  ['lib/stores/', [MEMORY, REDIS, ['test/stores/memory', 'test/stores/cluster/connections']]],
+  ['lib/stores/', [MEMORY, REDIS, ['test/stores/memory']]],
   ['lib/port/', [['test/port'], MEMORY, REDIS, ['test/stores/quorum/(kinds|health|releases)']]],
 ];
 
 const TESTS = fileURLToPath(new URL('../../', import.meta.url));
-const SPEC_FILES = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((name) =>
-  name.endsWith('.spec.ts'),
+const SPEC_FILES = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.spec.ts') && !name.includes('/slow/'),
 );
 
 /** The specs of one file, which have its name or a part of it, come before those of its folder. */

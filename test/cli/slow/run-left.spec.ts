@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import type { LockService } from '../../../lib/index.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { guard } from '../../support/guard.js';
+import { PROGRAM } from '../command-line.js';
+import { isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+let locks: LockService;
+let shell: RunCommands['shell'];
+
+beforeAll(async () => {
+  server = await environment.server();
+  locks = environment.service({ connection: server.url });
+  ({ shell } = runCommands(server));
+});
+
+afterAll(() => environment.end());
+
+/** Holders are told of a forced release from their first second on. */
+const takeAway = async (name: string) => {
+  await until(async () => (await locks.inspect(name))?.holders[0]?.label !== undefined);
+  expect(await locks.forceRelease(name)).toBe(true);
+};
+
+const LOOP = 'while :; do sleep 0.05; done';
+/** Each starts a process that tells its number and runs on. */
+const LEAVING: Record<string, string> = {
+  'a session of its own': `setsid sh -c 'echo "left $$"; ${LOOP}' &`,
+  'a session of its own, without a parent': `(setsid sh -c 'echo "left $$"; ${LOOP}' &);`,
+  'a group of its own': `bash -c "set -m; sh -c 'echo left \\$\\$; ${LOOP}' & wait" &`,
+};
+
+const onLinux = process.platform === 'linux' ? describe : describe.skip;
+onLinux('What has left the group of a command of run', () => {
+  it.each(Object.entries(LEAVING))('into %s ends with the lease', async (title, start) => {
+    const running = shell(title, `${start} trap 'exit 3' TERM; ${LOOP}`);
+    await says(running, 'left');
+    await takeAway(title);
+    const { code, stdout } = await running.ended;
+    const left = pidIn(stdout, 'left');
+    expect([code, isRunning(left)]).toEqual([3, false]);
+  });
+
+  it('and ignores SIGTERM, gets SIGKILL when the lease ends', async () => {
+    const running = shell(
+      'stubborn',
+      `setsid sh -c 'trap "echo term" TERM; echo "left $$"; ${LOOP}' & trap 'exit 3' TERM; ${LOOP}`,
+      '--lease',
+      '3s',
+    );
+    await says(running, 'left');
+    await takeAway('stubborn');
+    const { code, stdout } = await running.ended;
+    expect([code, stdout.match(/term/g)?.length, isRunning(pidIn(stdout, 'left'))]).toEqual([3, 1, false]);
+  });
+
+  it('goes on when the command ends by itself, and gets no signal that is passed on', async () => {
+    const running = shell(
+      'left alone',
+      `setsid sh -c 'trap "echo term" TERM; echo "left $$"; ${LOOP}' >&2 & trap 'exit 3' TERM; ${LOOP}`,
+    );
+    let said = '';
+    running.child.stderr?.on('data', (text: Buffer) => (said += text.toString()));
+    await until(() => said.includes('left'));
+    running.child.kill('SIGTERM');
+    await until(() => running.child.exitCode !== null);
+    const left = pidIn(said, 'left');
+    expect([running.child.exitCode, said.includes('term'), isRunning(left)]).toEqual([3, false, true]);
+    process.kill(left, 'SIGKILL');
+    await running.ended;
+  });
+
+  it('may be any process with its lease in LOCK_RUNS, and is no other one', async () => {
+    const running = shell('marks', `echo "runs $LOCK_RUNS."; trap 'exit 3' TERM; ${LOOP}`);
+    await says(running, '.');
+    const [, owner = ''] = /runs (\S+)\./.exec(running.stdout()) ?? [];
+    expect(owner).toBe((await locks.inspect('marks'))?.holders[0]?.owner);
+    const foreign = [
+      { LOCK_OWNER: owner, NOT_LOCK_RUNS: owner, TEXT: `\nLOCK_RUNS=${owner}` },
+      { LOCK_RUNS: `${owner}0,0${owner}` },
+    ].map((env) => spawn('sleep', ['60'], { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' }));
+    for (const child of foreign) guard(child);
+    await takeAway('marks');
+    expect((await running.ended).code).toBe(3);
+    expect(foreign.map(({ exitCode, signalCode }) => [exitCode, signalCode])).toEqual([
+      [null, null],
+      [null, null],
+    ]);
+    for (const child of foreign) child.kill('SIGKILL');
+  });
+});
+
+describe('A run inside of a run', () => {
+  /** For a script of `sh`; what it runs is a script, too. */
+  const inner = (name: string, script: string, before = '') =>
+    `${before} '${process.execPath}' '${PROGRAM}' run ${name} --url ${server.url} --wait 0 -- sh -c '${script}'`;
+
+  it('of the same lock is refused at once, and one without the mark is busy', async () => {
+    const { code, stdout, stderr } = await shell('same', inner('same', 'echo ran')).ended;
+    expect([code, stdout]).toEqual([64, '']);
+    expect(stderr).toMatch(
+      /^nestjs-distributed-lock: a run around this one holds "same", and waits for this one: .*LOCK_RUNS\n$/,
+    );
+    expect((await shell('same', inner('same', 'echo ran', 'env -u LOCK_RUNS')).ended).code).toBe(75);
+  });
+
+  it('takes another lock, and knows all that it is inside of', async () => {
+    const innermost = inner('outer', 'echo ran').replaceAll("'", `'"'"'`);
+    const { stdout, stderr } = await shell(
+      'outer',
+      inner('inner', `echo "$LOCK_RUNS"; ${innermost}; echo "code $?"`),
+    ).ended;
+    expect(stdout).toMatch(/^\S+:\d+,\S+:\d+\ncode 64\n$/);
+    expect(stderr).toContain('holds "outer"');
+    expect([await locks.inspect('outer'), await locks.inspect('inner')]).toEqual([null, null]);
+  });
+
+  it('ends with the outer lease, and its command gets SIGTERM once', async () => {
+    const script = `trap "echo term" TERM; echo "pid $$"; ${LOOP}`;
+    const running = shell(
+      'around',
+      `trap 'exit 3' TERM; ${inner('within', script)} & ${LOOP}`,
+      '--lease',
+      '3s',
+    );
+    await says(running, 'pid');
+    await takeAway('around');
+    const { code, stdout } = await running.ended;
+    expect([code, stdout.match(/term/g)?.length, isRunning(pidIn(stdout))]).toEqual([3, 1, false]);
+  });
+});

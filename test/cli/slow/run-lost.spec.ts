@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LockService } from '../../../lib/index.js';
+import { guard } from '../../support/guard.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { call, PROGRAM } from '../command-line.js';
+import { isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+let locks: LockService;
+let shell: RunCommands['shell'];
+
+beforeAll(async () => {
+  server = await environment.server();
+  locks = environment.service({ connection: server.url });
+  ({ shell } = runCommands(server));
+});
+
+afterAll(() => environment.end());
+
+describe('run, and a lock that is lost or asked for', () => {
+  const scenarios = new Map<string, Promise<void>>();
+  /** All of them wait most of the time, so they run side by side. */
+  const scenario = (title: string, run: () => Promise<void>) => {
+    beginnings.push(() => scenarios.set(title, run()));
+    it(title, () => scenarios.get(title));
+  };
+  const beginnings: (() => void)[] = [];
+  beforeAll(() => {
+    for (const begin of beginnings) begin();
+    for (const running of scenarios.values()) running.catch(() => undefined);
+  });
+
+  /** Ignores SIGTERM, as what it starts does. */
+  const STUBBORN = `trap 'echo term' TERM; (trap '' TERM; while :; do echo beat; sleep 0.05; done) & echo "pid $!"; while :; do sleep 0.05; done`;
+
+  scenario(
+    'that cannot be renewed: SIGTERM, and SIGKILL for all processes before the lease ends',
+    async () => {
+      const frozen = await environment.server();
+      const running = runCommands(frozen).shell('name', STUBBORN, '--lease', '2400ms');
+      let lastBeat = 0;
+      running.child.stdout?.on('data', () => (lastBeat = performance.now()));
+      await says(running, 'beat');
+      const grandchild = pidIn(running.stdout());
+      frozen.freeze();
+      const frozenAt = performance.now();
+      const { code, stdout, stderr } = await running.ended;
+      frozen.thaw();
+      expect([code, stdout, isRunning(grandchild)]).toEqual([137, expect.stringContaining('term'), false]);
+      expect(stderr).toMatch(
+        /^nestjs-distributed-lock: the lease cannot be renewed \(.*did not answer.*\): the command has to end$/m,
+      );
+      // The last renewal was before.
+      expect(lastBeat - frozenAt).toBeLessThan(2_400);
+    },
+  );
+
+  scenario('that is taken away: SIGTERM at once, and no success', async () => {
+    const polite = shell(
+      'taken',
+      `trap 'echo term; exit 0' TERM; echo "pid $$"; while :; do sleep 0.05; done`,
+    );
+    const stubborn = shell('taken:too', STUBBORN, '--lease', '3s');
+    await Promise.all([says(polite, 'pid'), says(stubborn, 'beat')]);
+    // Holders are told after their first second.
+    await sleep(1_200);
+    const args = ['--url', server.url, '--force', '--yes', '--reason', 'repair'];
+    const [first, second] = await Promise.all([
+      call(['release', 'taken', ...args]),
+      call(['release', 'taken:too', ...args, '--json']),
+    ]);
+    expect([first.code, first.stdout, second.stdout]).toEqual([
+      0,
+      'Released "taken"\n',
+      '{"released":true}\n',
+    ]);
+    const [ended, killed] = await Promise.all([polite.ended, stubborn.ended]);
+    expect([ended.code, killed.code]).toEqual([143, 137]);
+    expect(ended.stderr).toMatch(
+      /^nestjs-distributed-lock: The lease on "taken" is lost: .*: the command has to end\n/m,
+    );
+    expect(isRunning(pidIn(killed.stdout))).toBe(false);
+  });
+
+  scenario('that is taken away where nothing reads stderr: the command ends all the same', async () => {
+    const running = shell('unread', `exec 2>/dev/null; ${STUBBORN}`, '--lease', '3s');
+    running.child.stderr?.destroy();
+    await says(running, 'beat');
+    await sleep(1_200);
+    await call(['release', 'unread', '--url', server.url, '--force', '--yes']);
+    const { code, stdout } = await running.ended;
+    const survived = isRunning(pidIn(stdout));
+    if (survived) process.kill(pidIn(stdout), 'SIGKILL');
+    expect([code, survived]).toEqual([137, false]);
+  });
+
+  scenario('that is taken away while stderr is full: the command does not wait for its reader', async () => {
+    const fill = 'head -c 1000000 /dev/zero >&2 & echo "pid $$"; while :; do sleep 0.05; done';
+    const reader = 'echo "reader $$"; exec sleep 30';
+    const script = `exec 3>&1; "$0" "$1" run full --url "$2" -- sh -c '${fill}' 2>&1 >&3 | sh -c '${reader}'`;
+    const shown = spawn('sh', ['-c', script, process.execPath, PROGRAM, server.url]);
+    guard(shown);
+    let stdout = '';
+    shown.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    await until(() => stdout.includes('pid') && stdout.includes('reader'));
+    await sleep(1_200);
+    await call(['release', 'full', '--url', server.url, '--force', '--yes']);
+    const pid = pidIn(stdout);
+    await until(() => !isRunning(pid)).finally(() => process.kill(pidIn(stdout, 'reader'), 'SIGKILL'));
+    await once(shown, 'close');
+  });
+
+  scenario('that is asked for: SIGTERM once, and the command decides', async () => {
+    const running = shell(
+      'asked',
+      `trap 'echo term' TERM; echo "pid $$"; n=0; while [ $n -lt 30 ]; do sleep 0.1; n=$((n+1)); done; exit 5`,
+    );
+    await says(running, 'pid');
+    await sleep(1_200);
+    const asked = await call(['release', 'asked', '--url', server.url, '--reason', 'deploy']);
+    expect([asked.code, asked.stdout]).toEqual([0, 'Asked the holder of "asked"\n']);
+    const { code, stdout, stderr } = await running.ended;
+    expect([code, stdout.match(/term/g)]).toEqual([5, ['term']]);
+    expect(stderr).toMatch(
+      /^nestjs-distributed-lock: Asked to release the lock "asked" by ".+": "deploy": the command gets SIGTERM\n/m,
+    );
+    expect(stderr.match(/gets SIGTERM/g)).toHaveLength(1);
+    const none = await call(['release', 'asked', '--url', server.url, '--json']);
+    expect([none.code, none.stdout]).toEqual([1, '{"asked":0}\n']);
+  });
+
+  scenario('of a program that is killed ends by its lease, and the command goes on', async () => {
+    const running = shell('crash', 'echo "pid $$"; sleep 2', '--lease', '1s');
+    await says(running, 'pid');
+    running.child.kill('SIGKILL');
+    await until(async () => (await locks.inspect('crash')) === null);
+    expect(isRunning(pidIn(running.stdout()))).toBe(true);
+    process.kill(-pidIn(running.stdout()), 'SIGKILL');
+    await running.ended;
+  });
+});

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/index.js';
+import { lockKeys } from '../../support/keys.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { call, start } from '../command-line.js';
+import { isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+let locks: LockService;
+let runs: RunCommands['runs'];
+let shell: RunCommands['shell'];
+
+beforeAll(async () => {
+  server = await environment.server();
+  locks = environment.service({ connection: server.url });
+  ({ runs, shell } = runCommands(server));
+});
+
+afterAll(() => environment.end());
+
+const free = async (name: string) => {
+  expect(await locks.inspect(name)).toBeNull();
+};
+
+describe('run', () => {
+  it('runs a command under the lock, with its token, and ends as the command does', async () => {
+    const script = 'echo "$LOCK_NAME:$LOCK_TOKEN"; cat; echo wrong >&2; exit 3';
+    const [plain, fair, killed, missing, forbidden] = await Promise.all([
+      shell('plain', script).ended,
+      shell('fair', script, '--fair').ended,
+      shell('killed', 'kill -USR1 $$').ended,
+      runs('missing', [], 'there-is-no-such-command').ended,
+      runs('forbidden', [], '/etc/passwd').ended,
+    ]);
+    expect(plain).toMatchObject({
+      code: 3,
+      stdout: expect.stringMatching(/^plain:\d+\n$/),
+      stderr: 'wrong\n',
+    });
+    expect(fair.stdout).toMatch(/^fair:\d+\n$/);
+    expect([killed.code, missing.code, forbidden.code]).toEqual([128 + 10, 127, 126]);
+    expect(missing.stderr).toBe('nestjs-distributed-lock: the command is not found\n');
+    for (const name of ['plain', 'fair', 'killed', 'missing', 'forbidden']) await free(name);
+  });
+
+  it('takes a name that begins like an option between two --', async () => {
+    const script = 'echo "$LOCK_NAME $*"';
+    const args = ['run', '--url', server.url, '--', '--name', '--', 'sh', '-c', script, 'sh', '--', '-a'];
+    expect(await start(args).ended).toMatchObject({ code: 0, stdout: '--name -- -a\n', stderr: '' });
+  });
+
+  it('tells a command that cannot be run from a fault of its own, for each reason', async () => {
+    const outcomes = await Promise.all(
+      ['', '/etc/passwd/file', 'x'.repeat(300)].map((command) => runs('reasons', [], command).ended),
+    );
+    expect(outcomes.map(({ code }) => code)).toEqual([127, 126, 126]);
+    expect(outcomes[1]?.stderr).toBe('nestjs-distributed-lock: the command cannot be run (ENOTDIR)\n');
+    await free('reasons');
+  });
+
+  it('ends as the command does where stdout has lost its reader', async () => {
+    const running = shell('unread', 'sleep 0.3; exit 3');
+    running.child.stdout?.destroy();
+    expect((await running.ended).code).toBe(3);
+    await free('unread');
+  });
+
+  it('waits for the lock for --wait, and is busy after that: 75', async () => {
+    const script = `trap 'echo end; exit 0' USR1; echo begin; while :; do sleep 0.05; done`;
+    const holder = shell('turns', script);
+    await says(holder, 'begin');
+    const next = shell('turns', 'echo next', '--wait', 'forever');
+    const busy = await shell('turns', 'echo ran', '--wait', '0').ended;
+    await until(async () => (await locks.inspect('turns'))?.queue.length === 1);
+    expect(next.stdout()).toBe('');
+    holder.child.kill('SIGUSR1');
+    expect((await next.ended).stdout).toBe('next\n');
+    expect(await holder.ended).toMatchObject({ code: 0, stdout: 'begin\nend\n' });
+    expect([busy.code, busy.stdout]).toEqual([75, '']);
+    expect(busy.stderr).toMatch(/^nestjs-distributed-lock: The lock "turns" is busy.*: held by .*\n$/);
+  });
+
+  it('serves callers with --fair in the order in which they came', async () => {
+    const lease = await locks.getFairLock('order').acquire();
+    const order: string[] = [];
+    const waiting: Promise<unknown>[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      const running = shell('order', `echo ${name}`, '--fair');
+      running.child.stdout?.on('data', (text: Buffer) => order.push(text.toString().trim()));
+      waiting.push(running.ended);
+      await until(async () => (await locks.inspect('order'))?.queue.length === waiting.length);
+    }
+    await lease.release();
+    await Promise.all(waiting);
+    expect(order).toEqual(['a', 'b', 'c']);
+  });
+
+  it('says why it waits for Redis, once', async () => {
+    const running = start(['run', 'name', '--url', 'redis://127.0.0.1:1', '--wait', '15s', '--', 'true']);
+    let said = '';
+    running.child.stderr?.on('data', (text: Buffer) => (said += text.toString()));
+    await until(() => said.includes('\n'));
+    expect(said).toMatch(/^nestjs-distributed-lock: Redis .*ECONNREFUSED.*: run goes on waiting\n$/);
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ code: 143, stderr: said });
+  });
+
+  it('leaves the queue at once when a signal comes while it waits', async () => {
+    const lease = await locks.acquire('queue');
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const;
+    const waiting = signals.map(() => shell('queue', 'echo ran', '--wait', 'forever'));
+    await until(async () => (await locks.inspect('queue'))?.queue.length === signals.length);
+    waiting.forEach(({ child }, n) => child.kill(signals[n]));
+    const outcomes = await Promise.all(waiting.map(({ ended }) => ended));
+    expect(outcomes.map(({ code, stdout, stderr }) => [code, stdout, stderr])).toEqual(
+      [130, 143, 129, 138].map((code) => [code, '', '']),
+    );
+    expect((await locks.inspect('queue'))?.queue).toEqual([]);
+    await lease.release();
+    expect((await lockKeys(server.client())).filter((key) => key.includes(':queue'))).toEqual([]);
+  });
+
+  it('passes signals on to the command and what it has started', async () => {
+    const script = `trap 'echo usr' USR1; trap 'echo term; exit 7' TERM; echo "pid $$"; while :; do sleep 0.05; done`;
+    const running = shell('signals', script);
+    await says(running, 'pid');
+    running.child.kill('SIGUSR1');
+    await says(running, 'usr');
+    running.child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(7);
+    await free('signals');
+  });
+
+  it('releases the lock after a signal that comes once the command has ended', async () => {
+    const own = await environment.server();
+    const running = runCommands(own).shell('late', 'echo "pid $$"; sleep 0.5; exit 3');
+    await says(running, 'pid');
+    await own.client().call('CLIENT', 'PAUSE', '1200', 'WRITE');
+    const pid = pidIn(running.stdout());
+    await until(() => !isRunning(pid));
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) running.child.kill(signal);
+    expect(await running.ended).toMatchObject({ code: 3, signal: null });
+    expect(await lockKeys(own.client())).toEqual([]);
+  });
+});
+
+describe('A wrong call of', () => {
+  it.each([
+    [['run', 'name', '--url', 'redis://a', 'true'], 'there are more arguments'],
+    [['run', 'name', '--url', 'redis://a'], 'the command to run stands behind --'],
+    [['run', '--url', 'redis://a', '--', 'true'], '<name> is missing'],
+    [['run', '--', 'name', '--'], 'the command to run stands behind --'],
+    [['run', '--', 'sh', '-c', '--', 'true'], '<name> is missing'],
+    [['run', 'name', '--url', 'redis://a', '--lease', '1ms', '--', 'true'], '--lease: must be'],
+    [['run', 'name', '--url', 'redis://a', '--json', '--', 'true'], '--json is not an option'],
+    [['release', 'name', '--url', 'redis://a', '--force'], '--force needs --yes'],
+    [['ls', '--url', 'redis://a', '--constructor'], '--constructor is not an option'],
+  ])('%j', async (args, rule) => {
+    const { code, stderr } = await call(args);
+    expect([code, stderr]).toEqual([64, expect.stringContaining(rule)]);
+  });
+});

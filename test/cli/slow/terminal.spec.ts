@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFile, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { LockService } from '../../../lib/index.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { until } from '../../scenarios/until.js';
+import { call, PROGRAM, start } from '../command-line.js';
+
+const PTY = fileURLToPath(new URL('../on_terminal.py', import.meta.url));
+const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0;
+const environment = new TestEnvironment();
+let server: RedisServer;
+let locks: LockService;
+
+beforeAll(async () => {
+  server = await environment.server();
+  locks = environment.service({ connection: server.url });
+  await locks.acquire(`order:${'7'.repeat(90)}`);
+});
+
+afterAll(() => environment.end());
+
+/** Waits for a text on a terminal of its own, then presses keys. */
+const onTerminal = (keys: string, text: string, args: string[], env: Record<string, string> = {}) =>
+  new Promise<{ code: number; output: string }>((resolve) => {
+    const inherited = { ...process.env, NODE_OPTIONS: undefined, NO_COLOR: undefined, TERM: 'xterm' };
+    const options = { env: { ...inherited, REDIS_URL: server.url, ...env }, timeout: 20_000 };
+    execFile('python3', [PTY, keys, text, process.execPath, PROGRAM, ...args], options, (error, output) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output });
+    });
+  });
+
+describe('Output', () => {
+  it('fits the terminal, and has colour there only, and not with NO_COLOR', async () => {
+    const env = { REDIS_URL: server.url };
+    const [narrow, plain, piped] = [
+      await call(['ls'], env, 80),
+      await call(['ls'], { ...env, NO_COLOR: '1' }, 80),
+      await call(['ls'], env),
+    ];
+    for (const { stdout } of [narrow, plain])
+      for (const line of stdout.replace(/\u001b\[\d+m/g, '').split('\n'))
+        expect(line.length).toBeLessThan(81);
+    expect(narrow.stdout).toContain('\u001b[1m');
+    expect(narrow.stdout).toContain('7…');
+    expect(plain.stdout + piped.stdout).not.toContain('\u001b');
+    expect(piped.stdout).toContain('7'.repeat(90));
+  });
+
+  it('of watch is a line of JSON for each look, also over an outage', async () => {
+    const own = await environment.server();
+    await environment.service({ connection: own.url }).acquire('name');
+    const running = start(['watch', '--json', '--interval', '100ms', '--timeout', '300ms', '--url', own.url]);
+    const lines = () =>
+      running
+        .stdout()
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as { locks?: object[]; error?: string });
+    await until(() => lines().some(({ locks: found = [] }) => found.length === 1));
+    own.freeze();
+    await until(() => lines().at(-1)?.error !== undefined);
+    own.thaw();
+    await until(() => lines().at(-1)?.locks?.length === 1);
+    running.child.kill('SIGTERM');
+    const { code, stdout } = await running.ended;
+    expect([code, JSON.parse(stdout.split('\n')[0] ?? '')]).toEqual([
+      143,
+      {
+        at: expect.stringMatching(/^\d{4}-/),
+        locks: [expect.objectContaining({ name: 'name' })],
+        more: false,
+      },
+    ]);
+    expect(await call(['watch'], { REDIS_URL: own.url })).toMatchObject({ code: 64 });
+  });
+
+  it.each([
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+  ] as const)(
+    'of watch ends in order after %s, which would leave a terminal without a cursor',
+    async (signal, code) => {
+      const running = start(['watch', '--json', '--url', server.url]);
+      await until(() => running.stdout().includes('\n'));
+      running.child.kill(signal);
+      expect((await running.ended).code).toBe(code);
+    },
+  );
+});
+
+const why = hasPython ? '' : ' (skipped: it needs python3)';
+(hasPython ? describe : describe.skip)(`On a terminal${why}`, () => {
+  it('watch draws in place, ends with q and Ctrl-C, and leaves the terminal as it was', async () => {
+    const ends = await Promise.all(
+      ['q', '\\x03', '\\x03\\x03', 'xq'].map((keys) => onTerminal(keys, 'order:7', ['watch'])),
+    );
+    for (const { code, output } of ends) {
+      expect(code).toBe(0);
+      expect(output).toMatch(/^\u001b\[\?1049h\u001b\[\?25l\u001b\[H[^]*\u001b\[\?25h\u001b\[\?1049l$/);
+    }
+  });
+
+  it('watch leaves the keys to the programs beside it with --json', async () => {
+    const { code, output } = await onTerminal('\\x03', '"at"', ['watch', '--json']);
+    // The terminal echoes what no program has asked for.
+    expect([code, output]).toEqual([0, expect.stringContaining('^C')]);
+  });
+
+  it('watch fits a narrow and low terminal', async () => {
+    for (const name of ['a', 'b', 'c']) await locks.acquire(`narrow:${name}`);
+    const env = { ON_TERMINAL_SIZE: '5x7' };
+    const { output } = await onTerminal('q', '…', ['watch', 'narrow:'], env);
+    const page = output.split('\u001b[H')[1] ?? '';
+    const lines = page.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, '').split(/\r+\n/);
+    expect(lines.length).toBe(5);
+    expect(lines.filter((line) => line.length > 7)).toEqual([]);
+  });
+
+  it('release --force asks before', async () => {
+    await locks.acquire('mine');
+    const args = ['release', 'mine', '--force'];
+    const answers = await Promise.all(
+      ['n\\n', '\\x03', '\\x04'].map((keys) => onTerminal(keys, '[y/N]', args)),
+    );
+    for (const { code, output } of answers)
+      expect([code, output]).toEqual([1, expect.stringMatching(/\n.*Nothing is done\r\n$/)]);
+    expect(await locks.inspect('mine')).not.toBeNull();
+    expect((await onTerminal('y\\n', '[y/N]', args)).code).toBe(0);
+    expect(await locks.inspect('mine')).toBeNull();
+  });
+
+  it('Ctrl-C reaches the command of run once, and what it has started ends with a lost lock', async () => {
+    const script = `trap 'echo int' INT; trap 'echo quit; exit 9' QUIT; echo ready; while :; do sleep 0.05; done`;
+    const interrupted = onTerminal('\\x03', 'ready', ['run', 'job', '--', 'sh', '-c', script]);
+    await until(async () => (await locks.inspect('job')) !== null);
+    // Time for the key to arrive, and for the holder to be one that is told of a forced release.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await locks.forceRelease('job')).toBe(true);
+    const { code, output } = await interrupted;
+    expect(code).toBe(143);
+    expect(output.match(/int\r\n/g)).toHaveLength(1);
+  });
+});

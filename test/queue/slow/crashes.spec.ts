@@ -1,0 +1,533 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { LockKindMismatchError, type LockService } from '../../../lib/index.js';
+import { Stage, until } from '../../pitfalls/stage.js';
+import { now, overlaps, tokensGrow } from '../../scenarios/history.js';
+import { type HoldRecord, Worker } from '../../support/worker.js';
+import {
+  FAIR,
+  type Kept,
+  type Kind,
+  lockOf,
+  PLAIN,
+  queued,
+  READ,
+  semaphore,
+  take,
+  timed,
+  WRITE,
+} from '../kinds.js';
+import { fenceOf, queueOf, roleOf } from '../../support/keys.js';
+
+const stage = Stage.set();
+const PATIENT = { waitTime: Infinity };
+/** ms that a grant lasts which nobody confirms. */
+const CLAIM = 1_000;
+/** ms within which this machine does what does not have to wait for anything. */
+const AT_ONCE = 900;
+
+/** Workers that stand in the queue in this order. */
+async function line(service: LockService, name: string, kinds: readonly Kind[]) {
+  const waiters: { worker: Worker; lease: Promise<Kept> }[] = [];
+  for (const [n, worker] of (await Promise.all(kinds.map(() => stage.worker()))).entries()) {
+    waiters.push({ worker, lease: take(worker, name, kinds[n]!, PATIENT) });
+    await queued(service, name, waiters.length);
+  }
+  return waiters;
+}
+
+/** Redis has noticed who is gone: what is sent to a process before that is a hand-over to one that has stopped. */
+const gone = (listening: number) =>
+  until(async () => (await stage.redis.pubsub('CHANNELS', 'lock_queue*')).length === listening);
+
+describe('kill -9', () => {
+  it.each([
+    ['the head waiter', [0]],
+    ['a waiter in the middle', [1]],
+    ['all waiters but the last', [0, 1]],
+  ])('of %s: the others get their turn at once', async (_, victims) => {
+    const service = stage.service();
+    const holder = await service.getFairLock('line').acquire();
+    const waiters = await line(service, 'line', [FAIR, FAIR, FAIR]);
+    await Promise.all(victims.map((victim) => waiters[victim]!.worker.kill()));
+    await gone(1 + waiters.length - victims.length);
+    const started = performance.now();
+    await holder.release();
+    for (const [n, { worker, lease }] of waiters.entries()) {
+      if (victims.includes(n)) continue;
+      await worker.call('release', (await lease).id);
+    }
+    expect(performance.now() - started).toBeLessThan(AT_ONCE);
+    expect(await service.inspect('line')).toBeNull();
+  });
+
+  it('of all waiters: the lock is free after the release', async () => {
+    const service = stage.service();
+    const holder = await service.getFairLock('line').acquire();
+    const waiters = await line(service, 'line', [FAIR, FAIR]);
+    await Promise.all(waiters.map(({ worker }) => worker.kill()));
+    await gone(1);
+    await holder.release();
+    expect(await service.inspect('line')).toBeNull();
+    const keys = (await stage.redis.keys('*')).filter((key) => roleOf(key) !== 'label');
+    expect(keys).toEqual([fenceOf('lock:line')]);
+  });
+
+  it.each<[string, Kind]>([
+    ['fair', FAIR],
+    ['write', WRITE],
+    ['semaphore', semaphore(1)],
+  ])('of the holder, %s: the next gets it when the lease is over', async (name, kind) => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 1_500 });
+    await take(worker, name, kind);
+    await worker.kill();
+    const left = await stage.ttl(name);
+    const [lease, took] = await timed(lockOf(service, name, kind).acquire());
+    expect(took).toBeGreaterThan(left - 100);
+    expect(took).toBeLessThan(left + AT_ONCE);
+    await lease.release();
+  });
+
+  it('of the holder: waiters that may enter together do so, for the first that looks lets in the others', async () => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 1_500 });
+    await take(worker, 'together', WRITE);
+    const readers = [1, 2, 3].map(() => lockOf(service, 'together', READ).acquire(PATIENT));
+    await queued(service, 'together', 3);
+    await worker.kill();
+    const [first, ...others] = readers;
+    await first;
+    const [leases, took] = await timed(Promise.all(others));
+    expect(took).toBeLessThan(CLAIM / 2);
+    expect(leases.every(({ held }) => held)).toBe(true);
+  });
+
+  it('of the holder and the waiters behind it: the first one alive waits for the lease and one claim', async () => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 1_500 });
+    await take(worker, 'process', FAIR);
+    for (let n = 0; n < 6; n++) void take(worker, 'process', FAIR, PATIENT);
+    await queued(service, 'process', 6);
+    const waiting = service.getFairLock('process').acquire(PATIENT);
+    await queued(service, 'process', 7);
+    const left = await stage.ttl('process');
+    await worker.kill();
+    const [lease, took] = await timed(waiting);
+    expect(took).toBeLessThan(left + CLAIM + AT_ONCE);
+    await lease.release();
+  });
+
+  it.each<[string, Kind]>([
+    ['the same kind', FAIR],
+    ['another kind', semaphore(2)],
+    ['the plain lock', PLAIN],
+  ])('of all processes: when the lease is over, the name is free for %s', async (_, kind) => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 500 });
+    await take(worker, 'all', FAIR);
+    for (let n = 0; n < 3; n++) void take(worker, 'all', FAIR, PATIENT);
+    await queued(service, 'all', 3);
+    await worker.kill();
+    await until(async () => (await stage.ttl('all')) === -2);
+    const lease = await lockOf(service, 'all', kind).acquire({ waitTime: 2_000 });
+    expect(await service.inspect('all')).toMatchObject({ holders: [{ owner: lease.owner }] });
+    await lease.release();
+    expect(await lockOf(service, 'all', kind).isLocked()).toBe(false);
+  });
+
+  it.each<[string, string, Kind, Kind, Kind]>([
+    ['a fair lock', 'the plain lock', FAIR, PLAIN, semaphore(2)],
+    ['a writer', 'the plain lock', WRITE, PLAIN, FAIR],
+    ['the plain lock', 'a fair lock', PLAIN, FAIR, semaphore(2)],
+    ['the plain lock', 'a permit', PLAIN, semaphore(1), FAIR],
+  ])(
+    'of the holder: a waiter for %s keeps its entry when %s of the same name is given up',
+    async (_, __, kind, former, third) => {
+      const name = 'kept place';
+      const waiting = () => stage.redis.zcard(queueOf(`lock:${name}`));
+      const lost = await lockOf(stage.service(), name, former).acquire();
+      await stage.redis.del(`lock:${name}`);
+      const others = stage.service();
+      await lockOf(others, name, kind).acquire();
+      const waiter = await stage.worker();
+      void take(waiter, name, kind, PATIENT).catch(() => undefined);
+      await until(async () => (await waiting()) === 1);
+      // It hears of nothing, so that its place is not taken again before it is counted.
+      waiter.freeze();
+      await stage.redis.del(`lock:${name}`);
+      await lost.release();
+      expect(await waiting()).toBe(1);
+      await expect(lockOf(stage.service(), name, third).tryAcquire()).rejects.toThrow(LockKindMismatchError);
+    },
+  );
+
+  it('of all processes: when the lease is over, the lock is free', async () => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 500 });
+    await take(worker, 'nobody', FAIR);
+    void take(worker, 'nobody', FAIR, PATIENT);
+    await queued(service, 'nobody', 1);
+    await worker.kill();
+    await until(async () => (await stage.ttl('nobody')) === -2);
+    expect(await service.getFairLock('nobody').isLocked()).toBe(false);
+  });
+
+  it('of a reader: the writer gets in at its deadline, whatever other readers renew (pitfall 29)', async () => {
+    const service = stage.service({ leaseTime: 600 });
+    const dead = await stage.worker({ leaseTime: 2_500 });
+    const reader = await lockOf(service, 'read', READ).acquire();
+    await take(dead, 'read', READ);
+    await dead.kill();
+    const ends = performance.now() + (await stage.ttl('read'));
+    const waiting = lockOf(service, 'read', WRITE).acquire();
+    await sleep(1_500);
+    expect(reader.held).toBe(true);
+    await reader.release();
+    await (await waiting).release();
+    expect(performance.now()).toBeGreaterThan(ends - 100);
+    expect(performance.now()).toBeLessThan(ends + AT_ONCE);
+  });
+
+  it('of a writer that waits behind readers: it keeps no further reader out', async () => {
+    const service = stage.service();
+    const reader = await lockOf(service, 'read', READ).acquire();
+    const [writer] = await line(service, 'read', [WRITE]);
+    const waiting = lockOf(stage.service(), 'read', READ).acquire({ waitTime: 20_000 });
+    await queued(service, 'read', 2);
+    const listening = (await stage.redis.pubsub('CHANNELS', 'lock_queue*')) as string[];
+    await writer!.worker.kill();
+    await gone(listening.length - 1);
+    // Whoever comes next, too, and finds it before those who wait have looked again.
+    await (await lockOf(service, 'read', READ).acquire()).release();
+    await (await waiting).release();
+    await queued(service, 'read', 0);
+    expect(reader.held).toBe(true);
+    await reader.release();
+  });
+
+  it('of one of several readers: a short lease ends alone and cuts no longer one', async () => {
+    const service = stage.service();
+    const long = await lockOf(service, 'short', READ).acquire({ leaseTime: 20_000 });
+    const dead = await stage.worker();
+    await take(dead, 'short', READ, { leaseTime: 300 });
+    await dead.kill();
+    await until(async () => (await service.inspect('short'))?.holders.length === 1);
+    expect(await stage.ttl('short')).toBeGreaterThan(10_000);
+    expect(long.held).toBe(true);
+    expect(await lockOf(service, 'short', WRITE).tryAcquire()).toBeNull();
+    await long.release();
+  });
+
+  it('of the holder of a permit: it comes back at its own deadline, the others stay', async () => {
+    const service = stage.service();
+    const kind = semaphore(2);
+    const long = await lockOf(service, 'permit', kind).acquire();
+    const dead = await stage.worker({ leaseTime: 1_500 });
+    await take(dead, 'permit', kind);
+    await dead.kill();
+    const [lease, took] = await timed(lockOf(service, 'permit', kind).acquire());
+    expect(took).toBeGreaterThan(500);
+    expect(took).toBeLessThan(1_500 + AT_ONCE);
+    expect(long.held).toBe(true);
+    expect(await lockOf(service, 'permit', kind).tryAcquire()).toBeNull();
+    await Promise.all([lease.release(), long.release()]);
+  });
+});
+
+describe('SIGSTOP', () => {
+  it('of the head waiter: the next waits for one claim; woken up, the first does not believe that it holds it', async () => {
+    const service = stage.service();
+    const holder = await service.getFairLock('stopped').acquire();
+    const [stopped, next] = await line(service, 'stopped', [FAIR, FAIR]);
+    // What has just arrived gets its whole lease, as a holder that stops.
+    await sleep(CLAIM + 100);
+    stopped!.worker.freeze();
+    await holder.release();
+    const [second, took] = await timed(next!.lease);
+    expect(took).toBeGreaterThan(CLAIM - 200);
+    expect(took).toBeLessThan(CLAIM + AT_ONCE);
+
+    let believes = false;
+    void stopped!.lease.then(() => (believes = true));
+    stopped!.worker.thaw();
+    // It is back in its place.
+    await queued(service, 'stopped', 1);
+    await sleep(300);
+    expect(believes).toBe(false);
+    expect((await service.inspect('stopped'))?.holders).toMatchObject([{ owner: second.owner }]);
+    await next!.worker.call('release', second.id);
+    const first = await stopped!.lease;
+    expect(first.fencingToken).toBeGreaterThan(second.fencingToken);
+    expect(await stopped!.worker.call('state', first.id)).toMatchObject({ held: true });
+  });
+
+  it('of the holder: the next gets in at the deadline, and the first knows when it wakes up', async () => {
+    const service = stage.service();
+    const worker = await stage.worker({ leaseTime: 1_000 });
+    const { id } = await take(worker, 'holder', WRITE);
+    worker.freeze();
+    const [lease, took] = await timed(lockOf(service, 'holder', WRITE).acquire());
+    expect(took).toBeLessThan(1_000 + AT_ONCE);
+    worker.thaw();
+    expect(await worker.call('state', id)).toMatchObject({ held: false, aborted: true });
+    // Its late renewals and releases do no harm.
+    await sleep(300);
+    expect((await service.inspect('holder'))?.holders).toMatchObject([{ owner: lease.owner }]);
+    await lease.release();
+  });
+});
+
+describe('lost messages', () => {
+  it.each<[string, Kind]>([
+    ['fair', FAIR],
+    ['read behind write', READ],
+  ])(
+    '%s: each waiter gets the lock in the time that the script told, and nothing stalls after',
+    async (name, kind) => {
+      const proxy = await stage.proxy();
+      const holding = stage.service();
+      const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
+      const holder = await lockOf(holding, name, kind === READ ? WRITE : kind).acquire({ leaseTime: 1_000 });
+      proxy.dropMessages(true);
+      const waiters = [];
+      for (let n = 1; n <= 3; n++) {
+        waiters.push(
+          lockOf(waiting, name, kind)
+            .acquire(PATIENT)
+            .then((lease) => lease.release()),
+        );
+        await queued(holding, name, n);
+      }
+      const started = performance.now();
+      await holder.release();
+      await Promise.all(waiters);
+      // What each may be told at worst: the lease of whoever holds it at that moment, and a claim of those ahead.
+      expect(performance.now() - started).toBeLessThan(1_000 + 3 * (1_000 + CLAIM) + AT_ONCE);
+
+      proxy.dropMessages(false);
+      const again = await lockOf(holding, name, WRITE.kind === kind.kind ? WRITE : kind).acquire();
+      const [lease, took] = await timed(
+        Promise.all([lockOf(waiting, name, kind).acquire(), sleep(50).then(() => again.release())]),
+      );
+      expect(took).toBeLessThan(AT_ONCE);
+      await lease[0].release();
+      expect(await holding.inspect(name)).toBeNull();
+    },
+  );
+
+  it('of a whole lease that has just been granted: its waiter finds out a claim after it has arrived', async () => {
+    const proxy = await stage.proxy();
+    const [holding, deaf] = [stage.service(), stage.service({ connection: proxy.url })];
+    for (let tries = 10; ; tries--) {
+      const holder = await holding.getFairLock('whole').acquire();
+      proxy.dropMessages(true);
+      const impatient = new AbortController();
+      const waiting = deaf.getFairLock('whole').acquire({ ...PATIENT, signal: impatient.signal });
+      await queued(holding, 'whole', 1);
+      const next = holding.getFairLock('whole').acquire(PATIENT);
+      await queued(holding, 'whole', 2);
+      await holder.release();
+      // The waiter had not just arrived, because this machine was busy.
+      if ((await stage.ttl('whole')) <= CLAIM && tries > 0) {
+        impatient.abort();
+        await expect(waiting).rejects.toThrow();
+        await (await next).release();
+        continue;
+      }
+      const [lease, took] = await timed(waiting);
+      expect(took).toBeLessThan(CLAIM + AT_ONCE);
+      await lease.release();
+      await (await next).release();
+      break;
+    }
+  });
+
+  it.each([
+    ['deaf for a moment keeps its place', false, ['1', '2', '3']],
+    ['cut off, and therefore passed over, is back in its place', true, ['2', '1', '3']],
+  ])('a waiter that is %s', async (_, passedOver, order) => {
+    const proxy = await stage.proxy();
+    const holding = stage.service();
+    const [x, y] = [stage.service({ connection: proxy.url }), stage.service()];
+    const holder = await holding.getFairLock('place').acquire();
+    const log: string[] = [];
+    const waiters = [];
+    for (const [label, service] of [
+      ['1', x],
+      ['2', y],
+      ['3', y],
+    ] as const) {
+      waiters.push(
+        service.getFairLock('place').using(PATIENT, async () => {
+          log.push(label);
+          if (passedOver && label === '2') {
+            proxy.refuse(false);
+            await queued(holding, 'place', 2);
+          }
+        }),
+      );
+      await queued(holding, 'place', waiters.length);
+    }
+    const listeners = async () => (await stage.redis.pubsub('CHANNELS', 'lock_queue*')).length;
+    if (passedOver) {
+      proxy.refuse(true);
+      proxy.cut();
+      // The holder's process and the other waiter's.
+      await until(async () => (await listeners()) === 2);
+    } else {
+      await stage.redis.client('KILL', 'TYPE', 'PUBSUB');
+      await until(async () => (await listeners()) === 3);
+    }
+    await holder.release();
+    await Promise.all(waiters);
+    expect(log).toEqual(order);
+  });
+
+  it('a waiter that misses its grant looks once per lease of the module, however long the holder may hold', async () => {
+    const proxy = await stage.proxy();
+    const holder = await stage.service().getFairLock('unheard').acquire({ leaseTime: 60_000 });
+    const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
+    const lease = waiting.getFairLock('unheard').acquire(PATIENT);
+    await queued(waiting, 'unheard', 1);
+    proxy.messages('dropped');
+    await holder.release();
+    const [{ held }, took] = await timed(lease);
+    expect(held).toBe(true);
+    expect(took).toBeLessThan(30_000);
+  }, 70_000);
+
+  it('a cut of all connections while waiting: each waiter gets the lock in turn', async () => {
+    const proxy = await stage.proxy();
+    const holding = stage.service();
+    const waiting = stage.service({ connection: proxy.url });
+    const holder = await holding.getFairLock('cut').acquire();
+    const log: number[] = [];
+    const waiters = [];
+    for (let n = 1; n <= 4; n++) {
+      waiters.push(
+        waiting.getFairLock('cut').using(PATIENT, () => {
+          log.push(n);
+        }),
+      );
+      await queued(holding, 'cut', n);
+    }
+    proxy.cut();
+    // The holder's process, and the one that is back.
+    await until(async () => (await stage.redis.pubsub('CHANNELS', 'lock_queue*')).length === 2);
+    await holder.release();
+    const [, took] = await timed(Promise.all(waiters));
+    expect(took).toBeLessThan(5_000);
+    expect(log).toEqual([1, 2, 3, 4]);
+    expect(await holding.inspect('cut')).toBeNull();
+  });
+});
+
+describe('A store that has gone back by a moment', () => {
+  it('calls up owners that have left: they do not keep the lock from the living', async () => {
+    const service = stage.service();
+    const holder = await service.getFairLock('back').acquire();
+    const waiters = Array.from({ length: 6 }, () =>
+      service.getFairLock('back').using(PATIENT, () => undefined),
+    );
+    await queued(service, 'back', waiters.length);
+    const queue = queueOf('lock:back');
+    const before = await stage.redis.zrange(queue, '0', '-1', 'WITHSCORES');
+    await holder.release();
+    await Promise.all(waiters);
+
+    const again = await service.getFairLock('back').acquire();
+    for (let n = 0; n < before.length; n += 2)
+      await stage.redis.zadd(queue, String(before[n + 1]), String(before[n]));
+    const next = service.getFairLock('back').acquire(PATIENT);
+    await queued(service, 'back', waiters.length + 1);
+    const [, took] = await timed(again.release().then(() => next));
+    expect(took).toBeLessThan(3 * CLAIM);
+    await (await next).release();
+  });
+});
+
+describe('A clock that is 10 minutes off', () => {
+  let all: Worker[] = [];
+  afterEach(async () => {
+    await Promise.all(all.map((worker) => worker.kill()));
+  });
+
+  const skewed = (ms: number) =>
+    `const Right = Date;
+     let offset = ${String(ms)};
+     globalThis.stepClock = (ms) => void (offset += ms);
+     globalThis.Date = class extends Right {
+       constructor(...given) { super(...(given.length > 0 ? given : [Right.now() + offset])); }
+       static now() { return Right.now() + offset; }
+     };`;
+
+  it('changes nothing: not the order, not the exclusion, not the lease of a killed holder', async () => {
+    const url = stage.server.url;
+    all = await Promise.all(
+      [600_000, -600_000, 0].map((ms) =>
+        Worker.start({ url, service: { leaseTime: 1_500 }, preload: skewed(ms) }),
+      ),
+    );
+    const service = stage.service();
+    const records = (
+      await Promise.all(
+        all.map((worker) => worker.call<HoldRecord[]>('race', 'skewed', 10, { ...FAIR, ...PATIENT }, 2)),
+      )
+    ).flat();
+    expect(overlaps(records)).toEqual([]);
+    expect(tokensGrow(records)).toBe(true);
+    expect(records.some(({ lost }) => lost)).toBe(false);
+
+    const [fast, slow, right] = all;
+    for (const worker of [fast!, slow!]) {
+      const holder = await service.getFairLock('claim').acquire();
+      const waiting = take(worker, 'claim', FAIR);
+      await queued(service, 'claim', 1);
+      await holder.release();
+      // A grant that was taken for a younger one would promise more.
+      const { id, remainingTime } = await waiting;
+      expect(remainingTime).toBeLessThanOrEqual(1_500);
+      await worker.call('release', id);
+    }
+    await take(fast!, 'killed', FAIR);
+    const waiting = [slow!, right!].map((worker) =>
+      worker.call<HoldRecord>('holdFor', 'killed', { ...FAIR, ...PATIENT }, 0),
+    );
+    await queued(service, 'killed', 2);
+    const killed = now();
+    await fast!.kill();
+    for (const { granted } of await Promise.all(waiting)) {
+      expect(granted - killed).toBeGreaterThan(500);
+      expect(granted - killed).toBeLessThan(1_500 + CLAIM + AT_ONCE);
+    }
+  });
+
+  it.each([
+    ['forward', 600_000],
+    ['back', -600_000],
+  ])('changes nothing where it steps %s while its process waits or holds', async (_, step) => {
+    const worker = await Worker.start({
+      url: stage.server.url,
+      service: { leaseTime: 1_500 },
+      preload: skewed(0),
+    });
+    all = [worker];
+    const service = stage.service();
+    const holder = await service.getFairLock('steps').acquire();
+    const waiting = take(worker, 'steps', FAIR);
+    await queued(service, 'steps', 1);
+    await worker.call('stepClock', step);
+    await holder.release();
+    const { id, owner, remainingTime } = await waiting;
+    expect(remainingTime).toBeLessThanOrEqual(1_500);
+
+    await worker.call('stepClock', step);
+    // Longer than the lease, so that it has been renewed in time.
+    await sleep(2_000);
+    const state = await worker.call<{ remainingTime: number }>('state', id);
+    expect(state).toMatchObject({ held: true, aborted: false });
+    expect(state.remainingTime).toBeLessThanOrEqual(1_500);
+    expect((await service.inspect('steps'))?.holders).toMatchObject([{ owner }]);
+  });
+});

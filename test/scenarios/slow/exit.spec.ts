@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { runProgram } from '../program.js';
+import { lockKeys } from '../../support/keys.js';
+
+/** Every timer that could be left behind is set to half a minute or more, and a program is killed long before that. */
+const OPTIONS = `connection: process.env.LOCK_URL, leaseTime: 90_000`;
+const USE_LOCKS = `
+  const renewed = await locks.acquire('a');
+  const next = locks.acquire('a', { waitTime: 60_000, signal: new AbortController().signal });
+  const never = locks.acquire('a', { waitTime: 10, leaseTime: 60_000 }).catch((error) => error.code);
+  const fixed = await locks.acquire('b', { leaseTime: 60_000 });
+  const outcome = await never;
+  await renewed.release();
+  await (await next).release();
+  await fixed.release();
+  console.log(outcome);
+`;
+
+const moduleOf = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
+const RESOLVE_IOREDIS_5 = `export const resolve = (name, context, next) =>
+  next(name === 'ioredis' ? 'ioredis-5' : name, context);`;
+const WITH_IOREDIS_5 = `import { register } from 'node:module'; register(${JSON.stringify(moduleOf(RESOLVE_IOREDIS_5))}, ${JSON.stringify(import.meta.url)});`;
+
+describe('The process exits by itself', () => {
+  const environment = new TestEnvironment();
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await environment.server();
+  });
+
+  afterAll(() => environment.end());
+
+  const onRedis = (rest: string) =>
+    runProgram(`const locks = new LockService({ ${OPTIONS} });\n${rest}`, {
+      env: { LOCK_URL: server.url },
+    });
+
+  it('after the last release and the shutdown', async () => {
+    const output = await onRedis(`${USE_LOCKS} await locks.onApplicationShutdown();`);
+    expect(output).toBe('LOCK_TIMEOUT');
+    expect(await lockKeys(server.client())).toEqual([]);
+  });
+
+  it('after the shutdown while calls of once wait for an answer of the store, and they have theirs', async () => {
+    const output = await runProgram(`
+      const locks = new LockService({ connection: 'redis://127.0.0.1:1', leaseTime: 90_000 });
+      const call = () => locks.once('report', { period: '1h' }, () => 0).catch((error) => error.code);
+      const asked = call().then((code) => console.log('before', code));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await locks.onApplicationShutdown();
+      console.log('after', await call());
+      await asked;
+    `);
+    expect(output.split('\n').toSorted()).toEqual(['after LOCK_CLOSED', 'before LOCK_CLOSED']);
+  });
+
+  it('after the shutdown while locks are held and waited for', async () => {
+    const output = await onRedis(`
+      const lease = await locks.acquire('held');
+      const waiting = locks.acquire('held', { waitTime: Infinity }).catch((error) => error.code);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const closed = locks.onApplicationShutdown();
+      console.log(await waiting, lease.held);
+      await closed;
+    `);
+    expect(output).toBe('LOCK_CLOSED false');
+    expect(await lockKeys(server.client())).toEqual([]);
+  });
+
+  it('with a memory store, without a shutdown', async () => {
+    const output = await runProgram(
+      `const locks = new LockService({ store: 'memory', leaseTime: 90_000 }); ${USE_LOCKS}`,
+    );
+    expect(output).toBe('LOCK_TIMEOUT');
+  });
+
+  it('with a memory store, and by the end of a wait, while a lock is still held', async () => {
+    const output = await runProgram(`
+      const locks = new LockService({ store: 'memory' });
+      await locks.acquire('a');
+      const busy = await locks.acquire('a', { waitTime: 300 }).catch((error) => error.code);
+      await locks.acquire('b', { leaseTime: 300 });
+      const next = await locks.acquire('b');
+      await locks.getFairLock('c').acquire({ leaseTime: 300 });
+      const fair = await locks.getFairLock('c').acquire();
+      console.log(busy, next.held, fair.held);
+    `);
+    expect(output.split('\n').at(-1)).toBe('LOCK_TIMEOUT true true');
+  });
+
+  it('after a test with the testing module that has failed before its end', async () => {
+    const output = await runProgram(`
+      import { Test } from '@nestjs/testing';
+      import { LockTestingModule, makeLockBusy } from 'nestjs-distributed-lock/testing';
+      const module = await Test.createTestingModule({ imports: [LockTestingModule.forRoot()] }).compile();
+      const locks = module.get(LockService);
+      for (const lock of [locks.getLock('a'), locks.getFairLock('b'), locks.getReadWriteLock('c').read]) {
+        await makeLockBusy(lock);
+      }
+      await locks.acquire('fixed', { leaseTime: 60_000 });
+      locks.using('a', { waitTime: Infinity }, () => undefined);
+      locks.getFairLock('b').acquire({ waitTime: Infinity });
+      locks.getReadWriteLock('c').write.acquire({ waitTime: Infinity });
+      locks.acquire(['d', 'a'], { waitTime: Infinity });
+      locks.acquire('fixed', { waitTime: Infinity });
+      // Long enough for the timers that begin with the first second of a hold.
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      console.log('failed');
+    `);
+    expect(output).toBe('failed');
+  });
+
+  it('only after the wait for a lock on a server', async () => {
+    const output = await runProgram(`
+      const { MemoryLockStore } = await import(process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock');
+      const memory = new MemoryLockStore();
+      const elsewhere = new Proxy({}, {
+        get: (_, key) => (typeof memory[key] === 'function' ? memory[key].bind(memory) : memory[key]),
+      });
+      const locks = new LockService({ store: elsewhere });
+      await locks.acquire('a', { leaseTime: 300 });
+      const lease = await locks.acquire('a', { waitTime: Infinity });
+      console.log(lease.held);
+      await lease.release();
+    `);
+    expect(output.split('\n').at(-1)).toBe('true');
+  });
+
+  const IOREDIS_5 = { bundled: false, env: { NODE_OPTIONS: `--import=${moduleOf(WITH_IOREDIS_5)}` } };
+
+  it.each([
+    ['and a lock is held', `await locks.acquire('held');`, 'held', {}],
+    ['and somebody waits', `await locks.inspect('other');`, 'other', {}],
+    ['and a lock is held, on ioredis 5', `await locks.acquire('held');`, 'held', IOREDIS_5],
+  ])(
+    'after the shutdown while Redis answers nothing %s',
+    async (
+      _,
+      prepare,
+      name,
+      { env = {}, ...options }: { env?: Record<string, string>; bundled?: boolean },
+    ) => {
+      const silent = await environment.server();
+      const output = await runProgram(
+        `
+      const locks = new LockService({ ${OPTIONS} });
+      ${prepare}
+      process.kill(${String(silent.pid)}, 'SIGSTOP');
+      const waiting = locks.acquire('${name}', { waitTime: Infinity }).catch((error) => error.code);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await locks.onApplicationShutdown();
+      console.log('\\n' + (await waiting));
+      `,
+        { ...options, env: { LOCK_URL: silent.url, ...env } },
+      );
+      expect(output.split('\n').at(-1)).toBe('LOCK_CLOSED');
+    },
+  );
+});

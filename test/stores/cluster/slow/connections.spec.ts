@@ -1,0 +1,403 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import { Cluster as OlderCluster } from 'ioredis-5';
+import {
+  LockUnavailableError,
+  type LockEvent,
+  type LockModuleOptions,
+  type LockService,
+  type RedisConnection,
+} from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { slotOf } from '../../../support/keys.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import { Worker } from '../../../support/worker.js';
+
+/** ms: far less than the 30 s of a lease, so whoever is that quick was woken. */
+const WELL_BEFORE_THE_TTL = 6_000;
+const PASSWORD = 'pass-4711-word';
+
+type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
+type ClusterNode = ConstructorParameters<typeof Cluster>[0][number];
+type Address = RedisCluster['addresses'][number];
+
+const environment = new TestEnvironment();
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+}, 60_000);
+
+afterEach(() => environment.end());
+afterAll(() => cluster.stop());
+
+const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>
+  environment.service({ connection, ...options });
+
+const owned = (options: LockModuleOptions = {}) => service({ cluster: cluster.addresses }, options);
+
+/** What the promise of exclusion needs, on all masters: a hand-over from each service to the other, of two kinds. */
+async function expectHandOvers(a: LockService, b: LockService): Promise<void> {
+  const names = Array.from({ length: 6 }, (_, n) => `hand-over:${String(n)}`);
+  await Promise.all(
+    names.map(async (name, n) => {
+      const [from, to] = n % 2 === 0 ? [a, b] : [b, a];
+      const lockIn = (locks: LockService) => (n < 3 ? locks.getLock(name) : locks.getFairLock(name));
+      const lease = await lockIn(from).acquire();
+      const waiting = lockIn(to).acquire();
+      await until(async () => {
+        const state = await to.inspect(name);
+        return (n < 3 ? state?.waiters.processes : state?.queue.length) === 1;
+      });
+      const released = performance.now();
+      await lease.release();
+      const next = await waiting;
+      expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+      await until(async () => (await to.inspect(name)) === null);
+    }),
+  );
+}
+
+describe("The user's own cluster client", () => {
+  const CLIENTS = {
+    'ioredis 6': (options: ClusterOptions, nodes: ClusterNode[] = cluster.addresses) =>
+      new Cluster(nodes, options),
+    'ioredis 5': (options: ClusterOptions, nodes: ClusterNode[] = cluster.addresses) =>
+      new OlderCluster(nodes, options as ConstructorParameters<typeof OlderCluster>[1]) as unknown as Cluster,
+  };
+
+  const VARIANTS: [string, ClusterOptions, keyPrefix?: string][] = [
+    ['with its defaults', {}],
+    ['with a keyPrefix', { keyPrefix: 'app:' }, 'app:lock:'],
+    ['with a keyPrefix that has braces', { keyPrefix: '{app}:' }, '{app}:lock:'],
+    ['with a keyPrefix that is half a brace', { keyPrefix: 'app{' }, 'app{lock:'],
+    ['with a keyPrefix that has an empty hash tag', { keyPrefix: 'a{}' }, 'a{}lock:'],
+    ['with a keyPrefix of its nodes', { redisOptions: { keyPrefix: 'node:' } }, 'node:lock:'],
+    ['with automatic pipelining', { enableAutoPipelining: true, keyPrefix: 'p:' }, 'p:lock:'],
+    ['with automatic pipelining of its nodes', { redisOptions: { enableAutoPipelining: true } }],
+    ['that reads from replicas', { scaleReads: 'slave' }],
+    ['that connects when it is used', { lazyConnect: true }],
+    ['that does not queue', { enableOfflineQueue: false }],
+    ['with RESP2', { redisOptions: { protocol: 2 } as object }],
+    ['with sharded subscribers', { shardedSubscribers: true }],
+    ['that is given other addresses', { natMap: (address: string) => addressOf(address) }],
+  ];
+
+  const addressOf = (address: string) => ({ host: 'localhost', port: Number(address.split(':')[1]) });
+
+  describe.each(Object.entries(CLIENTS))('of %s', (_, make) => {
+    const client = (options: ClusterOptions, nodes?: ClusterNode[]): Cluster => {
+      const made = make(options, nodes);
+      made.on('error', () => undefined);
+      environment.add(() => {
+        made.disconnect();
+      });
+      return made;
+    };
+
+    it.each(VARIANTS)('%s: locks and wakes like any other', async (_title, options, keyPrefix = 'lock:') => {
+      const locks = service(client(options));
+      await expectHandOvers(locks, service(client(options)));
+      const lease = await locks.acquire('key');
+      expect(await owned({ keyPrefix }).tryAcquire('key')).toBeNull();
+      expect(await cluster.client().hgetall(`${keyPrefix}key`)).toEqual({ [lease.owner]: '1' });
+      await lease.release();
+      expect(await cluster.client().exists(`${keyPrefix}key`)).toBe(0);
+    });
+
+    it('keeps its subscriptions when it looks up the slots and nothing has moved', async () => {
+      const own = client({});
+      const locks = service(own);
+      const names = ['kept:1', 'kept:2', 'kept:3'];
+      const redis = cluster.client();
+      for (const name of names) {
+        await redis.hset(`lock:${name}`, 'another:1', 1);
+        await redis.pexpire(`lock:${name}`, 30_000);
+      }
+      const waiting = names.map((name) => locks.acquire(name));
+      const subscriptions = async (): Promise<number> => {
+        const stats = await Promise.all(cluster.servers.map((node) => node.client().info('commandstats')));
+        const calls = stats.join().matchAll(/^cmdstat_s?subscribe:calls=(\d+)/gm);
+        return [...calls].reduce((sum, [, count]) => sum + Number(count), 0);
+      };
+      for (const name of names) await until(async () => (await locks.inspect(name))?.waiters.processes === 1);
+      const before = await subscriptions();
+      for (let n = 0; n < 3; n++) {
+        await new Promise((resolve) => {
+          own.refreshSlotsCache(resolve);
+        });
+        await sleep(50);
+      }
+      expect(await subscriptions()).toBe(before);
+      for (const name of names) {
+        await redis.del(`lock:${name}`);
+        await redis.spublish(`redisson_lock__channel:{lock:${name}}`, '0');
+      }
+      for (const lease of waiting) await (await lease).release();
+    });
+
+    it('is neither changed nor closed', async () => {
+      const own = client({ lazyConnect: true });
+      await own.connect();
+      const picture = () => ({
+        options: inspect(own.options),
+        properties: Object.getOwnPropertyNames(own).sort(),
+        listeners: own.eventNames().map((event) => [event, own.listenerCount(event)]),
+        status: own.status,
+      });
+      const before = picture();
+      const locks = service(own);
+      await expectHandOvers(locks, owned());
+      await locks.health();
+      await locks.onApplicationShutdown();
+      expect(picture()).toEqual(before);
+      for (const node of own.nodes()) expect(node.listenerCount('close')).toBeLessThanOrEqual(1);
+      expect(await own.set('key', 'value')).toBe('OK');
+      await own.del('key');
+    });
+
+    it('with numbers as strings is refused at boot: ioredis has no node for part of all names', async () => {
+      const own = client({ redisOptions: { stringNumbers: true } });
+      expect(() => service(own)).toThrow(/^connection: with stringNumbers, /);
+      const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
+      if (own.status !== 'ready') await once(own, 'ready');
+      expect(names.filter((name) => own.slots[slotOf(name)] === undefined)).not.toEqual([]);
+    });
+
+    it.each<[string, (address: Address) => ClusterNode]>([
+      ['numbers as strings', (address) => ({ ...address, stringNumbers: true })],
+      ['numbers as strings, by a URL', ({ port }) => `redis://127.0.0.1:${String(port)}?stringNumbers=true`],
+      ['a keyPrefix of its own', (address) => ({ ...address, keyPrefix: 'node:' })],
+    ])('with a node in its list that has %s is refused at boot', (_title, nodeOf) => {
+      const [first, ...others] = cluster.addresses.map((address, n) => (n === 0 ? nodeOf(address) : address));
+      const own = client({ lazyConnect: true }, [...others, first ?? 0]);
+      expect(() => service(own)).toThrow(/^connection: (?:with stringNumbers, |has two keyPrefix )/);
+    });
+
+    it('with nodes in its list that read from replicas locks like any other', async () => {
+      const listed = cluster.addresses.map((address) => ({ ...address, readOnly: true, keyPrefix: 'app:' }));
+      const locks = service(client({ keyPrefix: 'app:' }, listed));
+      await expectHandOvers(locks, owned({ keyPrefix: 'app:lock:' }));
+    });
+
+    it('that is connected only after the end leaves no connection for messages behind', async () => {
+      const own = client({ lazyConnect: true, redisOptions: { connectionName: 'late' } });
+      const locks = service(own);
+      const refused = locks.getFairLock('key').acquire({ waitTime: 10_000 });
+      await Promise.all([
+        expect(refused).rejects.toMatchObject({ code: 'LOCK_CLOSED' }),
+        locks.onApplicationShutdown(),
+      ]);
+      await until(() => own.status === 'ready');
+      await sleep(300); // time enough to open another
+      own.disconnect();
+      await until(async () => {
+        const lists = cluster.servers.map((server) => server.client().client('LIST') as Promise<string>);
+        return !(await Promise.all(lists)).some((list) => list.includes('name=late'));
+      });
+    });
+  });
+
+  it('with two prefixes that differ is refused', () => {
+    const make = (options: ClusterOptions) => {
+      const made = new Cluster(cluster.addresses, { ...options, lazyConnect: true });
+      return () => service(made);
+    };
+    expect(make({ keyPrefix: 'a:', redisOptions: { keyPrefix: 'b:' } })).toThrow('keyPrefix');
+  });
+});
+
+describe('A cluster of our own', () => {
+  it('is found by one of its nodes, given as options, a port or a URL', async () => {
+    const [{ port } = { port: 0 }] = cluster.addresses;
+    const ways = [[{ host: '127.0.0.1', port }], [port], [`redis://127.0.0.1:${String(port)}`]];
+    for (const nodes of ways) await expectHandOvers(service({ cluster: nodes }), owned());
+  });
+
+  it('is used at all of its nodes by the user of a URL', async () => {
+    const masters = await cluster.masters();
+    for (const master of masters)
+      await master.client().acl('SETUSER', 'by-url', 'reset', 'on', '>w%rd', '~*', '&*', '+@all');
+    const [{ port } = { port: 0 }] = cluster.addresses;
+    const locks = service({ cluster: [`redis://by-url:w%25rd@127.0.0.1:${String(port)}`] });
+    for (let n = 0; n < 20; n++) await (await locks.acquire(`name ${String(n)}`)).release();
+    for (const master of masters) expect(await master.client().client('LIST')).toContain('user=by-url');
+  });
+
+  it.each(['redisOptions', 'its list of nodes'])(
+    'finds a node for every name, also with numbers as strings in %s',
+    async (place) => {
+      const inNodes = place !== 'redisOptions';
+      const nodes = cluster.addresses.map((address) => ({ ...address, stringNumbers: inNodes }));
+      const options = { redisOptions: { stringNumbers: !inNodes } };
+      const locks = service({ cluster: nodes, options });
+      const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
+      await Promise.all(
+        names.map(async (name) => (await locks.acquire(name, { waitTime: 15_000 })).release()),
+      );
+      expect(await locks.health()).toMatchObject({ status: 'up' });
+    },
+  );
+
+  it('with a prefix in its list of nodes is refused at boot, unless all have it', async () => {
+    const nodes = cluster.addresses.map((address) => ({ ...address, keyPrefix: 'node:' }));
+    expect(() => service({ cluster: nodes })).toThrow('two keyPrefix');
+    const locks = service({ cluster: nodes, options: { keyPrefix: 'node:' } });
+    await expectHandOvers(locks, owned({ keyPrefix: 'node:lock:' }));
+  });
+
+  it('without a node is refused at boot', () => {
+    expect(() => service({ cluster: [] })).toThrow('at least one node');
+  });
+
+  it('takes any name, and frees all that it has taken', async () => {
+    const locks = owned();
+    for (const name of ['a}b', '{}', 'a{b', '}{', '{x}', '{{}', 'a b', 'ключ']) {
+      const lease = await locks.acquire(name);
+      const waiting = owned().acquire(name);
+      await until(async () => (await locks.inspect(name))?.waiters.processes === 1);
+      await lease.release();
+      await (await waiting).release();
+      expect(await locks.inspect(name)).toBeNull();
+    }
+  });
+
+  it('reports each master to health, by host and port', async () => {
+    const { status, nodes } = await owned().health();
+    const masters = (await cluster.masters()).map(({ port }) => `127.0.0.1:${String(port)}`);
+    expect(status).toBe('up');
+    expect(nodes.map(({ node }) => node).sort()).toEqual(masters.sort());
+  });
+
+  it('that is not there: an error in time, one line of news, and no password in it', async () => {
+    const events: LockEvent[] = [];
+    const nodes = [`redis://user:${PASSWORD}@127.0.0.1:1`, { host: '127.0.0.1', port: 2 }];
+    const options = { redisOptions: { password: PASSWORD } };
+    const locks = service({ cluster: nodes, options }, { leaseTime: 3_000 });
+    locks.events$.subscribe((event) => events.push(event));
+    const asked = performance.now();
+    const error = await locks.acquire('key', { waitTime: 1_500 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(performance.now() - asked).toBeLessThan(5_000);
+    const health = await locks.health();
+    expect(health).toMatchObject({ status: 'down', nodes: [{ node: 'cluster 127.0.0.1:1, 127.0.0.1:2' }] });
+    expect(events.filter(({ type }) => type === 'disconnected')).toHaveLength(1);
+    expect(inspect([error, events, health], { depth: Infinity })).not.toContain(PASSWORD);
+  });
+
+  it('that has forgotten the scripts goes on', async () => {
+    const locks = owned({ leaseTime: 3_000 });
+    const forget = async () => {
+      for (const master of await cluster.masters()) await master.client().script('FLUSH');
+    };
+    const lease = await locks.acquire('forgotten');
+    await forget();
+    await lease.extend(5_000);
+    await forget();
+    await lease.release();
+    expect(await locks.inspect('forgotten')).toBeNull();
+  });
+
+  it('tells of a lost connection to a node and of its return, and wakes waiters there', async () => {
+    const locks = owned();
+    const other = owned();
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    const lease = await locks.acquire('cut');
+    const master = await cluster.masterOf(await cluster.slotOf('lock:cut'));
+    const waiting = other.acquire('cut', { waitTime: Infinity });
+    await until(async () => (await locks.inspect('cut'))?.waiters.processes === 1);
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
+    const node = `127.0.0.1:${String(master.port)}`;
+    await until(() => events.some((event) => event.type === 'disconnected' && event.node === node));
+    const released = performance.now();
+    await lease.release();
+    await (await waiting).release();
+    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'reconnected', node }));
+  });
+
+  it('renews over the next connection where the last one has just been lost', async () => {
+    const locks = owned();
+    const lease = await locks.acquire('renewed');
+    const master = await cluster.masterOf(await cluster.slotOf('lock:renewed'));
+    const lost = new Promise<void>((resolve) => {
+      locks.events$.subscribe(({ type }) => {
+        if (type === 'disconnected') resolve();
+      });
+    });
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
+    await lost;
+    await lease.extend(60_000);
+    expect(lease.remainingTime()).toBeGreaterThan(30_000);
+  });
+
+  it('leaves no connection behind', async () => {
+    const [server] = cluster.servers;
+    const count = async () =>
+      Number(/connected_clients:(\d+)/.exec((await server?.client().info('clients')) ?? '')?.[1]);
+    await cluster.client().ping();
+    const before = await count();
+    const locks = service({ cluster: cluster.addresses });
+    await expectHandOvers(locks, owned());
+    await environment.end();
+    await until(async () => (await count()) <= before);
+  });
+
+  it('leaves no timer behind that would look its slots up, in whatever moment it ends', async () => {
+    const ends = Array.from({ length: 5 }, async () => {
+      // With ioredis's own timer, the process is always in the middle of a look.
+      const url = { cluster: cluster.addresses, options: { slotsRefreshInterval: 1 } };
+      const worker = await Worker.start({ url });
+      environment.add(() => worker.kill());
+      await worker.call('acquire', 'a', { waitTime: 10_000 });
+      await worker.stop();
+    });
+    await Promise.all(ends);
+  }, 60_000);
+
+  it('looks its slots up while it listens, as often as told', async () => {
+    const looks = async () => {
+      const stats = await Promise.all(cluster.servers.map((server) => server.client().info('commandstats')));
+      return stats.reduce((sum, text) => sum + Number(/cluster\|slots:calls=(\d+)/.exec(text)?.[1] ?? 0), 0);
+    };
+    const looksOf = async (slotsRefreshInterval: number) => {
+      const locks = service({ cluster: cluster.addresses, options: { slotsRefreshInterval } });
+      await (await locks.acquire('a')).release();
+      const idle = await looks();
+      await sleep(300);
+      expect(await looks()).toBe(idle);
+      const lease = await locks.acquire('a');
+      const waiting = locks.acquire('a');
+      await until(async () => (await locks.inspect('a'))?.waiters.local === 1);
+      const before = await looks();
+      await sleep(500);
+      const after = await looks();
+      await lease.release();
+      await (await waiting).release();
+      await environment.end();
+      return after - before;
+    };
+    expect(await looksOf(100)).toBeGreaterThan(1);
+    expect(await looksOf(0)).toBe(0);
+  });
+});
+
+it('closes at once where the application has ended its client before', async () => {
+  const client = cluster.client().duplicate();
+  const locks = service(client);
+  await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(`ended:${name}`)));
+  client.disconnect();
+  let answers = 0;
+  locks.events$.subscribe(({ type }) => type === 'release-failed' && answers++);
+  // A command that waits for a connection takes 2 s.
+  await Promise.race([locks.close(), sleep(1_500).then(() => Promise.reject(new Error('waits')))]);
+  expect(answers).toBe(3);
+});

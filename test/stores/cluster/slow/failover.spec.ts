@@ -1,0 +1,252 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import type { Lease, LockEvent, LockModuleOptions, LockService } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+
+/** ms: longer than a failover takes. */
+const LEASE = 9_000;
+/** ms until a replica has been made the master, on a machine that is busy. */
+const FAILOVER = 15_000;
+
+const environment = new TestEnvironment();
+let cluster: RedisCluster;
+
+beforeEach(async () => {
+  cluster = await RedisCluster.start();
+}, 60_000);
+
+afterEach(async () => {
+  await environment.end();
+  await cluster.stop();
+});
+
+function service(options: LockModuleOptions = {}): { locks: LockService; events: LockEvent[] } {
+  const locks = environment.service({
+    connection: { cluster: cluster.addresses },
+    leaseTime: LEASE,
+    ...options,
+  });
+  const events: LockEvent[] = [];
+  locks.events$.subscribe((event) => events.push(event));
+  return { locks, events };
+}
+
+/** So many names on one master. */
+async function namesOn(master: RedisServer, count: number): Promise<string[]> {
+  const names: string[] = [];
+  for (let n = 0; names.length < count; n++) {
+    const name = `failover:${String(n)}`;
+    if ((await cluster.masterOf(await cluster.slotOf(`lock:${name}`))) === master) names.push(name);
+  }
+  return names;
+}
+
+const nameOf = ({ port }: RedisServer) => `127.0.0.1:${String(port)}`;
+
+/** The least time that was left to a lease in the store, looked at until the end. */
+async function leastLeft(names: readonly string[], done: () => boolean): Promise<number> {
+  let least = Infinity;
+  while (!done()) {
+    const left = await Promise.all(names.map((name) => cluster.client().pttl(`lock:${name}`)));
+    least = Math.min(least, ...left);
+    await sleep(100);
+  }
+  return least;
+}
+
+async function replaced(slot: number, dead: RedisServer): Promise<void> {
+  await until(async () => (await cluster.masterOf(slot)) !== dead, FAILOVER);
+}
+
+describe('One of three masters', () => {
+  it('is killed: the locks on the others are renewed without a gap, its own are kept by its replica', async () => {
+    const { locks, events } = service();
+    const [victim, second, third] = (await cluster.masters()) as [RedisServer, RedisServer, RedisServer];
+    const [own, others] = [
+      await namesOn(victim, 10),
+      [...(await namesOn(second, 10)), ...(await namesOn(third, 10))],
+    ];
+    const leases = await Promise.all([...own, ...others].map((name) => locks.acquire(name)));
+    const slot = await cluster.slotOf(`lock:${own[0] ?? ''}`);
+    await sleep(200); // replication
+    await victim.kill();
+    let done = false;
+    const least = leastLeft(others, () => done);
+    await replaced(slot, victim);
+    await sleep(LEASE);
+    done = true;
+    // Renewed at a third of the lease, each time.
+    expect(await least).toBeGreaterThan(LEASE / 2);
+    expect(leases.every(({ held }) => held)).toBe(true);
+    expect(events.filter(({ type }) => type === 'lost')).toEqual([]);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'disconnected', node: nameOf(victim) }));
+    for (const name of own) expect(await locks.inspect(name)).toMatchObject({ kind: 'lock' });
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect(await Promise.all([...own, ...others].map((name) => locks.inspect(name)))).toEqual(
+      [...own, ...others].map(() => null),
+    );
+  }, 90_000);
+
+  it('is killed before its replica has heard of a lock: the holder is told, and no other process is', async () => {
+    const { locks, events } = service();
+    const [victim, other] = (await cluster.masters()) as [RedisServer, RedisServer];
+    const [[lost = ''], [kept = '']] = [await namesOn(victim, 1), await namesOn(other, 1)];
+    const replicas = cluster.servers.filter((server) => server !== victim);
+    const slot = await cluster.slotOf(`lock:${lost}`);
+    const keeps = await locks.acquire(kept);
+    const replica = await replicaOf(victim, replicas);
+    replica.freeze();
+    // It finds out when its master is gone, and has not read anything since.
+    await victim.client().call('CLIENT', 'KILL', 'TYPE', 'REPLICA');
+    const loses = await locks.acquire(lost);
+    await victim.kill();
+    replica.thaw();
+    await replaced(slot, victim);
+    await until(() => loses.signal.aborted, LEASE);
+    expect(loses.held).toBe(false);
+    expect(keeps.held).toBe(true);
+    expect(events.filter(({ type }) => type === 'lost')).toMatchObject([{ name: lost }]);
+    const next = await locks.acquire(lost, { waitTime: FAILOVER });
+    expect(next.fencingToken).toBeGreaterThan(loses.fencingToken);
+    await next.release();
+    await keeps.release();
+  }, 90_000);
+
+  it.each(['plain', 'fair'])(
+    'is killed: a waiter for a %s lock there gets it after the failover',
+    async (kind) => {
+      const [a, b] = [service().locks, service().locks];
+      const [victim] = (await cluster.masters()) as [RedisServer];
+      const [name = ''] = await namesOn(victim, 1);
+      const slot = await cluster.slotOf(`lock:${name}`);
+      const lockIn = (locks: LockService) =>
+        kind === 'fair' ? locks.getFairLock(name) : locks.getLock(name);
+      const lease = await lockIn(a).acquire();
+      const inside = new Set<string>();
+      const waiting = [a, b, b, a, b].map((locks) =>
+        lockIn(locks).using({ waitTime: 60_000 }, async ({ owner }: Lease) => {
+          expect([...inside]).toEqual([]);
+          inside.add(owner);
+          await sleep(20);
+          inside.delete(owner);
+        }),
+      );
+      await sleep(500);
+      await victim.kill();
+      await replaced(slot, victim);
+      if (lease.held) await lease.release();
+      await Promise.all(waiting);
+      expect(await a.inspect(name)).toBeNull();
+    },
+    90_000,
+  );
+
+  it('is killed while its locks are asked for: they are neither taken nor busy, and there after the failover', async () => {
+    const { locks } = service({ leaseTime: 3_000 });
+    const [victim, other] = (await cluster.masters()) as [RedisServer, RedisServer];
+    const [[gone = ''], [there = '']] = [await namesOn(victim, 1), await namesOn(other, 1)];
+    await (await locks.acquire(gone)).release();
+    await victim.kill();
+    expect(await failure(locks.tryAcquire(gone))).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    const { status, nodes } = await locks.health();
+    expect(status).not.toBe('up');
+    expect(nodes.filter((node) => node.status === 'down').map(({ node }) => node)).toEqual([nameOf(victim)]);
+    expect(nodes).toHaveLength(3);
+    await (await locks.acquire(there, { waitTime: 0 })).release();
+    await (await locks.acquire(gone, { waitTime: FAILOVER })).release();
+    await until(async () => (await locks.health()).nodes.every((node) => node.status === 'up'), FAILOVER);
+  }, 90_000);
+
+  it('freezes for good: the others go on, and its locks are there again after the failover', async () => {
+    const { locks } = service();
+    const [victim, other] = (await cluster.masters()) as [RedisServer, RedisServer];
+    const [[frozen = ''], [there = '']] = [await namesOn(victim, 1), await namesOn(other, 1)];
+    const slot = await cluster.slotOf(`lock:${frozen}`);
+    const [lease, elsewhere] = [await locks.acquire(frozen), await locks.acquire(there)];
+    await sleep(200);
+    cluster.freeze(victim);
+    await replaced(slot, victim);
+    await sleep(LEASE);
+    expect(elsewhere.held).toBe(true);
+    expect(lease.held).toBe(true);
+    await lease.release();
+    await elsewhere.release();
+    await (await locks.acquire(frozen, { waitTime: 5_000 })).release();
+    cluster.thaw(victim);
+  }, 90_000);
+
+  it('becomes a replica: a process with its messages there is still counted, and told', async () => {
+    const [{ locks }, { locks: other }] = [service(), service()];
+    const lease = await locks.acquire('asked');
+    // The process of the holder receives messages once it has held a lock for a second.
+    await until(async () => (await other.requestRelease('asked')) === 1);
+    const channels = await Promise.all(
+      cluster.servers.map(
+        async (server) => await server.client().pubsub('CHANNELS', 'lock_queue__channel:*'),
+      ),
+    );
+    const listened = channels.findIndex((own) => own.length > 0);
+    const former = cluster.servers[listened]!;
+    const replica = await replicaOf(former, cluster.servers);
+    await replica.client().cluster('FAILOVER');
+    await until(async () => (await cluster.masters()).includes(replica), FAILOVER);
+    await cluster.settled();
+    await until(async () => (await other.health()).nodes.some(({ node }) => node === nameOf(replica)));
+    await until(async () => (await other.requestRelease('asked')) === 1, FAILOVER);
+    expect(lease.releaseRequested.aborted).toBe(true);
+    expect(lease.held).toBe(true);
+    await lease.release();
+  }, 90_000);
+});
+
+it('A master that an idle client does not know of: the processes with their messages there are asked and counted', async () => {
+  // A client with the defaults of ioredis looks for masters only when a command is refused.
+  const client = new Cluster(cluster.addresses);
+  environment.add(() => {
+    client.disconnect();
+  });
+  const { locks: asker } = service({ connection: client });
+  const [former, other] = (await cluster.masters()) as [RedisServer, RedisServer];
+  const [name = ''] = await namesOn(other, 1);
+  await (await asker.acquire('known')).release();
+  const promoted = await replicaOf(former, cluster.servers);
+  await promoted.client().cluster('FAILOVER');
+  await until(async () => (await cluster.masters()).includes(promoted), FAILOVER);
+  await cluster.settled();
+
+  const leases: Lease[] = [];
+  const processesAt = async (servers: readonly RedisServer[]) => {
+    const heard = servers.map((server) => server.client().pubsub('CHANNELS', 'lock_queue__channel:*'));
+    return (await Promise.all(heard)).flat().length;
+  };
+  // Each process has its messages at any one master.
+  while ((await processesAt([promoted])) === 0) {
+    leases.push(await service().locks.getReadWriteLock(name).read.acquire());
+    // A holder receives messages once it has held for a second.
+    await until(async () => (await processesAt(cluster.servers)) === leases.length);
+  }
+  expect(await asker.requestRelease(name)).toBe(leases.length);
+  await until(() => leases.every(({ releaseRequested }) => releaseRequested.aborted));
+  await Promise.all(leases.map((lease) => lease.release()));
+}, 90_000);
+
+/** The replica that follows a master. */
+async function replicaOf(master: RedisServer, servers: readonly RedisServer[]): Promise<RedisServer> {
+  for (const server of servers) {
+    const replication = await server.client().info('replication');
+    if (replication.includes('role:slave') && replication.includes(`master_port:${String(master.port)}`)) {
+      return server;
+    }
+  }
+  throw new Error('The master has no replica');
+}
+
+const failure = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  );

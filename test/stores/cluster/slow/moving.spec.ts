@@ -1,0 +1,262 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockUnavailableError, type LockModuleOptions, type LockService } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import { serverVersion } from '../../../support/redis-server.js';
+import { fenceOf } from '../../../support/keys.js';
+
+/** ms: renewed every 1,000 ms, and commands have 500 ms. */
+const LEASE = 3_000;
+/** ms: far less than a lease of 30 s, so whoever is that quick was woken. */
+const WELL_BEFORE_THE_TTL = 8_000;
+
+const environment = new TestEnvironment();
+let cluster: RedisCluster;
+let names = 0;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+}, 60_000);
+
+afterEach(() => environment.end());
+afterAll(() => cluster.stop());
+
+const service = (options: LockModuleOptions = {}): LockService =>
+  environment.service({ connection: { cluster: cluster.addresses }, ...options });
+
+/** Takes longer than a lease, so all at once. */
+const each = (run: (kind: Kind) => Promise<void>): Promise<unknown> => Promise.all(KINDS.map(run));
+
+/** A name, its slot, where that is, and another master. */
+async function place() {
+  const name = `moving:${String(++names)}`;
+  const slot = await cluster.slotOf(`lock:${name}`);
+  const from = await cluster.masterOf(slot);
+  const to = (await cluster.masters()).find((master) => master !== from) ?? from;
+  return { name, slot, from, to, keys: [`lock:${name}`, fenceOf(`lock:${name}`)] };
+}
+
+type Kind = 'lock' | 'fair' | 'read' | 'write' | 'semaphore';
+const KINDS: Kind[] = ['lock', 'fair', 'read', 'write', 'semaphore'];
+
+function lockOf(locks: LockService, name: string, kind: Kind) {
+  if (kind === 'lock') return locks.getLock(name);
+  if (kind === 'fair') return locks.getFairLock(name);
+  if (kind === 'semaphore') return locks.getSemaphore(name, 1);
+  return locks.getReadWriteLock(name)[kind];
+}
+
+describe('A slot that goes to another master', () => {
+  it('while a lock is held, of any kind: it stays held, renewed and excluding there', async () => {
+    const [a, b] = [service({ leaseTime: LEASE }), service()];
+    await each(async (kind) => {
+      const { name, slot, to } = await place();
+      const lease = await lockOf(a, name, kind).acquire();
+      await cluster.moveSlot(slot, to);
+      await sleep(2 * LEASE);
+      expect(lease.signal.reason).toBeUndefined();
+      expect((await b.inspect(name))?.holders).toMatchObject([{ owner: lease.owner }]);
+      expect(await lockOf(b, name, kind === 'read' ? 'write' : kind).tryAcquire()).toBeNull();
+      await lease.release();
+      const next = await lockOf(b, name, kind).acquire({ waitTime: 0 });
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+    });
+  });
+
+  it.each(KINDS)('while a %s lock is waited for: the waiter is woken, and has it alone', async (kind) => {
+    const { name, slot, to } = await place();
+    const [a, b] = [service(), service()];
+    const lease = await lockOf(a, name, kind === 'read' ? 'write' : kind).acquire();
+    const waiting = lockOf(b, name, kind).acquire({ waitTime: Infinity });
+    await until(async () => waits(await a.inspect(name)));
+    await cluster.moveSlot(slot, to);
+    await sleep(100);
+    const released = performance.now();
+    await lease.release();
+    const next = await waiting;
+    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+    expect((await a.inspect(name))?.holders).toMatchObject([{ owner: next.owner }]);
+    await next.release();
+  });
+
+  it.each(KINDS)(
+    'while a lock is released at once by a process that does not know of it yet, %s',
+    async (kind) => {
+      const { name, slot, to } = await place();
+      const [a, b] = [service(), service()];
+      const lease = await lockOf(a, name, kind).acquire();
+      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire({ waitTime: Infinity });
+      await until(async () => waits(await a.inspect(name)));
+      await cluster.moveSlot(slot, to);
+      const released = performance.now();
+      await lease.release();
+      await (await waiting).release();
+      expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
+    },
+  );
+
+  it('many times, while many want its lock: one at a time has it, and the tokens grow', async () => {
+    const { name, slot } = await place();
+    const services = [service(), service(), service()];
+    let inside = 0;
+    let last = 0;
+    let done = false;
+    const runs = services.flatMap((locks) =>
+      Array.from({ length: 4 }, async () => {
+        for (let n = 0; !done; n++) {
+          const lease = await locks.acquire(name, { waitTime: 20_000 });
+          expect(++inside).toBe(1);
+          expect(lease.fencingToken).toBeGreaterThan(last);
+          last = lease.fencingToken;
+          await sleep(2);
+          inside--;
+          await lease.release();
+        }
+      }),
+    );
+    const masters = await cluster.masters();
+    for (let n = 0; n < 6; n++) {
+      await sleep(150);
+      const from = await cluster.masterOf(slot);
+      const to = masters[(masters.indexOf(from) + 1) % masters.length];
+      await cluster.moveSlot(slot, to ?? from);
+    }
+    done = true;
+    await Promise.all(runs);
+  });
+});
+
+describe('A master that is new and has no slot yet', () => {
+  it('is given the slot of a lock that is held and waited for: all goes on', async () => {
+    const { name, slot } = await place();
+    const [a, b] = [service({ leaseTime: LEASE }), service()];
+    const lease = await a.acquire(name);
+    const waiting = b.acquire(name, { waitTime: Infinity });
+    await until(async () => waits(await a.inspect(name)));
+    const added = await cluster.addMaster();
+    const from = await cluster.beginMove(slot, added);
+    await cluster.migrate(slot, from, added);
+    await sleep(2 * LEASE); // renewed by a node that the slots do not name
+    expect(lease.held).toBe(true);
+    await cluster.endMove(slot, added);
+    await lease.release();
+    await (await waiting).release();
+  });
+});
+
+const movesAtOnce = /^Valkey server v=(?:9|\d{2,})\./.test(serverVersion());
+const skipped = movesAtOnce ? '' : ' (skipped: only Valkey does that, from 9.0 on)';
+
+(movesAtOnce ? it : it.skip)(
+  `A slot that the servers move in one step: held locks stay held, waiters are woken${skipped}`,
+  async () => {
+    const [a, b] = [service({ leaseTime: LEASE }), service()];
+    await each(async (kind) => {
+      const { name, slot, to } = await place();
+      const lease = await lockOf(a, name, kind).acquire();
+      const other = kind === 'read' ? 'write' : kind;
+      const waiting = lockOf(b, name, other).acquire({ waitTime: 20_000 });
+      await until(async () => (await b.inspect(name))?.waiters.local === 1);
+      await cluster.moveAtOnce(slot, to);
+      await sleep(2 * LEASE);
+      expect(lease.signal.reason).toBeUndefined();
+      await lease.release();
+      const next = await waiting;
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+    });
+  },
+);
+
+describe('While a slot is on its way', () => {
+  it('a held lock of any kind is renewed, where it is and where it goes', async () => {
+    const locks = service({ leaseTime: LEASE });
+    await each(async (kind) => {
+      const { name, slot, to, keys } = await place();
+      const lease = await lockOf(locks, name, kind).acquire();
+      const from = await cluster.beginMove(slot, to);
+      await sleep(LEASE);
+      expect(lease.signal.reason).toBeUndefined();
+      await cluster.migrate(slot, from, to, keys);
+      await sleep(LEASE);
+      expect(lease.signal.reason).toBeUndefined();
+      const answer = await to.client().exists(keys).catch(String);
+      expect(answer).toContain('MOVED'); // still on its way
+      await cluster.endMove(slot, to);
+      await sleep(LEASE);
+      expect(lease.signal.reason).toBeUndefined();
+      await lease.release();
+    });
+  });
+
+  it('a lock that is split between two nodes is kept and extended as soon as it is whole again', async () => {
+    const { name, slot, to, keys } = await place();
+    const locks = service({ leaseTime: 30_000 });
+    const lease = await locks.acquire(name);
+    const from = await cluster.beginMove(slot, to);
+    await cluster.migrate(slot, from, to, keys.slice(0, 1));
+    const extending = lease.extend(60_000);
+    await sleep(300);
+    await cluster.migrate(slot, from, to, keys.slice(1));
+    await extending;
+    expect(lease.remainingTime()).toBeGreaterThan(50_000);
+    await cluster.endMove(slot, to);
+    await lease.release();
+  });
+
+  it('one hold of a batch that is gone does not cost the others their renewal', async () => {
+    const { name, slot, to } = await place();
+    const locks = service({ leaseTime: LEASE });
+    const tag = `{lock:${name}}`;
+    const kept = await Promise.all([1, 2, 3].map((n) => locks.acquire(`${tag}${String(n)}`)));
+    const gone = await locks.acquire(`${tag}gone`);
+    await cluster.client().del(`lock:${tag}gone`);
+    const from = await cluster.beginMove(slot, to);
+    await sleep(2 * LEASE);
+    expect(kept.map(({ held }) => held)).toEqual([true, true, true]);
+    expect(gone.held).toBe(false);
+    await cluster.migrate(slot, from, to);
+    await cluster.endMove(slot, to);
+    for (const lease of kept) await lease.release();
+  });
+
+  it('a lock of any kind that is handed over is held by one at a time', async () => {
+    const [a, b, c] = [service(), service(), service()];
+    await each(async (kind) => {
+      const { name, slot, to } = await place();
+      const lease = await lockOf(a, name, kind).acquire();
+      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire({ waitTime: 60_000 });
+      await until(async () => waits(await a.inspect(name)));
+      // The key goes with its last holder, and none is made anew here.
+      const from = await cluster.beginMove(slot, to);
+      await lease.release();
+      await sleep(100);
+      await cluster.migrate(slot, from, to);
+      await cluster.endMove(slot, to);
+      const other = await lockOf(c, name, kind === 'read' ? 'write' : kind).tryAcquire({ waitTime: 2_000 });
+      await other?.release();
+      const next = await waiting;
+      if (other !== null) expect(next.fencingToken).toBeGreaterThan(other.fencingToken);
+      expect((await a.inspect(name))?.holders).toMatchObject([{ owner: next.owner }]);
+      await next.release();
+    });
+  });
+
+  it('a new lock has to wait for it: neither taken nor busy', async () => {
+    const { name, slot, to } = await place();
+    const locks = service({ leaseTime: LEASE });
+    const from = await cluster.beginMove(slot, to);
+    await expect(locks.tryAcquire(name)).rejects.toBeInstanceOf(LockUnavailableError);
+    const waiting = locks.acquire(name, { waitTime: 20_000 });
+    await sleep(300);
+    await cluster.migrate(slot, from, to);
+    await cluster.endMove(slot, to);
+    await (await waiting).release();
+  });
+});
+
+const waits = (state: Awaited<ReturnType<LockService['inspect']>>): boolean =>
+  (state?.waiters.processes ?? 0) + (state?.queue.length ?? 0) > 0;

@@ -1,0 +1,80 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { isLockUnavailableError, type LockEvent, type LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import { RedisServer } from '../../../support/redis-server.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+
+const environment = new TestEnvironment();
+let cluster: RedisCluster | undefined;
+let alone: RedisServer | undefined;
+
+afterAll(async () => {
+  await environment.end();
+  await Promise.all([cluster?.stop(), alone?.stop()]);
+});
+
+const NAMES = Array.from({ length: 40 }, (_, n) => `name-${String(n)}`);
+
+const outcomes = (locks: LockService) =>
+  Promise.all(
+    NAMES.map(async (name) => {
+      try {
+        await (await locks.acquire(name)).release();
+        return 'held';
+      } catch (error) {
+        return error;
+      }
+    }),
+  );
+
+describe('a node of a cluster, given as a single server', () => {
+  it('refuses the names of other nodes at once and for good, and says what to write', async () => {
+    cluster = await RedisCluster.start();
+    const [first] = await cluster.masters();
+    const locks = environment.service({ connection: first!.url, waitTime: 20_000 });
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+
+    const begun = performance.now();
+    const found = await outcomes(locks);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    const refused = found.filter((outcome) => outcome !== 'held');
+    expect(refused.length).toBeGreaterThan(NAMES.length / 3);
+    for (const error of refused) {
+      expect(isLockUnavailableError(error)).toBe(true);
+      expect(error).toMatchObject({
+        permanent: true,
+        effect: 'refused',
+        cause: {
+          message: expect.stringMatching(
+            /^it is a node of a cluster, .*\{ cluster: .*: (?:MOVED|CROSSSLOT) /,
+          ),
+        },
+      });
+    }
+    const health = await locks.health();
+    expect(health).toMatchObject({
+      status: 'down',
+      nodes: [{ status: 'down', error: expect.stringContaining('a node of a cluster') }],
+      warnings: [{ code: 'cluster-node' }],
+    });
+    const told = events.filter((event) => event.type === 'warning' && event.code === 'cluster-node');
+    expect(told).toHaveLength(1);
+  }, 60_000);
+
+  it('is down also where it has all names', async () => {
+    alone = await RedisServer.start({
+      args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+    });
+    const { port } = alone;
+    const client = alone.client();
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await until(async () => (await client.cluster('INFO')).includes('cluster_state:ok'));
+    const locks = environment.service({ connection: { port } });
+    expect(await locks.health()).toMatchObject({ status: 'down', warnings: [{ code: 'cluster-node' }] });
+    const asCluster = environment.service({ connection: { cluster: [{ host: '127.0.0.1', port }] } });
+    expect(new Set(await outcomes(asCluster))).toEqual(new Set(['held']));
+    expect(await asCluster.health()).toMatchObject({ status: 'up', warnings: [] });
+  }, 30_000);
+});

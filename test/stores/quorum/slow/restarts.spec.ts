@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockService, LockUnavailableError } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import type { TcpProxy } from '../../../support/tcp-proxy.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
+
+const LEASE = 4_000;
+
+describe('A node that is killed and comes back empty', () => {
+  let environment: QuorumEnvironment;
+  let proxies: TcpProxy[];
+  let holder: LockService;
+  let rival: LockService;
+
+  beforeEach(async () => {
+    environment = await QuorumEnvironment.of(5);
+    proxies = await environment.proxies();
+    holder = environment.quorum(
+      { leaseTime: LEASE },
+      proxies.map(({ url }) => url),
+    );
+    rival = environment.quorum({ leaseTime: LEASE });
+    await Promise.all([environment.settled(holder), environment.settled(rival)]);
+  });
+
+  afterEach(() => environment.end());
+
+  /** Nodes 3 and 4 are out of reach for the holder. */
+  async function holdOnThree(leaseTime?: number) {
+    for (const proxy of proxies.slice(3)) {
+      proxy.refuse(true);
+      proxy.cut();
+    }
+    const lease = await holder.acquire('a', leaseTime === undefined ? {} : { leaseTime });
+    const { owner } = lease;
+    expect(await environment.owners('a')).toEqual([owner, owner, owner, undefined, undefined]);
+    return lease;
+  }
+
+  it.each([
+    ['who knows the node', () => rival],
+    ['who has not known it before', () => environment.quorum({ leaseTime: LEASE })],
+  ])('does not let a second owner in, %s, when it was one of exactly three', async (_, second) => {
+    const lease = await holdOnThree(LEASE);
+    await environment.node(2).restart();
+    // Three of five are free now: the one that has forgotten it, and two that never knew.
+    const locks = second();
+    const tries: unknown[] = [];
+    const trying = (async () => {
+      for (;;) {
+        const got = await locks.tryAcquire('a');
+        // Looked at in the same turn.
+        const both = got !== null && lease.held;
+        tries.push(got);
+        if (got !== null) return both;
+        await sleep(20);
+      }
+    })();
+    for (const proxy of proxies.slice(3)) proxy.refuse(false);
+    expect(await trying).toBe(false);
+    expect(tries.length).toBeGreaterThan(3);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  it('does not count while its quarantine goes on, which every outcome says, and then it does', async () => {
+    // So that it goes on for long enough to be seen on a busy machine.
+    const quarantine = 3 * LEASE;
+    rival = environment.quorum({ leaseTime: quarantine });
+    await environment.settled(rival);
+    await environment.node(2).restart();
+    const restarted = performance.now();
+    await environment.node(0).kill();
+    await environment.node(1).kill();
+    // A node without a connection is not asked as long as a majority seems to be there.
+    await until(async () => (await rival.health()).nodes[2]?.quarantine !== undefined);
+    const tries: (string | null)[] = [];
+    await until(async () => {
+      const said = await rival.tryAcquire('a').catch((error: unknown) => {
+        expect(error).toBeInstanceOf(LockUnavailableError);
+        return (error as LockUnavailableError).outcomes.map(({ outcome }) => outcome).join(' ');
+      });
+      // Nothing is granted; busy it is while the try before is still being taken back.
+      if (said !== null && typeof said !== 'string') throw new Error('granted');
+      tries.push(said);
+      // The live nodes may come too late to be heard, and may have to be taught the script first.
+      return said === 'error error quarantined granted granted';
+    });
+    // They have no fault in any of them.
+    for (const said of tries.filter((one) => one !== null)) {
+      expect(said).toMatch(/^error error quarantined (granted|timeout) (granted|timeout)$/);
+    }
+    const { nodes, status } = await rival.health();
+    expect(status).toBe('down');
+    expect(nodes[2]).toMatchObject({ status: 'degraded' });
+    expect(nodes[2]?.quarantine).toBeGreaterThan(0);
+    const lease = await rival.acquire('a', { waitTime: 3 * quarantine });
+    expect(performance.now() - restarted).toBeGreaterThan(quarantine);
+    await lease.release();
+  });
+
+  it('is given the lock again that a majority still holds', async () => {
+    const lease = await holder.acquire('a');
+    await environment.node(2).restart();
+    await until(async () => (await environment.owners('a'))[2] === lease.owner);
+    expect(lease.held).toBe(true);
+    await lease.release();
+    await environment.isFreeEverywhere('a');
+  });
+
+  it('takes the lock with it when it was one of exactly three, which is told, and nothing stays behind', async () => {
+    const lease = await holdOnThree();
+    await environment.node(2).restart();
+    for (const proxy of proxies.slice(3)) proxy.refuse(false);
+    await until(() => lease.signal.aborted);
+    expect(lease.held).toBe(false);
+    // Also where it was just renewed.
+    await environment.isFreeEverywhere('a', LEASE / 2);
+  });
+});

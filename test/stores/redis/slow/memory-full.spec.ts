@@ -1,0 +1,255 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type Lease,
+  type LockEvent,
+  LockLostError,
+  type LockService,
+  LockUnavailableError,
+} from '../../../../lib/index.js';
+import { createStore } from '../../../support/store.js';
+import type { LockStore } from '../../../../lib/port/lock-store.js';
+import { FAIR, type Kind, lockOf, PLAIN, queued, READ, semaphore, WRITE } from '../../../queue/kinds.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { isFence, lockKeys } from '../../../support/keys.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+
+const LEASE = 6_000;
+const MINUTE = 60_000;
+const QUEUED: [string, Kind][] = [
+  ['fair', FAIR],
+  ['write', WRITE],
+  ['read', READ],
+  ['semaphore', semaphore(2)],
+];
+const KINDS: [string, Kind][] = [['plain', PLAIN], ...QUEUED];
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+let locks: LockService;
+let other: LockService;
+let store: LockStore;
+let events: LockEvent[];
+
+beforeEach(async () => {
+  server = await environment.server();
+  locks = environment.service({ connection: server.url, leaseTime: LEASE });
+  other = environment.service({ connection: server.url, leaseTime: LEASE });
+  store = createStore({ connection: server.url }, { keyPrefix: 'lock:', leaseTime: LEASE });
+  environment.add(() => store.close());
+  events = [];
+  locks.events$.subscribe((event) => events.push(event));
+});
+
+afterEach(() => environment.end());
+
+/** Whatever needs room is refused from here on. */
+const fill = () => server.client().config('SET', 'maxmemory', '1');
+const empty = () => server.client().config('SET', 'maxmemory', '0');
+const ttl = (name: string) => server.client().pttl(`lock:${name}`);
+
+const expectRefused = async (attempt: Promise<unknown>): Promise<void> => {
+  const error: unknown = await attempt.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(LockUnavailableError);
+  expect(error).toMatchObject({
+    effect: 'refused',
+    permanent: false,
+    cause: { message: expect.stringMatching(/OOM/) },
+  });
+};
+
+describe('With the memory of Redis full', () => {
+  it('what is held is renewed, of each kind by itself and of all together', async () => {
+    const lone = KINDS.map(([name, kind]) => {
+      // A batch has one fate, so each of these is the only one of its own.
+      const service = environment.service({ connection: server.url, leaseTime: LEASE });
+      service.events$.subscribe((event) => events.push(event));
+      return lockOf(service, `lone-${name}`, kind).acquire();
+    });
+    // The queued ones first: what comes after a first write is not refused any more.
+    const together = [...QUEUED, ...KINDS].map(([name, kind], n) =>
+      lockOf(locks, `${String(n)}-${name}`, kind).acquire(),
+    );
+    const leases: Lease[] = await Promise.all([...lone, ...together]);
+    await fill();
+    await sleep(LEASE + 1_000);
+    expect(leases.filter((lease) => !lease.held).map(({ name }) => name)).toEqual([]);
+    for (const { name } of leases) expect(await ttl(name)).toBeGreaterThan(0);
+    expect(events.filter(({ type }) => type === 'lost')).toEqual([]);
+  });
+
+  describe.each(KINDS)('%s:', (_, kind) => {
+    it('what is held is extended and released', async () => {
+      const lease = await lockOf(locks, 'held', kind).acquire();
+      await fill();
+      await lease.extend(MINUTE);
+      expect(await ttl('held')).toBeGreaterThan(MINUTE / 2);
+      await lease.release();
+      expect(await locks.inspect('held')).toBeNull();
+      expect(events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+    });
+
+    it('a fixed lease is extended and released', async () => {
+      const lease = await lockOf(locks, 'held', kind).acquire({ leaseTime: 20_000 });
+      await fill();
+      await lease.extend(MINUTE);
+      expect(await ttl('held')).toBeGreaterThan(MINUTE / 2);
+      await lease.release();
+      expect(await locks.inspect('held')).toBeNull();
+    });
+
+    it('one that is kept beyond its release is kept, and has no holder', async () => {
+      const lock = lockOf(locks, 'held', kind);
+      const owner = await lock.using({ minHoldTime: MINUTE }, async (lease) => {
+        await fill();
+        return lease.owner;
+      });
+      expect(await ttl('held')).toBeGreaterThan(LEASE);
+      expect((await locks.inspect('held'))?.holders).toMatchObject([{ owner: `kept:${owner}` }]);
+      expect(events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+    });
+
+    it('one is taken away by force', async () => {
+      const lease = await lockOf(locks, 'held', kind).acquire();
+      await fill();
+      expect(await locks.forceRelease('held')).toBe(true);
+      expect(lease.signal.reason).toBeInstanceOf(LockLostError);
+      expect(await locks.inspect('held')).toBeNull();
+    });
+
+    it('a new one is refused with the reason, and leaves nothing behind', async () => {
+      await (await locks.acquire('warm-up')).release();
+      await fill();
+      await expectRefused(lockOf(locks, 'new', kind).acquire({ waitTime: 0 }));
+      await expectRefused(lockOf(locks, 'new', kind).acquire({ waitTime: 1_000 }));
+      // What had been taken would be given back by a release.
+      await until(async () => (await locks.health()).nodes.length > 0);
+      expect((await server.client().keys('*')).filter((key) => key.includes('new'))).toEqual([]);
+    });
+  });
+
+  it('a waiter in a queue keeps its entry, and gets its turn', async () => {
+    const holders = new Map<string, Lease[]>();
+    for (const [name, kind] of QUEUED) {
+      const permits = Array.from({ length: kind.permits ?? 1 }, () =>
+        lockOf(locks, name, kind === READ ? WRITE : kind).acquire(),
+      );
+      holders.set(name, await Promise.all(permits));
+    }
+    const waiting = QUEUED.map(([name, kind]) => lockOf(other, name, kind).acquire({ waitTime: 60_000 }));
+    for (const [name] of QUEUED) await queued(locks, name, 1);
+    await fill();
+    // Each looks once a lease, and the holds are renewed meanwhile.
+    await sleep(LEASE + 1_000);
+    for (const [name] of QUEUED) expect((await locks.inspect(name))?.queue).toHaveLength(1);
+    for (const [lease] of holders.values()) await lease?.release();
+    const leases = await Promise.all(waiting);
+    // The claims on which they were let in have been confirmed.
+    await sleep(1_500);
+    for (const lease of leases) expect([lease.held, (await ttl(lease.name)) > 0]).toEqual([true, true]);
+    for (const lease of [...leases, ...[...holders.values()].flat()]) await lease.release();
+    expect(await lockKeys(server.client())).toEqual([]);
+  });
+
+  it('a waiter in a queue that asks again is told that the lock is busy', async () => {
+    const holder = await locks.getFairLock('held').acquire();
+    const entry = { arrival: undefined };
+    const queue = { kind: 'fair', mode: 'exclusive', capacity: 1, entry, ownWriteHold: undefined } as const;
+    const request = { name: 'held', owner: 'asker:1', leaseTime: LEASE, queue };
+    const busy = { granted: false, holder: holder.owner, arrival: expect.any(Number) };
+    const first = await store.acquire(request);
+    expect(first).toMatchObject(busy);
+    await fill();
+    expect(await store.acquire(request)).toMatchObject({ ...first, retryAfter: expect.any(Number) });
+  });
+
+  it('a waiter in a queue gets its turn by looking, too, without a message', async () => {
+    const holder = await locks.getFairLock('held').acquire();
+    const waiting = other.getFairLock('held').acquire({ waitTime: 60_000 });
+    await queued(locks, 'held', 1);
+    await fill();
+    await server.client().del('lock:held');
+    const lease = await waiting;
+    await until(() => holder.signal.aborted);
+    await lease.release();
+  });
+
+  it.each([
+    ['reader beside a reader', READ, READ],
+    ['second permit', semaphore(2), semaphore(2)],
+  ])('a %s is not granted, and the first keeps its own', async (_, first, second) => {
+    const lease = await lockOf(locks, 'shared', first).acquire();
+    await fill();
+    await expectRefused(lockOf(other, 'shared', second).acquire({ waitTime: 0 }));
+    expect((await locks.inspect('shared'))?.holders).toMatchObject([{ owner: lease.owner }]);
+    await lease.extend(MINUTE);
+    await lease.release();
+    expect(await lockKeys(server.client())).toEqual([]);
+  });
+
+  it('a new waiter is told why it cannot enter the queue, and leaves no entry behind', async () => {
+    const lease = await locks.getFairLock('held').acquire();
+    await fill();
+    await expectRefused(other.getFairLock('held').acquire({ waitTime: 1_000 }));
+    expect((await locks.inspect('held'))?.queue).toEqual([]);
+    await lease.release();
+  });
+
+  it.each<[string, (service: LockService) => Promise<Lease>]>([
+    ['plain locks', (service) => service.acquire(['a', 'b', 'c'])],
+    [
+      'all kinds',
+      (service) => service.getMultiLock(KINDS.map(([name, kind]) => lockOf(service, name, kind))).acquire(),
+    ],
+  ])('a group of %s is renewed, extended and released, and no new one is granted', async (_, acquire) => {
+    const lease = await acquire(locks);
+    await fill();
+    await sleep(LEASE + 1_000);
+    expect(lease.held).toBe(true);
+    await lease.extend(MINUTE);
+    expect(lease.remainingTime()).toBeGreaterThan(MINUTE / 2);
+    await lease.release();
+    expect(await lockKeys(server.client())).toEqual([]);
+    await expectRefused(locks.acquire(['d', 'e'], { waitTime: 0 }));
+    expect((await lockKeys(server.client())).filter((key) => !isFence(key))).toEqual([]);
+  });
+
+  it('an acquisition that is sent again is still granted', async () => {
+    const request = { name: 'again', owner: 'asker:1', leaseTime: LEASE };
+    const group = { names: ['first', 'second'], owner: 'asker:1', leaseTime: LEASE };
+    const queue = {
+      kind: 'fair',
+      mode: 'exclusive',
+      capacity: 1,
+      entry: undefined,
+      ownWriteHold: undefined,
+    } as const;
+    const send = async () => [
+      await store.acquire(request),
+      await store.acquireAll(group),
+      await store.acquire({ ...request, name: 'fair', queue }),
+    ];
+    const sent = await send();
+    await fill();
+    const again = await send();
+    expect([...sent, ...again].filter(({ granted }) => !granted)).toEqual([]);
+    expect(again[2]).toEqual(sent[2]);
+  });
+
+  it('health says so, and locks are given out again when there is room', async () => {
+    const lease = await locks.getFairLock('held').acquire();
+    await fill();
+    expect(await locks.health()).toMatchObject({
+      status: 'degraded',
+      nodes: [{ error: 'its memory is full: what is held is kept, but no new lock can be taken' }],
+    });
+    const waiting = other.acquire('new', { waitTime: 20_000 });
+    await sleep(300);
+    await empty();
+    await (await waiting).release();
+    expect(lease.held).toBe(true);
+    await lease.release();
+    await until(async () => (await locks.health()).status === 'up');
+  });
+});

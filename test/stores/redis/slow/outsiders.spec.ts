@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { RedisServer } from '../../../support/redis-server.js';
+import { Worker } from '../../../support/worker.js';
+
+const CHANNEL = 'redisson_lock__channel:{lock:a}';
+/** So many that the lock is left to them with nearly every release. */
+const OUTSIDERS = 40;
+
+let server: RedisServer;
+let services: LockService[];
+let outsiders: Redis[];
+let workers: Worker[];
+
+const open = (): LockService => {
+  const service = new LockService({ connection: server.url });
+  services.push(service);
+  return service;
+};
+
+const listeners = async () => Number((await server.client().pubsub('NUMSUB', CHANNEL))[1]);
+const waiting = async (count: number) => {
+  const [key = ''] = await server.client().keys('*ndl:queue*');
+  return key !== '' && (await server.client().zcard(key)) === count;
+};
+
+/** They listen as clients of Redisson do, and want nothing. */
+const listen = async () => {
+  outsiders = Array.from({ length: OUTSIDERS }, () => server.client().duplicate());
+  await Promise.all(outsiders.map((outsider) => outsider.subscribe(CHANNEL)));
+};
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+  [services, outsiders, workers] = [[], [], []];
+});
+
+afterEach(async () => {
+  for (const outsider of outsiders) outsider.disconnect();
+  await Promise.all(workers.map((worker) => worker.kill()));
+  await Promise.all(services.map((service) => service.onApplicationShutdown()));
+  await server.stop();
+});
+
+it('processes that have listened to another library do not take each other for it for ever', async () => {
+  const shares = [0, 0];
+  let ends = false;
+  const foreign = ['HSET', 'lock:a', '8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1', '1'] as const;
+  await server.client().call(...foreign);
+  await server.client().pexpire('lock:a', 60_000);
+  const loops = shares.flatMap((_, n) => {
+    const service = open();
+    const loop = async () => {
+      while (!ends) {
+        const lease = await service.acquire('a', { waitTime: Infinity });
+        shares[n]!++;
+        await lease.release();
+      }
+    };
+    return [loop(), loop(), loop()];
+  });
+  await until(async () => (await waiting(2)) && (await listeners()) > 0);
+  await server.client().del('lock:a');
+  await server.client().publish(CHANNEL, '0');
+  await until(async () => (await listeners()) === 0);
+  shares.fill(0);
+  await sleep(1_500);
+  ends = true;
+  await Promise.all(loops);
+  // Two clients of one Node process are served as two processes are.
+  expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.5);
+});
+
+it('a dead process at the head costs nothing where the lock is left to them', async () => {
+  const [holder, waiter] = [open(), open()];
+  const lease = await holder.acquire('a');
+  const waits = waiter.acquire('a', { waitTime: Infinity });
+  await until(() => waiting(1));
+  const [queue = ''] = await server.client().keys('*ndl:queue*');
+  await server.client().zadd(queue, 1, 'p 8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1 30000');
+  await listen();
+  // Its first look, by which it learns how long the hold lasts, is over.
+  await sleep(1_500);
+  const releasedAt = performance.now();
+  await lease.release();
+  expect((await waits).held).toBe(true);
+  // Else the lock is free until the end of the lease that the waiter has been told of.
+  expect(performance.now() - releasedAt).toBeLessThan(15_000);
+});
+
+it('a frozen process at the head keeps it from the others as long as a claim', async () => {
+  const [holder, waiter] = [open(), open()];
+  const lease = await holder.acquire('a');
+  const frozen = await Worker.start({ url: server.url });
+  workers.push(frozen);
+  frozen.call('acquire', 'a', { waitTime: Infinity }).catch(() => undefined);
+  await until(() => waiting(1));
+  const waits = waiter.acquire('a', { waitTime: Infinity });
+  await until(() => waiting(2));
+  frozen.freeze();
+  await listen();
+  // From then on it would be granted a claim only.
+  await sleep(1_200);
+  const releasedAt = performance.now();
+  await lease.release();
+  expect((await waits).held).toBe(true);
+  expect(performance.now() - releasedAt).toBeLessThan(15_000);
+});
+
+it('the waiter behind a head that gives up is told to listen to another library', async () => {
+  const foreign = ['HSET', 'lock:a', '8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1', '1'] as const;
+  await server.client().call(...foreign);
+  // The watchdog of the other library makes it last for less than the lease of the waiters.
+  await server.client().pexpire('lock:a', 20_000);
+  const leaving = new AbortController();
+  const head = open().acquire('a', { waitTime: Infinity, signal: leaving.signal });
+  head.catch(() => undefined);
+  await until(async () => (await waiting(1)) && (await listeners()) === 1);
+  const waits = open().acquire('a', { waitTime: Infinity });
+  await until(() => waiting(2));
+  await sleep(2_000);
+  leaving.abort();
+  await until(async () => (await waiting(1)) && (await listeners()) === 1);
+  // The new head asks at once, or at its next look.
+  await sleep(1_500);
+  await server.client().del('lock:a');
+  const releasedAt = performance.now();
+  await server.client().publish(CHANNEL, '0');
+  expect((await waits).held).toBe(true);
+  expect(performance.now() - releasedAt).toBeLessThan(1_000);
+});

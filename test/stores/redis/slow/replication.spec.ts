@@ -1,0 +1,328 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  isLockUnavailableError,
+  LockConfigError,
+  LockLostError,
+  LockService,
+  LockUnavailableError,
+  type Lock,
+  type LockModuleOptions,
+} from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { inSync, MASTER_ARGS, startReplica } from '../../../support/replicas.js';
+import { lockKeys } from '../../../support/keys.js';
+import { TcpProxy } from '../../../support/tcp-proxy.js';
+
+/** ms; a command has a second then, and WAIT a quarter of one. */
+const LEASE = 6_000;
+/** For what replicas confirm: a busy machine takes its time. */
+const PATIENT = { replication: { replicas: 1, timeout: 900 } };
+
+describe('replication', () => {
+  const environment = new TestEnvironment();
+  let master: RedisServer;
+  let replica: RedisServer;
+
+  beforeEach(async () => {
+    master = await environment.server({ args: MASTER_ARGS });
+    replica = await startReplica(master);
+    environment.add(() => replica.stop());
+  });
+
+  afterEach(() => environment.end());
+
+  const service = (options: Partial<LockModuleOptions> = {}): LockService =>
+    environment.service({
+      connection: master.url,
+      leaseTime: LEASE,
+      waitTime: 500,
+      replication: { replicas: 1 },
+      ...options,
+    });
+
+  const KINDS: [string, (locks: LockService) => Lock][] = [
+    ['plain lock', (locks) => locks.getLock('key')],
+    ['fair lock', (locks) => locks.getFairLock('key')],
+    ['write lock', (locks) => locks.getReadWriteLock('key').write],
+    ['read lock', (locks) => locks.getReadWriteLock('key').read],
+    ['semaphore', (locks) => locks.getSemaphore('key', 2)],
+    ['multi-lock', (locks) => locks.getMultiLock([locks.getLock('key'), locks.getLock('other')])],
+  ];
+
+  /** As a failover does, when the master is gone for good. */
+  const holdersAfterFailover = async (): Promise<string[]> => {
+    await master.kill();
+    await replica.client().replicaof('NO', 'ONE');
+    const state = await environment.service({ connection: replica.url }).inspect('key');
+    return state?.holders.map(({ owner }) => owner) ?? [];
+  };
+
+  it.each(KINDS)('a %s that was acquired is on the replica', async (_, lockOf) => {
+    const locks = service(PATIENT);
+    for (let n = 0; n < 20; n++) {
+      await lockOf(locks).using(async ({ owner }) => {
+        const found = await Promise.all(
+          ['hgetall', 'zrange'].map((command) =>
+            replica
+              .client()
+              .call(command, 'lock:key', ...(command === 'zrange' ? ['0', '-1'] : []))
+              .catch(() => []),
+          ),
+        );
+        expect(JSON.stringify(found)).toContain(owner.split(',')[0]);
+      });
+    }
+  });
+
+  it.each(KINDS)('a %s is not acquired while no replica is connected', async (_, lockOf) => {
+    await (await lockOf(service(PATIENT)).acquire()).release();
+    const locks = service();
+    await replica.client().replicaof('NO', 'ONE');
+    const asked = performance.now();
+    const error = await lockOf(locks)
+      .acquire()
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect((error as LockUnavailableError).cause).toMatchObject({
+      name: 'TooFewReplicas',
+      message: expect.stringContaining('0 of 1'),
+    });
+    expect(performance.now() - asked).toBeGreaterThan(490);
+    await expect(lockOf(locks).tryAcquire()).rejects.toThrow(LockUnavailableError);
+    await until(async () => (await locks.inspect('key')) === null);
+  });
+
+  it.each(KINDS)('a %s that another holds is busy while the replica is connected', async (kind, lockOf) => {
+    // All permits of the semaphore, and readers beside the writer.
+    const others = [service(PATIENT), service(PATIENT)];
+    for (const other of others)
+      await (kind === 'read lock' ? other.getReadWriteLock('key').write : lockOf(other)).tryAcquire();
+    const locks = service(PATIENT);
+    for (let n = 0; n < 2; n++)
+      await expect(lockOf(locks).acquire()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+  });
+
+  it.each(KINDS)('a %s is taken back at once where WAIT is refused', async (_, lockOf) => {
+    await master.client().acl('SETUSER', 'locks', 'on', '>word', '~*', '&*', '+@all', '-wait');
+    const locks = service({ connection: `redis://locks:word@127.0.0.1:${String(master.port)}` });
+    await expect(lockOf(locks).tryAcquire()).rejects.toMatchObject({
+      effect: 'unknown',
+      permanent: true,
+      cause: { message: expect.stringContaining("'wait'") },
+    });
+    await until(async () => (await lockKeys(master.client())).length === 0, LEASE / 2);
+    await master.client().acl('SETUSER', 'locks', '+wait');
+    await (await lockOf(locks).acquire()).release();
+  });
+
+  it('what was granted and has no connection to be confirmed over is taken back', async () => {
+    const proxy = await TcpProxy.start(master.port);
+    const client = new Redis(proxy.url, { autoResendUnfulfilledCommands: false });
+    client.on('error', () => undefined);
+    environment.add(() => {
+      client.disconnect();
+      return proxy.stop();
+    });
+    const locks = service({ connection: client, replication: { replicas: 1, timeout: 900 } });
+    await (await locks.acquire('before')).release();
+    replica.freeze();
+    // The answer to the second one comes after that to the first, and its WAIT after the WAIT of the first.
+    const attempts: Promise<unknown>[] = [];
+    for (const name of ['first', 'second']) {
+      client.blpop('nothing', 0.2).catch(() => undefined);
+      attempts.push(locks.tryAcquire(name).catch((error: unknown) => error));
+      await sleep(50);
+    }
+    const errors = Promise.all(attempts);
+    await until(async () => String(await master.client().client('LIST')).includes('cmd=wait'));
+    await sleep(100);
+    proxy.refuse(true);
+    proxy.cut();
+    expect(await errors).toMatchObject([
+      { effect: 'unknown' },
+      { effect: 'unknown', cause: { name: 'NotConnected' } },
+    ]);
+    proxy.refuse(false);
+    await until(async () => (await lockKeys(master.client())).length === 0, LEASE / 2);
+    replica.thaw();
+  });
+
+  it.each(KINDS)(
+    'a %s waits for a replica that is late, as long as its wait time allows',
+    async (_, lockOf) => {
+      const locks = service();
+      replica.freeze();
+      const waiting = lockOf(locks).acquire({ waitTime: 20_000 });
+      expect(await Promise.race([waiting, sleep(1_000, 'nothing')])).toBe('nothing');
+      replica.thaw();
+      const lease = await waiting;
+      expect(await holdersAfterFailover()).toEqual([lease.owner.split(',')[0]]);
+    },
+  );
+
+  it('asks the replicas once for a busy answer that is the last word, and once for many grants', async () => {
+    const [one, two] = [service(PATIENT), service(PATIENT)];
+    const lease = await one.acquire('key');
+    await master.resetCommandCalls();
+    for (let n = 0; n < 5; n++) expect(await two.tryAcquire('key')).toBeNull();
+    expect((await master.commandCalls()).wait).toBe(5);
+    await lease.release();
+    const leases = await Promise.all(Array.from({ length: 100 }, (_, n) => one.acquire(`many:${String(n)}`)));
+    expect((await master.commandCalls()).wait).toBeLessThan(25);
+    await Promise.all(leases.map((each) => each.release()));
+  });
+
+  describe.each(KINDS.slice(0, 3))('a %s that another process hands over', (_, lockOf) => {
+    it('is acquired only when it is on the replica', async () => {
+      const [one, two] = [service(PATIENT), service()];
+      const lease = await lockOf(one).acquire();
+      const waiting = lockOf(two).acquire({ waitTime: 20_000 });
+      await until(async () => {
+        const state = await one.inspect('key');
+        return state?.waiters.processes === 1 || state?.queue.length === 1;
+      });
+      replica.freeze();
+      await lease.release();
+      expect(await Promise.race([waiting, sleep(1_500, 'nothing')])).toBe('nothing');
+      replica.thaw();
+      const next = await waiting;
+      expect(await holdersAfterFailover()).toEqual([next.owner]);
+    });
+  });
+
+  it('a renewal counts only when it is on the replica: no holder believes in more than the next master knows', async () => {
+    const locks = service(PATIENT);
+    const leases = await Promise.all(['a', 'b'].map((name) => locks.acquire(name)));
+    const granted = performance.now();
+    replica.freeze();
+    await sleep(LEASE - 500);
+    // The master has renewed them meanwhile.
+    expect(await master.client().pttl('lock:a')).toBeGreaterThan(LEASE / 2);
+    for (const lease of leases)
+      expect(lease.remainingTime()).toBeLessThan(LEASE - (performance.now() - granted) + 1);
+    await until(() => leases.every((lease) => !lease.held));
+    expect(performance.now() - granted).toBeLessThan(LEASE + 500);
+    for (const { signal } of leases) expect(signal.reason).toMatchObject({ reason: 'unreachable' });
+    replica.thaw();
+    // What the master has kept is given back.
+    await until(async () => (await lockKeys(master.client())).length === 0);
+  });
+
+  it('an extension that no replica has is an error, and leaves the lease as it was', async () => {
+    const locks = service(PATIENT);
+    const lease = await locks.acquire('key', { leaseTime: 10_000 });
+    replica.freeze();
+    await expect(lease.extend(60_000)).rejects.toThrow(LockUnavailableError);
+    expect(lease.remainingTime()).toBeLessThan(10_000);
+    expect(lease.held).toBe(true);
+    replica.thaw();
+    await lease.extend(60_000);
+    expect(lease.remainingTime()).toBeGreaterThan(50_000);
+  });
+
+  it('an extension that changes nothing is written all the same: WAIT waits for what its own connection wrote', async () => {
+    const lease = await service(PATIENT).acquire('key', { leaseTime: 10_000 });
+    const changes = async () =>
+      Number(/rdb_changes_since_last_save:(\d+)/.exec(await master.client().info('persistence'))?.[1]);
+    const before = await changes();
+    await lease.extend(1_000);
+    expect(await changes()).toBeGreaterThan(before);
+    expect(await master.client().pttl('lock:key')).toBeGreaterThan(9_000);
+  });
+
+  it('a holder whose lock is gone is told at once, whatever the replicas do', async () => {
+    const locks = service(PATIENT);
+    const lease = await locks.acquire('key');
+    const other = await locks.acquire('other');
+    replica.freeze();
+    await master.client().del('lock:key');
+    await until(() => !lease.held);
+    expect(lease.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
+    expect(other.held).toBe(true);
+    replica.thaw();
+  });
+
+  it('a connection that was lost after the command confirms nothing', async () => {
+    // A client with the defaults of ioredis sends WAIT again. The next connection has nothing of its own to wait for.
+    const client = new Redis(master.url);
+    environment.add(() => {
+      client.disconnect();
+    });
+    const locks = service({ connection: client, replication: { replicas: 1, timeout: 400 } });
+    await (await locks.acquire('warm')).release();
+    replica.freeze();
+    const attempt = locks.tryAcquire('key').catch((reason: unknown) => reason);
+    await until(async () => String(await master.client().client('LIST')).includes('cmd=wait'));
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    replica.thaw();
+    expect(isLockUnavailableError(await attempt)).toBe(true);
+    await until(async () => (await master.client().exists('lock:key')) === 0);
+  });
+
+  it('a connection with a WAIT that takes its time is not taken for one that was dropped while it was idle', async () => {
+    const locks = service({ leaseTime: 30_000, replication: { replicas: 1, timeout: 1_900 } });
+    replica.freeze();
+    const inVain = [locks.tryAcquire('a')];
+    const idOf = async () => /^id=(\d+) .*cmd=wait/m.exec(String(await master.client().client('LIST')))?.[1];
+    await until(async () => (await idOf()) !== undefined);
+    const connection = await idOf();
+    // Longer than a connection may be silent before it counts as idle.
+    await sleep(400);
+    inVain.push(locks.tryAcquire('b'));
+    const cause = expect.objectContaining({ name: 'TooFewReplicas' });
+    expect(await Promise.allSettled(inVain)).toMatchObject([{ reason: { cause } }, { reason: { cause } }]);
+    expect(await master.client().client('LIST')).toMatch(new RegExp(`^id=${String(connection)} `, 'm'));
+    replica.thaw();
+  });
+
+  it('other commands get through while replicas are late', async () => {
+    const locks = service();
+    const held = await locks.acquire('held');
+    replica.freeze();
+    const inVain = Array.from({ length: 20 }, (_, n) =>
+      locks.acquire(`vain:${String(n)}`).catch(() => undefined),
+    );
+    for (let n = 0; n < 5; n++) expect((await locks.inspect('held'))?.holders).toHaveLength(1);
+    await held.release();
+    expect(await master.client().exists('lock:held')).toBe(0);
+    await Promise.all(inVain);
+    replica.thaw();
+    await inSync(master, [replica]);
+    await until(async () => (await lockKeys(master.client())).length === 0);
+  });
+});
+
+describe('replication at boot', () => {
+  it.each([
+    ['replicas: 0', { replication: { replicas: 0 } }, /replication\.replicas.*whole number from 1.*0/],
+    ['replicas: 1.5', { replication: { replicas: 1.5 } }, /replication\.replicas/],
+    ['replicas: none', { replication: {} as never }, /replication\.replicas.*undefined/],
+    ['a number', { replication: 1 as never }, /replication.*must be \{ replicas, timeout \}/],
+    ['timeout: 0', { replication: { replicas: 1, timeout: 0 } }, /replication\.timeout.*from 1 to/],
+    ['timeout: Infinity', { replication: { replicas: 1, timeout: Infinity } }, /replication\.timeout/],
+    [
+      "a timeout as long as a command's",
+      { replication: { replicas: 1, timeout: 1_000 } },
+      /shorter than a command's 1000 ms/,
+    ],
+    [
+      'a memory store',
+      { connection: undefined, store: 'memory' as const, replication: { replicas: 1 } },
+      /goes with connection/,
+    ],
+  ])('is refused at boot with %s', (_, options, message) => {
+    const make = () =>
+      new LockService({
+        connection: 'redis://localhost:1',
+        leaseTime: LEASE,
+        ...options,
+      });
+    expect(make).toThrow(LockConfigError);
+    expect(make).toThrow(message);
+  });
+});

@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import { isLockUnavailableError, type LockEvent, type RedisConnection } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { runProgram } from '../../../scenarios/program.js';
+import { SentinelDeployment } from '../../../support/sentinel.js';
+import { Worker } from '../../../support/worker.js';
+import { LogLines } from '../log-lines.js';
+
+const environment = new TestEnvironment();
+let deployment: SentinelDeployment;
+let logs: LogLines;
+
+beforeAll(async () => {
+  deployment = await SentinelDeployment.start();
+}, 60_000);
+
+beforeEach(() => {
+  logs = new LogLines();
+});
+
+afterEach(async () => {
+  await environment.end();
+  logs.stop();
+});
+
+afterAll(() => deployment.stop());
+
+/** The client of an application: for TypeScript the two versions are two classes. */
+function clientOf(client: object): Redis {
+  const own = client as Redis;
+  own.on('error', () => undefined);
+  environment.add(() => {
+    own.disconnect();
+  });
+  return own;
+}
+
+/** Without these the service warns of the client. */
+const CAREFUL = {
+  commandTimeout: 5_000,
+  autoResendUnfulfilledCommands: false,
+  failoverDetector: true,
+  disconnectTimeout: 0,
+};
+
+const WAYS: [string, (options: RedisOptions) => RedisConnection][] = [
+  ['options', (options) => options],
+  ['a client of ioredis 6', (options) => clientOf(new Redis({ ...CAREFUL, ...options } as object))],
+  ['a client of ioredis 5', (options) => clientOf(new Redis5({ ...CAREFUL, ...options } as object))],
+];
+
+async function deadPort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  await once(listener.close(), 'close');
+  return port;
+}
+
+const CASES: [string, RegExp, () => Promise<RedisOptions>][] = [
+  [
+    'a name that no sentinel knows',
+    /no sentinel knows/,
+    async () => ({ ...deployment.connection, name: 'other' }),
+  ],
+  [
+    'a password that no sentinel takes',
+    /WRONGPASS/,
+    async () => ({
+      ...deployment.connection,
+      sentinelUsername: 'nobody',
+      sentinelPassword: 'pass-4711-word',
+    }),
+  ],
+  [
+    'sentinels that are all dead',
+    /ECONNREFUSED|Connection is closed/,
+    async () => ({ name: 'locks', sentinels: [{ host: '127.0.0.1', port: await deadPort() }] }),
+  ],
+];
+
+describe.each(WAYS)('Sentinel by %s', (way, connect) => {
+  it.each(CASES)(
+    'with %s: one line and one event tell so, and each lock why',
+    async (_case, reason, options) => {
+      const locks = environment.service({ connection: connect(await options()), leaseTime: 6_000 });
+      const events: LockEvent[] = [];
+      locks.events$.subscribe((event) => events.push(event));
+      const error: unknown = await locks
+        .acquire('key', { waitTime: 2_000 })
+        .catch((thrown: unknown) => thrown);
+      expect(isLockUnavailableError(error)).toBe(true);
+      const cause = (error as Error).cause as Error;
+      expect(`${cause.message} ${String(cause.cause)}`).toMatch(reason);
+      const { status, nodes } = await locks.health();
+      expect([status, nodes[0]?.error]).toEqual(['down', expect.stringMatching(reason)]);
+      await sleep(500); // several rounds
+      expect(events.map(({ type }) => type)).toEqual(['disconnected']);
+      expect(logs.lines).toEqual([expect.stringMatching(reason)]);
+      expect(logs.lines[0]).toMatch(/^No connection to sentinel /);
+      expect(logs.lines[0]).not.toContain('pass-4711-word');
+      // Of its own accord ioredis does not tell why.
+      if (way === 'options') expect(logs.lines[0]).not.toContain('Connection is closed');
+    },
+  );
+});
+
+const PASSWORD = 'pass-4711-word';
+
+/** Lets new connections to the sentinels in without a password, or refuses them. */
+async function sentinelsAsk(password: string | undefined, ports = deployment.ports): Promise<void> {
+  for (const port of ports) {
+    const sentinel = new Redis({ port, password: PASSWORD, protocol: 2, lazyConnect: true });
+    sentinel.on('error', () => undefined);
+    // Where `default` needs none, a password is no hindrance.
+    await sentinel.acl(
+      'SETUSER',
+      'default',
+      ...(password === undefined ? ['nopass'] : ['resetpass', `>${password}`]),
+    );
+    sentinel.disconnect();
+  }
+}
+
+const REFUSED: [string, RegExp, RedisOptions, spoil: () => Promise<unknown>, mend: () => Promise<unknown>][] =
+  [
+    [
+      'the sentinels ask for a password',
+      /^Redis does not let this client in: .*sentinel.* NOAUTH/,
+      {},
+      () => sentinelsAsk(PASSWORD),
+      () => sentinelsAsk(undefined),
+    ],
+    [
+      'the sentinels refuse the password',
+      /^Redis does not let this client in: .*sentinel.* WRONGPASS/,
+      { sentinelUsername: 'nobody', sentinelPassword: PASSWORD },
+      async () => undefined,
+      async () => undefined,
+    ],
+    [
+      'the master asks for a password',
+      /^Redis does not let this client in: NOAUTH/,
+      {},
+      async () => (await deployment.master()).client().config('SET', 'requirepass', PASSWORD),
+      async () => (await deployment.master()).client().config('SET', 'requirepass', ''),
+    ],
+    [
+      'the master refuses the password',
+      /^Redis does not let this client in: WRONGPASS/,
+      { username: 'nobody', password: PASSWORD },
+      async () => undefined,
+      async () => undefined,
+    ],
+  ];
+
+describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
+  it.each(REFUSED)(
+    '%s: a lock is refused at once and for good',
+    async (_case, reason, options, spoil, mend) => {
+      await spoil();
+      try {
+        const locks = environment.service({
+          connection: connect({ ...deployment.connection, ...options }),
+          leaseTime: 6_000,
+        });
+        const asked = performance.now();
+        const error: unknown = await locks
+          .acquire('key', { waitTime: 20_000 })
+          .catch((thrown: unknown) => thrown);
+        expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true, effect: 'refused' });
+        expect(performance.now() - asked).toBeLessThan(15_000);
+        expect((error as Error).cause).toMatchObject({ message: expect.stringMatching(reason) });
+        await mend();
+        if (Object.keys(options).length > 0) return;
+        await until(async () => (await locks.health()).status === 'up');
+        await (await locks.acquire('key')).release();
+      } finally {
+        await mend();
+      }
+    },
+  );
+
+  it('one sentinel that asks for a password, beside dead ones that may come back, is waited for', async () => {
+    const [first = 0] = deployment.ports;
+    await sentinelsAsk(PASSWORD, [first]);
+    try {
+      const sentinels = [
+        { host: '127.0.0.1', port: first },
+        { host: '127.0.0.1', port: await deadPort() },
+      ];
+      const locks = environment.service({
+        connection: connect({ name: 'locks', sentinels }),
+        leaseTime: 6_000,
+      });
+      const error: unknown = await locks
+        .acquire('key', { waitTime: 1_500 })
+        .catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
+    } finally {
+      await sentinelsAsk(undefined, [first]);
+    }
+  });
+});
+
+describe('One dead sentinel among live ones', () => {
+  const VERSIONS = [
+    ['of options', '({ connection })'],
+    ['of a client of ioredis 6', "({ connection: client(new (await import('ioredis')).Redis(connection)) })"],
+    [
+      'of a client of ioredis 5',
+      "({ connection: client(new (await import('ioredis-5')).Redis(connection)) })",
+    ],
+  ] as const;
+
+  // In a process of its own, because ioredis does not take an error for one that is from outside of Jest's own world.
+  it.each(VERSIONS)(
+    '%s: locks and wakes, and writes nothing',
+    async (_, options) => {
+      const connection = {
+        ...deployment.connection,
+        sentinels: [
+          { host: '127.0.0.1', port: await deadPort() },
+          ...(deployment.connection.sentinels ?? []),
+        ],
+      };
+      const program = `
+      const written = [];
+      console.error = (...parts) => written.push(parts.join(' '));
+      const connection = ${JSON.stringify(connection)};
+      const clients = [];
+      const client = (own) => { clients.push(own); own.on('error', () => undefined); return own; };
+      const [one, two] = [new LockService(${options}), new LockService(${options})];
+      const lease = await one.acquire('key');
+      const waiting = two.acquire('key');
+      while ((await one.inspect('key')).waiters.processes === 0) await new Promise(setImmediate);
+      await lease.release();
+      await (await waiting).release();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await Promise.all([one, two].map((locks) => locks.onApplicationShutdown()));
+      for (const own of clients) own.disconnect();
+      console.log(JSON.stringify(written));
+    `;
+      const output = await runProgram(program, { patience: 60_000 });
+      expect(JSON.parse(output.split('\n').at(-1) ?? '')).toEqual([]);
+    },
+    90_000,
+  );
+});
+
+it('A process whose sentinels cannot be reached ends as soon as it has shut down', async () => {
+  const url = { sentinels: [{ host: '127.0.0.1', port: await deadPort() }], name: 'mymaster' };
+  const worker = await Worker.start({ url });
+  environment.add(() => worker.kill());
+  await expect(worker.call('acquire', 'a', { waitTime: 500 })).rejects.toThrow();
+  await worker.stop(1_200);
+}, 30_000);

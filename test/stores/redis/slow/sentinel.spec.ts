@@ -1,0 +1,380 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockUnavailableError, type LockEvent, type LockService } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { MASTER_ARGS, roleOf, startReplica } from '../../../support/replicas.js';
+import { SentinelDeployment } from '../../../support/sentinel.js';
+import { TcpProxy } from '../../../support/tcp-proxy.js';
+import type { HoldRecord } from '../../../support/worker.js';
+import { lockKeys } from '../../../support/keys.js';
+
+/** ms: longer than a failover takes, so that holders can be told the truth. */
+const LEASE = 12_000;
+
+interface HolderState {
+  held: boolean;
+  remainingTime: number;
+  reason?: string;
+}
+
+describe('Sentinel: when the master', () => {
+  const environment = new TestEnvironment();
+  let deployment: SentinelDeployment;
+  let master: RedisServer;
+
+  beforeEach(async () => {
+    deployment = await SentinelDeployment.start();
+    master = await deployment.master();
+  });
+
+  afterEach(async () => {
+    await environment.end();
+    await deployment.stop();
+  });
+
+  /** Of the next master, by each sentinel. */
+  const announcements = async () => {
+    const witnesses = deployment.ports.map((port) => new Redis(port, { enableReadyCheck: false }));
+    for (const witness of witnesses) {
+      environment.add(() => {
+        witness.disconnect();
+      });
+    }
+    await Promise.all(witnesses.map((witness) => witness.subscribe('+switch-master')));
+    return witnesses.map((witness) => once(witness, 'message'));
+  };
+
+  /** A proxy before each sentinel, and the connection by way of them. */
+  const waysToSentinels = async () => {
+    const ways = await Promise.all(deployment.ports.map((port) => TcpProxy.start(port)));
+    for (const way of ways) environment.add(() => way.stop());
+    const sentinels = ways.map(({ port }) => ({ host: '127.0.0.1', port }));
+    const natMap = Object.fromEntries(
+      deployment.ports.map((port, index) => [`127.0.0.1:${String(port)}`, sentinels[index]!]),
+    );
+    return { ways, connection: { ...deployment.connection, sentinels, natMap } };
+  };
+
+  /** A user that the sentinels are not, and a client of it at the present master. */
+  const applicationUser = async () => {
+    const app = { username: 'app', password: 'word' };
+    for (const server of deployment.servers) {
+      await server.client().acl('SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all');
+    }
+    const former = new Redis(master.url, app);
+    environment.add(() => {
+      former.disconnect();
+    });
+    return { app, former };
+  };
+
+  const arrivesAt = async (server: RedisServer, locks: LockService) => {
+    const lease = await locks.acquire('after');
+    const arrived = await server.client().exists('lock:after');
+    await lease.release();
+    return arrived === 1;
+  };
+
+  const names = (count: number) => Array.from({ length: count }, (_, n) => `n${String(n)}`);
+
+  it('is killed, 20 holders are told the truth, 50 waiters get through, and no process ends', async () => {
+    const { connection: url } = deployment;
+    const holder = await environment.worker({ url, service: { leaseTime: LEASE } });
+    const crowds = await environment.workers(2, { url, service: { leaseTime: LEASE } });
+    const acquire = (name: string) => holder.call<{ id: number; owner: string }>('acquire', name);
+    const kept = await Promise.all(names(16).map(acquire));
+    const waiting = names(50).map((_, n) =>
+      crowds[n % 2]!.call<HoldRecord>('holdFor', `n${String(n % 20)}`, { waitTime: Infinity }, 1),
+    );
+    await detach(master, deployment.replicasOf(master));
+    const gone = await Promise.all(['gone-1', 'gone-2', 'gone-3', 'gone-4'].map((name) => acquire(name)));
+    const killed = performance.now();
+    await master.kill();
+    for (const replica of deployment.replicasOf(master)) replica.thaw();
+
+    const next = await deployment.master(master);
+    const failover = performance.now() - killed;
+    expect(await next.client().exists('lock:gone-1', 'lock:gone-2', 'lock:gone-3', 'lock:gone-4')).toBe(0);
+    for (const { owner } of kept) expect(await ownersOf(next)).toContain(owner);
+
+    const stateOf = ({ id }: { id: number }) => holder.call<HolderState>('state', id);
+    await until(async () => (await Promise.all(gone.map(stateOf))).every(({ held }) => !held), LEASE);
+    for (const state of await Promise.all(gone.map(stateOf))) expect(state.reason).toBe('deleted');
+    // Longer than the first lease: the new master has renewed it.
+    await sleep(Math.max(0, LEASE + 500 - (performance.now() - killed)));
+    for (const state of await Promise.all(kept.map(stateOf))) expect(state).toMatchObject({ held: true });
+
+    await Promise.all(kept.map(({ id }) => holder.call('release', id)));
+    const records = await Promise.race([Promise.all(waiting), sleep(failover + LEASE, 'stalled')]);
+    expect(records).toHaveLength(50);
+    // A worker that has met an unhandled rejection does not answer any more.
+    for (const worker of [holder, ...crowds]) await worker.call('blockEventLoop', 1);
+  }, 60_000);
+
+  it('is replaced while a client is looking for it, the client finds the next one', async () => {
+    const { ways, connection } = await waysToSentinels();
+    const locks = environment.service({ connection, leaseTime: 2_000, waitTime: 15_000 });
+    const lease = await locks.acquire('n');
+    // The message connection is there too.
+    await locks.acquire('n', { waitTime: 100 }).catch(() => undefined);
+    await lease.release();
+
+    const announced = Promise.race(await announcements());
+    // The clients ask where the master is before they hear that there is another, and are answered afterwards.
+    for (const way of ways) way.replyDelay(600);
+    const replaced = deployment.failover(master);
+    await announced;
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await master.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await sleep(1_500);
+    for (const way of ways) way.replyDelay(0);
+    await replaced;
+
+    const next = await locks.acquire('n');
+    const waiting = locks.acquire('n');
+    await next.release();
+    await (await waiting).release();
+  }, 60_000);
+
+  it('is killed and replicas: 1 was asked for, what was acquired until then is still held', async () => {
+    const locks = environment.service({
+      connection: deployment.connection,
+      leaseTime: LEASE,
+      waitTime: 30_000,
+      replication: { replicas: 1, timeout: 1_000 },
+    });
+    await (await locks.acquire('warm')).release();
+    const replicas = deployment.replicasOf(master);
+    const [confirming, behind] = replicas;
+    // Late, so that nothing is on a replica just by being quick.
+    await detach(master, replicas);
+    const acquiring = names(20).map((name) => locks.acquire(name));
+    await sleep(300);
+    confirming?.thaw();
+    const leases = await Promise.all(acquiring);
+    // A replica that answers but has less could be promoted: the sentinels go by what it said last.
+    await master.kill();
+    const next = await deployment.master(master);
+    expect(next).toBe(confirming);
+    behind?.thaw();
+    const owners = await ownersOf(next);
+    for (const { owner } of leases) expect(owners).toContain(owner);
+    await sleep(LEASE / 2);
+    for (const lease of leases) expect(lease.held).toBe(true);
+    for (const lease of leases) await lease.release();
+    expect((await ownersOf(next)).length).toBe(0);
+  }, 60_000);
+
+  it('comes back, it does so as a replica, and the locks go on where they are', async () => {
+    const events: LockEvent[] = [];
+    const locks = environment.service({
+      connection: deployment.connection,
+      leaseTime: LEASE,
+      waitTime: 30_000,
+    });
+    locks.events$.subscribe((event) => events.push(event));
+    const lease = await locks.acquire('key');
+    await master.kill();
+    const next = await deployment.master(master);
+    await master.restart();
+    await until(async () => (await roleOf(master)) === 'slave', 30_000);
+    const other = await locks.acquire('other');
+    expect(other.held).toBe(true);
+    expect(await ownersOf(next)).toContain(other.owner);
+    expect(lease.held).toBe(true);
+    for (const each of [lease, other]) await each.release();
+    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['disconnected', 'reconnected']));
+  }, 60_000);
+
+  it('is replaced while it lives on, its connections are given up at once', async () => {
+    const { app, former } = await applicationUser();
+    const connection = { ...deployment.connection, ...app };
+    const locks = environment.service({ connection, leaseTime: LEASE, waitTime: 30_000 });
+    await (await locks.acquire('before')).release();
+    // Cut off from the sentinels, but not from the application: nobody can tell it that it is none any more.
+    await former.acl('SETUSER', 'default', '-@all');
+    const next = await deployment.master(master);
+    await until(() => arrivesAt(next, locks), 5_000);
+    expect((await former.role())[0]).toBe('master');
+  }, 60_000);
+
+  it('is replaced while it lives on and no connection watches, its connections are given up all the same', async () => {
+    const { ways, connection: by } = await waysToSentinels();
+    const { app, former } = await applicationUser();
+    const connection = { ...by, ...app };
+    const locks = environment.service({ connection, leaseTime: LEASE, waitTime: 30_000 });
+    await (await locks.acquire('before')).release();
+    await sleep(300); // the connections that watch are made after the other one
+    const announced = Promise.all(await announcements());
+    for (const way of ways) {
+      way.refuse(true);
+      way.cut();
+    }
+    await former.acl('SETUSER', 'default', '-@all');
+    const next = await deployment.master(master);
+    // None of them announces it later.
+    await announced;
+    for (const way of ways) way.refuse(false);
+    await until(() => arrivesAt(next, locks), 5_000);
+    expect((await former.role())[0]).toBe('master');
+  }, 60_000);
+});
+
+describe('A connection that leads to a demoted master', () => {
+  const environment = new TestEnvironment();
+  let former: RedisServer;
+  let next: RedisServer;
+  let proxy: TcpProxy;
+
+  beforeEach(async () => {
+    former = await environment.server({ args: MASTER_ARGS });
+    next = await startReplica(former);
+    proxy = await TcpProxy.start(former.port);
+    environment.add(() => proxy.stop());
+    environment.add(() => next.stop());
+  });
+
+  afterEach(() => environment.end());
+
+  /** As managed services do: the name leads to the new master, and open connections stay where they are. */
+  const failOver = async () => {
+    await next.client().replicaof('NO', 'ONE');
+    await former.client().replicaof('127.0.0.1', next.port);
+    proxy.leadTo(next.port);
+  };
+
+  const clientThatLeaves = () => {
+    const client = new Redis(proxy.url, {
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+    });
+    environment.add(() => {
+      client.disconnect();
+    });
+    return client;
+  };
+
+  it('is given up, and the one that follows leads to the new one', async () => {
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
+    const lease = await locks.acquire('key');
+    await failOver();
+    const asked = performance.now();
+    const other = await locks.acquire('other');
+    expect(performance.now() - asked).toBeLessThan(5_000);
+    expect(await ownersOf(next)).toEqual(expect.arrayContaining([lease.owner, other.owner]));
+    await sleep(LEASE / 2);
+    expect(lease.held).toBe(true);
+    await Promise.all([lease.release(), other.release()]);
+    await until(async () => (await ownersOf(next)).length === 0);
+  });
+
+  it.each([
+    ['is', () => proxy.url],
+    ["of the application's own, if it connects again on READONLY, is", () => clientThatLeaves()],
+  ])('%s given up together with the one for messages: the process counts as alive', async (_, connect) => {
+    const locks = environment.service({ connection: connect(), leaseTime: LEASE });
+    const lease = await locks.acquire('key');
+    const before = environment.service({ connection: former.url, leaseTime: LEASE });
+    // The process of the holder receives messages once it has held a lock for a second.
+    await until(async () => (await before.requestRelease('key')) === 1);
+    await failOver();
+    await (await locks.acquire('other', { waitTime: LEASE })).release();
+    const after = environment.service({ connection: next.url, leaseTime: LEASE });
+    await until(async () => (await after.requestRelease('key')) === 1, LEASE / 2);
+    await lease.release();
+  });
+
+  it('is followed by one to the new master, and so is the one for messages: a waiter there is not taken for dead', async () => {
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
+    const lease = await locks.acquire('warm');
+    const before = environment.service({ connection: former.url, leaseTime: LEASE });
+    // The process of the holder receives messages once it has held a lock for a second.
+    await until(async () => (await before.requestRelease('warm')) === 1);
+    await lease.release();
+    await failOver();
+    // As a server does that ends idle connections, which those with a subscription never are.
+    await former.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    const holder = environment.service({ connection: next.url, leaseTime: LEASE });
+    const held = await holder.acquire('key');
+    const waiting = locks.acquire('key', { waitTime: LEASE / 2 });
+    await sleep(2_000);
+    await held.release();
+    await (await waiting).release();
+  });
+
+  it('is given up again where its name leads to the new master a moment later only', async () => {
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE / 2 });
+    const leases = await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(name)));
+    await next.client().replicaof('NO', 'ONE');
+    await former.client().replicaof('127.0.0.1', next.port);
+    // A look at the server, which a replica refuses.
+    const refused = locks.tryAcquire('other').catch(() => undefined);
+    await sleep(800);
+    proxy.leadTo(next.port);
+    await refused;
+    await sleep(LEASE / 2);
+    for (const lease of leases) expect(lease.held).toBe(true);
+  });
+
+  it('is given up where the replica has lost its master and refuses everything', async () => {
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
+    await (await locks.acquire('key')).release();
+    const gone = await environment.server();
+    await next.client().replicaof('NO', 'ONE');
+    await former.client().config('SET', 'replica-serve-stale-data', 'no');
+    await former.client().replicaof('127.0.0.1', gone.port);
+    await gone.stop();
+    proxy.leadTo(next.port);
+    await (await locks.acquire('key', { waitTime: LEASE / 2 })).release();
+  });
+
+  it("stays where it is the application's own, which hears READONLY", async () => {
+    const client = new Redis(proxy.url);
+    environment.add(() => {
+      client.disconnect();
+    });
+    await once(client, 'ready');
+    let closed = false;
+    client.once('close', () => (closed = true));
+    const locks = environment.service({ connection: client, leaseTime: LEASE });
+    await (await locks.acquire('key')).release();
+    await failOver();
+    const error = await locks.acquire('key', { waitTime: 1_000 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect((error as LockUnavailableError).cause).toMatchObject({
+      message: expect.stringContaining('READONLY'),
+    });
+    expect(closed).toBe(false);
+  });
+
+  it('is given up seldom where there is none but replicas', async () => {
+    const locks = environment.service({ connection: former.url, leaseTime: LEASE });
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    await (await locks.acquire('key')).release();
+    await former.client().replicaof('127.0.0.1', next.port);
+    await Promise.all(
+      Array.from({ length: 10 }, (_, n) =>
+        locks.acquire(`n${String(n)}`, { waitTime: 2_500 }).catch(() => undefined),
+      ),
+    );
+    const count = events.filter(({ type }) => type === 'disconnected').length;
+    expect(count).toBeGreaterThan(0);
+    expect(count).toBeLessThanOrEqual(6);
+  });
+});
+
+/** Stops the replicas, and keeps from them what comes now: the system would deliver it to them later. */
+async function detach(master: RedisServer, replicas: readonly RedisServer[]): Promise<void> {
+  for (const replica of replicas) replica.freeze();
+  await master.client().call('CLIENT', 'KILL', 'TYPE', 'replica');
+}
+
+/** Of all locks on the server. */
+async function ownersOf(server: RedisServer): Promise<string[]> {
+  const keys = await lockKeys(server.client());
+  return (await Promise.all(keys.map((key) => server.client().hkeys(key)))).flat();
+}
