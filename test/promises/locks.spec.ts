@@ -16,7 +16,9 @@ describe('Locks', () => {
           all[0]!.disconnect();
           all[1]!.pause(300);
         }),
-        stage.pass(700).then(() => all[2]!.disconnect()),
+        stage.pass(700).then(() => {
+          all[2]!.disconnect();
+        }),
       ]);
       const kept = records.filter(({ lost }) => !lost);
       expect(kept).toHaveLength(60);
@@ -76,7 +78,7 @@ describe('Locks', () => {
           const outcome = (work: Promise<unknown>) =>
             work.then(
               () => 'done',
-              ({ reason }: { reason: string }) => reason,
+              (error: unknown) => (error as { reason: string }).reason,
             );
           const first = outcome(
             one!.using('a', async () => {
@@ -135,10 +137,9 @@ describe('Locks', () => {
       const [unlucky, other] = [process(), process()];
       await Promise.all([unlucky.locks.health(), other.locks.health()]);
       unlucky.silence('back', 10_000);
-      const answer = unlucky.locks
-        .acquire('k', { waitTime: 500 })
-        .catch(({ code }: { code: string }) => code);
-      expect(await answer).toBe('LOCK_UNAVAILABLE');
+      await expect(unlucky.locks.acquire('k', { waitTime: 500 })).rejects.toMatchObject({
+        code: 'LOCK_UNAVAILABLE',
+      });
       await pass(10_000);
       await until(() => server.keys.length === 0);
       await (await other.locks.acquire('k')).release();

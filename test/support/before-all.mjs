@@ -1,4 +1,5 @@
 import { bundlePackage } from './bundle-package.mjs';
+import { removeOld } from './bundle-cache.mjs';
 import { bundleCls } from './bundle-cls.mjs';
 import { bundleSources } from './bundle-sources.mjs';
 import { bundleWorld } from '../world/bundle.mjs';
@@ -11,4 +12,5 @@ export default async function beforeAllFiles() {
   await bundleSources();
   await bundleCls();
   await bundleWorld();
+  await removeOld();
 }

@@ -1,11 +1,8 @@
 import { existsSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-
-const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
-const CACHE = join(PACKAGE, 'node_modules', '.cache');
+import { keep, ROOT } from './bundle-cache.mjs';
 
 /** What the package needs only where an application has it, and Nest loads only then. */
 const OPTIONAL = [
@@ -22,32 +19,23 @@ const OPTIONAL = [
  * hundred processes, and each spends 0.6 s of CPU time on the thousand files of the package and Nest, 0.2 s on one file.
  */
 export async function bundlePackage() {
-  const entry = join(PACKAGE, 'dist', 'index.js');
+  const entry = join(ROOT, 'dist', 'index.js');
   // Without a build the tests that need one say so.
   if (!existsSync(entry)) return;
-  await mkdir(CACHE, { recursive: true });
-  const outfile = join(CACHE, 'package-under-test.mjs');
-  // Another run may be starting processes with the file, so it is never half written.
-  const draft = join(CACHE, `package-under-test-${String(process.pid)}.mjs`);
-  try {
-    await build({
-      entryPoints: [entry],
-      outfile: draft,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      target: 'node20',
-      keepNames: true,
-      logLevel: 'error',
-      external: ['reflect-metadata', ...OPTIONAL.flatMap((name) => [name, `${name}/*`])],
-      // For what is CommonJS in it.
-      banner: {
-        js: "import { createRequire as requireOf } from 'node:module';\nconst require = requireOf(import.meta.url);",
-      },
-    });
-    await rename(draft, outfile);
-  } finally {
-    await rm(draft, { force: true });
-  }
-  process.env.LOCK_TEST_PACKAGE = pathToFileURL(outfile).href;
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    keepNames: true,
+    logLevel: 'error',
+    external: ['reflect-metadata', ...OPTIONAL.flatMap((name) => [name, `${name}/*`])],
+    // For what is CommonJS in it.
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module';\nconst require = requireOf(import.meta.url);",
+    },
+  });
+  process.env.LOCK_TEST_PACKAGE = pathToFileURL(await keep('package', 'mjs', outputFiles[0].text)).href;
 }

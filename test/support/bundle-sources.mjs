@@ -1,19 +1,12 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { transform } from '@swc/core';
 import { build } from 'esbuild';
+import { CACHE, keep, ROOT, write } from './bundle-cache.mjs';
 import { SWC } from './swc.mjs';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CACHE = join(ROOT, 'node_modules', '.cache', 'bundled');
 
 /** What users import of the package. Other rooms, such as the board, are loaded file by file. */
 const SOURCES = ['index', 'store/index', 'testing/index', 'stores/create-store'];
-
-/** A day, ms. What other runs have made stays for that long: they may still be reading it. */
-const KEPT = 86_400_000;
 
 const COMMON = {
   bundle: true,
@@ -40,7 +33,6 @@ const MAPPED = { sourcemap: 'external', sourcesContent: false };
  * `transform.mjs` gives specs a module that exports the same from such a file.
  */
 export async function bundleSources() {
-  await mkdir(join(CACHE, 'rxjs'), { recursive: true });
   const nest = (part) => ['index.js', 'internal.js'].map((name) => join('node_modules/@nestjs', part, name));
   const modules = await Promise.all([
     bundleModules(
@@ -62,7 +54,6 @@ export async function bundleSources() {
     'json',
     JSON.stringify(Object.assign({}, ...modules)),
   );
-  await removeOld();
 }
 
 /** @returns for each module in the bundle of these: the bundle, its name there, and what it exports */
@@ -128,26 +119,3 @@ const decorators = {
     });
   },
 };
-
-/** Under a name of its content, so that runs with other sources at the same time do not meet. */
-async function keep(name, extension, text) {
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  const file = join(CACHE, `${name}-${hash}.${extension}`);
-  await write(file, text);
-  return file;
-}
-
-/** Another run may be reading the file, so it is never half written. */
-async function write(file, text) {
-  const draft = `${file}-${process.pid}`;
-  await writeFile(draft, text);
-  await rename(draft, file);
-}
-
-async function removeOld() {
-  for (const name of await readdir(CACHE)) {
-    const file = join(CACHE, name);
-    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
-    if (Date.now() - mtimeMs > KEPT) await rm(file, { force: true });
-  }
-}

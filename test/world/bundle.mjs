@@ -1,9 +1,8 @@
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { keep, ROOT } from '../support/bundle-cache.mjs';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SEAM = join(ROOT, 'test/programs/simulation/world/seam.mjs');
 
 const ENTRY = `
@@ -31,46 +30,36 @@ const SHARED = '??= (globalThis.simulatedInstance.shared.slots ??= countOut())';
  * names the file in LOCK_TEST_WORLD.
  */
 export async function bundleWorld() {
-  const cache = join(ROOT, 'node_modules/.cache');
-  const outfile = join(cache, 'package-in-world.js');
-  // Another run may be reading the file, so it is never half written.
-  const draft = join(cache, `package-in-world-${String(process.pid)}.js`);
-  await mkdir(cache, { recursive: true });
-  try {
-    await build({
-      stdin: { contents: ENTRY, resolveDir: join(ROOT, 'lib'), loader: 'ts' },
-      outfile: draft,
-      bundle: true,
-      platform: 'node',
-      format: 'cjs',
-      target: 'node20',
-      // That of rxjs, of which little is used.
-      conditions: ['es2015'],
-      logLevel: 'error',
-      tsconfig: join(ROOT, 'tsconfig.json'),
-      plugins: [
-        {
-          name: 'the world in place of the runtime',
-          setup(setup) {
-            setup.onResolve({ filter: /^@nestjs\/common$/ }, () => ({ path: 'nest', namespace: 'world' }));
-            setup.onLoad({ filter: /^nest$/, namespace: 'world' }, () => ({
-              contents: NEST,
-              resolveDir: ROOT,
-            }));
-            setup.onLoad({ filter: /\/lib\/lock\.runtime\.ts$/ }, async () => ({
-              contents: await readFile(SEAM, 'utf8'),
-            }));
-            setup.onLoad({ filter: /\/lib\/stores\/redis\/slots\.ts$/ }, async ({ path }) => ({
-              contents: (await readFile(path, 'utf8')).replace('??= countOut()', SHARED),
-              loader: 'ts',
-            }));
-          },
+  const { outputFiles } = await build({
+    stdin: { contents: ENTRY, resolveDir: join(ROOT, 'lib'), loader: 'ts' },
+    write: false,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    // That of rxjs, of which little is used.
+    conditions: ['es2015'],
+    logLevel: 'error',
+    tsconfig: join(ROOT, 'tsconfig.json'),
+    plugins: [
+      {
+        name: 'the world in place of the runtime',
+        setup(setup) {
+          setup.onResolve({ filter: /^@nestjs\/common$/ }, () => ({ path: 'nest', namespace: 'world' }));
+          setup.onLoad({ filter: /^nest$/, namespace: 'world' }, () => ({
+            contents: NEST,
+            resolveDir: ROOT,
+          }));
+          setup.onLoad({ filter: /\/lib\/lock\.runtime\.ts$/ }, async () => ({
+            contents: await readFile(SEAM, 'utf8'),
+          }));
+          setup.onLoad({ filter: /\/lib\/stores\/redis\/slots\.ts$/ }, async ({ path }) => ({
+            contents: (await readFile(path, 'utf8')).replace('??= countOut()', SHARED),
+            loader: 'ts',
+          }));
         },
-      ],
-    });
-    await rename(draft, outfile);
-  } finally {
-    await rm(draft, { force: true });
-  }
-  process.env.LOCK_TEST_WORLD = outfile;
+      },
+    ],
+  });
+  process.env.LOCK_TEST_WORLD = await keep('world', 'js', outputFiles[0].text);
 }

@@ -62,7 +62,7 @@ async function onPostgres(): Promise<Connection> {
 }
 
 async function onMysql(options: object = {}): Promise<Connection> {
-  const driver = createRequire(here('libraries/package.json'))('mysql2/promise') as Mysql2;
+  const driver = createRequire(here('../libraries/package.json'))('mysql2/promise') as Mysql2;
   const place = { host: '127.0.0.1', port: servers.mysql.port, user: 'root', rowsAsArray: true };
   const client = await driver.createConnection({ ...place, ...options });
   const rows = async (sql: string) => (await client.query(sql, []))[0];
