@@ -14,9 +14,9 @@ import {
 import { inQuotes } from './lock.text.js';
 import type { LockStore } from './port/lock-store.js';
 import { assertPrefix } from './port/prefix.js';
-import { assertClientOptions, isClient } from './stores/redis/client-options.js';
-import { clusterNodes } from './stores/redis/cluster-nodes.js';
-import { urlOptions } from './stores/redis/connection-url.js';
+import { assertClientOptions, isClient } from './stores/redis/connection/client-options.js';
+import { clusterNodes } from './stores/redis/connection/cluster-nodes.js';
+import { urlOptions } from './stores/redis/connection/connection-url.js';
 
 const LOCATIONS = ['connection', 'nodes', 'store'] as const;
 const KNOWN: readonly string[] = [

@@ -3,7 +3,7 @@ import type { DeadlockStep } from './lock.deadlock.js';
 import type { ResolvedLockOptions } from './lock.options.js';
 import type { Election } from './locks/election.js';
 import type { ProbableMistake } from './lock.options.warnings.js';
-import type { Server } from './stores/redis/deployment.js';
+import type { Server } from './stores/redis/connection/deployment.js';
 
 /** What the module and the decorators know of a LockService, and its users do not. */
 export interface ServiceState {

@@ -1,6 +1,6 @@
 import { isLockConfigError } from '../lock.errors.js';
 import type { LockModuleOptions, RedisConnection } from '../lock.options.js';
-import { urlOptions } from '../stores/redis/connection-url.js';
+import { urlOptions } from '../stores/redis/connection/connection-url.js';
 import type { Given } from './given.js';
 import { usageFailure } from './command-failure.js';
 import { type TlsFiles, tlsFilesOf } from './tls.js';

@@ -5,9 +5,9 @@ import type { LockStore } from '../port/lock-store.js';
 import { isMemoryStore, MemoryLockStore } from './memory/memory-lock-store.js';
 import { assertPrefix } from '../port/prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
-import { clientWarnings } from './redis/client-settings.js';
-import { isClient } from './redis/client-options.js';
-import { clusterNodes, listedOptions } from './redis/cluster-nodes.js';
+import { clientWarnings } from './redis/connection/client-settings.js';
+import { isClient } from './redis/connection/client-options.js';
+import { clusterNodes, listedOptions } from './redis/connection/cluster-nodes.js';
 import {
   clusterClient,
   clusterName,
@@ -15,16 +15,16 @@ import {
   nodeName,
   nodeSubscriberClient,
   subscriberClient,
-} from './redis/clients.js';
-import { ClusterConnection } from './redis/cluster-connection.js';
-import { ClusterSubscriber } from './redis/cluster-subscriber.js';
-import { ServerConnection } from './redis/connection.js';
-import type { Deployment, Server } from './redis/deployment.js';
-import { MessageState } from './redis/message-state.js';
+} from './redis/connection/clients.js';
+import { ClusterConnection } from './redis/connection/cluster-connection.js';
+import { ClusterSubscriber } from './redis/messages/cluster-subscriber.js';
+import { ServerConnection } from './redis/connection/connection.js';
+import type { Deployment, Server } from './redis/connection/deployment.js';
+import { MessageState } from './redis/messages/message-state.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 import { RedisMember } from './redis/redis-member.js';
-import { Replication, replicationTerms } from './redis/replication.js';
-import { Subscriber } from './redis/subscriber.js';
+import { Replication, replicationTerms } from './redis/commands/replication.js';
+import { Subscriber } from './redis/messages/subscriber.js';
 
 interface Settings {
   readonly keyPrefix: string;

@@ -9,7 +9,7 @@ const read = (path: string) => readFileSync(root + path, 'utf8');
 it('README leads to the line of Lua that grants a lock in four files', () => {
   const [overview, commands, script] = [
     'docs/design/overview.md',
-    'lib/stores/redis/acquire-commands.ts',
+    'lib/stores/redis/commands/acquire-commands.ts',
     'lib/stores/redis/scripts/acquire.lua',
   ] as const;
   expect(readPage(root, 'README.md').links).toContain(overview);

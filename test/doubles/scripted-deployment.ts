@@ -1,7 +1,12 @@
 import type { Redis } from 'ioredis';
-import type { AcquisitionGuard, Argument, Command, Receipt } from '../../lib/stores/redis/command.js';
-import type { Deployment, Server } from '../../lib/stores/redis/deployment.js';
-import type { Script } from '../../lib/stores/redis/script.js';
+import type {
+  AcquisitionGuard,
+  Argument,
+  Command,
+  Receipt,
+} from '../../lib/stores/redis/commands/command.js';
+import type { Deployment, Server } from '../../lib/stores/redis/connection/deployment.js';
+import type { Script } from '../../lib/stores/redis/commands/script.js';
 import { answered } from './replies.js';
 
 /** What is answered: an error is thrown. */

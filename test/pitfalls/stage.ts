@@ -1,9 +1,9 @@
-import { LockKeys } from '../../lib/stores/redis/keys.js';
+import { LockKeys } from '../../lib/stores/redis/commands/keys.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockService, type LockModuleOptions } from '../../lib/index.js';
-import * as scripts from '../../lib/stores/redis/script.js';
+import * as scripts from '../../lib/stores/redis/commands/script.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { Worker, type WorkerOptions } from '../support/worker.js';

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
-import { LockKeys } from '../../lib/stores/redis/keys.js';
+import { LockKeys } from '../../lib/stores/redis/commands/keys.js';
 
-export { clientKeyOf } from '../../lib/stores/redis/keys.js';
-export { QUEUE_CHANNEL } from '../../lib/stores/redis/queue-protocol.js';
-export { slotOf } from '../../lib/stores/redis/slots.js';
+export { clientKeyOf } from '../../lib/stores/redis/commands/keys.js';
+export { QUEUE_CHANNEL } from '../../lib/stores/redis/messages/queue-protocol.js';
+export { slotOf } from '../../lib/stores/redis/connection/slots.js';
 
 /** The keys beside a lock, by the key of the lock itself. */
 export const keysBeside = (lock: string): LockKeys => new LockKeys(lock, '', '');

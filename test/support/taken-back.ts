@@ -1,4 +1,4 @@
-import * as scripts from '../../lib/stores/redis/script.js';
+import * as scripts from '../../lib/stores/redis/commands/script.js';
 import type { Monitor } from './monitor.js';
 
 const ACQUISITIONS = [scripts.acquire, scripts.acquireAll, scripts.queueAcquire].map(({ sha }) => sha);

@@ -3,7 +3,7 @@ import { onOneLine } from '../../lock.text.js';
 import type { LockService } from '../../lock.service.js';
 import { stateOf } from '../../lock.service.state.js';
 import type { StoreWarning } from '../../port/store-health.js';
-import type { Server } from '../../stores/redis/deployment.js';
+import type { Server } from '../../stores/redis/connection/deployment.js';
 import { Failure } from '../command-failure.js';
 import { EXIT } from '../exit-code.js';
 import { duration } from '../output/text.js';

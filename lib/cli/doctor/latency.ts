@@ -1,4 +1,4 @@
-import type { Server } from '../../stores/redis/deployment.js';
+import type { Server } from '../../stores/redis/connection/deployment.js';
 
 export interface Latency {
   /** ms */

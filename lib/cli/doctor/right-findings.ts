@@ -1,5 +1,5 @@
 import { onOneLine } from '../../lock.text.js';
-import type { Server } from '../../stores/redis/deployment.js';
+import type { Server } from '../../stores/redis/connection/deployment.js';
 import type { Finding } from './finding.js';
 import { CLUSTER_RIGHTS, type Right, RIGHTS, SHARDED_RIGHTS } from './rights.js';
 import { refusedOf } from './try-rights.js';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { RESERVED } from '../../port/lock-store.js';
-import type { Server } from '../../stores/redis/deployment.js';
-import { isWithheld, replyCode } from '../../stores/redis/redis-errors.js';
+import type { Server } from '../../stores/redis/connection/deployment.js';
+import { isWithheld, replyCode } from '../../stores/redis/connection/redis-errors.js';
 import type { Right } from './rights.js';
 
 const NO_SCRIPT = '0'.repeat(40);

@@ -1,11 +1,11 @@
 import type { Amendment, Charter, Identity, Member, MemberStore } from '../quorum/member.js';
-import type { Argument } from './command.js';
-import type { ServerConnection } from './connection.js';
-import { charterReply, onCharter } from './charter.js';
-import { translate } from './redis-errors.js';
-import { codeOf } from './replies.js';
-import * as scripts from './script.js';
-import { serverInfo } from './server-info.js';
+import type { Argument } from './commands/command.js';
+import type { ServerConnection } from './connection/connection.js';
+import { charterReply, onCharter } from './commands/charter.js';
+import { translate } from './connection/redis-errors.js';
+import { codeOf } from './commands/replies.js';
+import * as scripts from './commands/script.js';
+import { serverInfo } from './health/server-info.js';
 
 const READING: Amendment = { id: '', size: 0, longest: 0, allowed: 0 };
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/port/store-health.js';
-import { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
-import { release } from '../../../lib/stores/redis/script.js';
-import { slotOf } from '../../../lib/stores/redis/slots.js';
+import { ClusterConnection } from '../../../lib/stores/redis/connection/cluster-connection.js';
+import { release } from '../../../lib/stores/redis/commands/script.js';
+import { slotOf } from '../../../lib/stores/redis/connection/slots.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedCluster, ScriptedNode } from '../../doubles/scripted-cluster.js';
 

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { ClusterConnection } from '../../../lib/stores/redis/cluster-connection.js';
-import { ClusterSubscriber } from '../../../lib/stores/redis/cluster-subscriber.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { slotOf } from '../../../lib/stores/redis/slots.js';
+import type { ClusterConnection } from '../../../lib/stores/redis/connection/cluster-connection.js';
+import { ClusterSubscriber } from '../../../lib/stores/redis/messages/cluster-subscriber.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { slotOf } from '../../../lib/stores/redis/connection/slots.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedClient } from '../../doubles/scripted-client.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireRequest, QueueRequest } from '../../../lib/port/lock-store.js';
 import { now } from '../../../lib/lock.clock.js';
-import { AcquireCommands } from '../../../lib/stores/redis/acquire-commands.js';
-import { Confirmations } from '../../../lib/stores/redis/confirmations.js';
-import { LockKeys } from '../../../lib/stores/redis/keys.js';
-import { ScriptCalls } from '../../../lib/stores/redis/script-calls.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
+import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';
+import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
+import { ScriptCalls } from '../../../lib/stores/redis/commands/script-calls.js';
+import * as scripts from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';
 import { type Run, ScriptedDeployment } from '../../doubles/scripted-deployment.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { bounded, within } from '../../../lib/stores/redis/bounded.js';
-import { CommandTimeout } from '../../../lib/stores/redis/redis-errors.js';
+import { bounded, within } from '../../../lib/stores/redis/connection/bounded.js';
+import { CommandTimeout } from '../../../lib/stores/redis/connection/redis-errors.js';
 
 beforeEach(() => {
   jest.useFakeTimers();

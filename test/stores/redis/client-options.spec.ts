@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertClientOptions, isClient } from '../../../lib/stores/redis/client-options.js';
+import { assertClientOptions, isClient } from '../../../lib/stores/redis/connection/client-options.js';
 
 const refusal = (options: unknown) => {
   try {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
-import { listen } from '../../../lib/stores/redis/client-events.js';
-import { clientWarnings } from '../../../lib/stores/redis/client-settings.js';
+import { listen } from '../../../lib/stores/redis/connection/client-events.js';
+import { clientWarnings } from '../../../lib/stores/redis/connection/client-settings.js';
 import {
   clusterClient,
   clusterName,
@@ -9,8 +9,8 @@ import {
   nodeName,
   nodeSubscriberClient,
   subscriberClient,
-} from '../../../lib/stores/redis/clients.js';
-import { listedOptions } from '../../../lib/stores/redis/cluster-nodes.js';
+} from '../../../lib/stores/redis/connection/clients.js';
+import { listedOptions } from '../../../lib/stores/redis/connection/cluster-nodes.js';
 
 let client: Redis;
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/port/store-health.js';
-import { stageOf } from '../../../lib/stores/redis/connection-stage.js';
-import { ConnectionState } from '../../../lib/stores/redis/connection-state.js';
-import { NotAdmitted, WrongDatabase } from '../../../lib/stores/redis/redis-errors.js';
-import { SentinelRound } from '../../../lib/stores/redis/sentinel-round.js';
+import { stageOf } from '../../../lib/stores/redis/connection/connection-stage.js';
+import { ConnectionState } from '../../../lib/stores/redis/connection/connection-state.js';
+import { NotAdmitted, WrongDatabase } from '../../../lib/stores/redis/connection/redis-errors.js';
+import { SentinelRound } from '../../../lib/stores/redis/connection/sentinel-round.js';
 import { errorReply } from '../../doubles/replies.js';
 
 beforeEach(() => {

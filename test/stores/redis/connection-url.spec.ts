@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { isLockConfigError } from '../../../lib/index.js';
-import { clusterNodes } from '../../../lib/stores/redis/cluster-nodes.js';
-import { urlOptions } from '../../../lib/stores/redis/connection-url.js';
+import { clusterNodes } from '../../../lib/stores/redis/connection/cluster-nodes.js';
+import { urlOptions } from '../../../lib/stores/redis/connection/connection-url.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { RedisServer } from '../../support/redis-server.js';
 

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Evaluator } from '../../../lib/stores/redis/evaluator.js';
-import type { Call } from '../../../lib/stores/redis/lane.js';
-import { acquire, inspect, lane } from '../../../lib/stores/redis/script.js';
+import { Evaluator } from '../../../lib/stores/redis/commands/evaluator.js';
+import type { Call } from '../../../lib/stores/redis/commands/lane.js';
+import { acquire, inspect, lane } from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedClient } from '../../doubles/scripted-client.js';
 

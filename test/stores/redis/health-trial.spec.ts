@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { COMMAND } from '../../../lib/stores/redis/command-refused.js';
+import { COMMAND } from '../../../lib/stores/redis/connection/command-refused.js';
 import * as scripts from '../../../lib/stores/redis/scripts.generated.js';
 import { type LockModuleOptions, type LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';

@@ -4,10 +4,10 @@ import { assertName } from '../../../lib/core/validation.js';
 import { isLockConfigError, isLockKeyError, LockService } from '../../../lib/index.js';
 import { RESERVED } from '../../../lib/port/lock-store.js';
 import { assertPrefix } from '../../../lib/port/prefix.js';
-import { CHARTER_KEY } from '../../../lib/stores/redis/charter.js';
-import { keysOfLock, LockKeys } from '../../../lib/stores/redis/keys.js';
-import { replyCode } from '../../../lib/stores/redis/redis-errors.js';
-import { slotOf } from '../../../lib/stores/redis/slots.js';
+import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
+import { keysOfLock, LockKeys } from '../../../lib/stores/redis/commands/keys.js';
+import { replyCode } from '../../../lib/stores/redis/connection/redis-errors.js';
+import { slotOf } from '../../../lib/stores/redis/connection/slots.js';
 import { RedisServer } from '../../support/redis-server.js';
 
 let server: RedisServer;

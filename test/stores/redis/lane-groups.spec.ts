@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { type Call, Lane } from '../../../lib/stores/redis/lane.js';
-import { acquire } from '../../../lib/stores/redis/script.js';
+import { type Call, Lane } from '../../../lib/stores/redis/commands/lane.js';
+import { acquire } from '../../../lib/stores/redis/commands/script.js';
 
 const settle = () => undefined;
 

@@ -1,10 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { commandClient } from '../../../lib/stores/redis/clients.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { replyCode } from '../../../lib/stores/redis/redis-errors.js';
-import { unwrapped } from '../../../lib/stores/redis/reply-texts.js';
-import { acquire, acquireAll, inspect, lane, release, renew } from '../../../lib/stores/redis/script.js';
+import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { replyCode } from '../../../lib/stores/redis/connection/redis-errors.js';
+import { unwrapped } from '../../../lib/stores/redis/connection/reply-texts.js';
+import {
+  acquire,
+  acquireAll,
+  inspect,
+  lane,
+  release,
+  renew,
+} from '../../../lib/stores/redis/commands/script.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';

@@ -8,8 +8,8 @@ import {
   rivalsOf,
   storedLock,
   type Inspected,
-} from '../../../lib/stores/redis/queue-protocol.js';
-import { ServerClocks } from '../../../lib/stores/redis/server-clock.js';
+} from '../../../lib/stores/redis/messages/queue-protocol.js';
+import { ServerClocks } from '../../../lib/stores/redis/commands/server-clock.js';
 
 const read = (text: string) => queueMessage(text, new ServerClocks());
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLockKindMismatchError, isLockUnavailableError } from '../../../lib/lock.errors.js';
-import { CommandRefused, withCommand } from '../../../lib/stores/redis/command-refused.js';
+import { CommandRefused, withCommand } from '../../../lib/stores/redis/connection/command-refused.js';
 import {
   CommandTimeout,
   isOfReplica,
@@ -18,7 +18,7 @@ import {
   translate,
   UnexpectedReply,
   WrongDatabase,
-} from '../../../lib/stores/redis/redis-errors.js';
+} from '../../../lib/stores/redis/connection/redis-errors.js';
 import { errorReply } from '../../doubles/replies.js';
 
 /** As ioredis throws what a server refuses. */

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { QueueMessage } from '../../../lib/port/queue-messages.js';
 import type { ConnectionChange } from '../../../lib/port/store-health.js';
-import type { Listener, Subscriptions } from '../../../lib/stores/redis/deployment.js';
-import { LockKeys } from '../../../lib/stores/redis/keys.js';
-import { NODE_OF_CLUSTER } from '../../../lib/stores/redis/redis-errors.js';
+import type { Listener, Subscriptions } from '../../../lib/stores/redis/connection/deployment.js';
+import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
+import { NODE_OF_CLUSTER } from '../../../lib/stores/redis/connection/redis-errors.js';
 import { RedisLockStore, type RedisLockStoreOptions } from '../../../lib/stores/redis/redis-lock-store.js';
-import { Replication } from '../../../lib/stores/redis/replication.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import { Replication } from '../../../lib/stores/redis/commands/replication.js';
+import * as scripts from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedDeployment, ScriptedServer } from '../../doubles/scripted-deployment.js';
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { MemberStore } from '../../../lib/stores/quorum/member.js';
-import { CHARTER_KEY } from '../../../lib/stores/redis/charter.js';
-import { commandClient } from '../../../lib/stores/redis/clients.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
+import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
+import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { RedisMember } from '../../../lib/stores/redis/redis-member.js';
 import { until } from '../../scenarios/until.js';
 import { TestEnvironment } from '../../support/test-environment.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { QueueTerms, ReleaseRequest } from '../../../lib/port/lock-store.js';
-import { LockKeys } from '../../../lib/stores/redis/keys.js';
-import { ReleaseCommands } from '../../../lib/stores/redis/release-commands.js';
-import { ScriptCalls } from '../../../lib/stores/redis/script-calls.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
+import { ReleaseCommands } from '../../../lib/stores/redis/commands/release-commands.js';
+import { ScriptCalls } from '../../../lib/stores/redis/commands/script-calls.js';
+import * as scripts from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';
 import { type Run, ScriptedDeployment } from '../../doubles/scripted-deployment.js';
 

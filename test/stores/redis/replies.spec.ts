@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { charterReply } from '../../../lib/stores/redis/charter.js';
-import { UnexpectedReply } from '../../../lib/stores/redis/redis-errors.js';
-import * as replies from '../../../lib/stores/redis/replies.js';
+import { charterReply } from '../../../lib/stores/redis/commands/charter.js';
+import { UnexpectedReply } from '../../../lib/stores/redis/connection/redis-errors.js';
+import * as replies from '../../../lib/stores/redis/commands/replies.js';
 
 const NOT_TOLD = () => undefined;
 const DATE = 1_700_000_000_000;

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as sources from '../../../lib/stores/redis/scripts.generated.js';
-import { COMMAND } from '../../../lib/stores/redis/command-refused.js';
-import * as scripts from '../../../lib/stores/redis/script.js';
+import { COMMAND } from '../../../lib/stores/redis/connection/command-refused.js';
+import * as scripts from '../../../lib/stores/redis/commands/script.js';
 import { RedisServer } from '../../support/redis-server.js';
 
 const folder = fileURLToPath(new URL('../../../lib/stores/redis/scripts/', import.meta.url));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { SelectedDatabase } from '../../../lib/stores/redis/selected-database.js';
+import { SelectedDatabase } from '../../../lib/stores/redis/connection/selected-database.js';
 import { errorReply } from '../../doubles/replies.js';
 
 describe('The database of a connection', () => {

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { beforeEach, expect, it } from '@jest/globals';
 import type { Redis, RedisOptions } from 'ioredis';
-import { sentinelOptions } from '../../../lib/stores/redis/sentinel-connector.js';
-import type { Address } from '../../../lib/stores/redis/sentinel-votes.js';
+import { sentinelOptions } from '../../../lib/stores/redis/connection/sentinel-connector.js';
+import type { Address } from '../../../lib/stores/redis/connection/sentinel-votes.js';
 
 /** What ioredis does inside is a double here, in which each sentinel answers as told; real ones are in sentinel.spec. */
 const FORMER = { host: '10.0.0.1', port: 6379 };

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { type Address, majorityAgainst } from '../../../lib/stores/redis/sentinel-votes.js';
+import { type Address, majorityAgainst } from '../../../lib/stores/redis/connection/sentinel-votes.js';
 
 const FORMER = { host: '10.0.0.1', port: 6379 };
 const NEXT = { host: '10.0.0.2', port: 6379 };

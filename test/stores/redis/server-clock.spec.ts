@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ServerClock, ServerClocks } from '../../../lib/stores/redis/server-clock.js';
+import { ServerClock, ServerClocks } from '../../../lib/stores/redis/commands/server-clock.js';
 
 const TEN_MINUTES = 600_000;
 

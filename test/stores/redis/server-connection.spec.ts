@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
 import type { ConnectionChange } from '../../../lib/port/store-health.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { acquire, inspect } from '../../../lib/stores/redis/script.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { acquire, inspect } from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedClient } from '../../doubles/scripted-client.js';
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { commandClient, nodeName } from '../../../lib/stores/redis/clients.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { parseInfo, serverInfo } from '../../../lib/stores/redis/server-info.js';
+import { commandClient, nodeName } from '../../../lib/stores/redis/connection/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { parseInfo, serverInfo } from '../../../lib/stores/redis/health/server-info.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 describe('What a server says of itself', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { hashTag, keyInSlot, slotOf, slotOfTag } from '../../../lib/stores/redis/slots.js';
+import { hashTag, keyInSlot, slotOf, slotOfTag } from '../../../lib/stores/redis/connection/slots.js';
 
 describe('The slot of a key', () => {
   // As CLUSTER KEYSLOT answers.

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/subscriber.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/messages/subscriber.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedClient } from '../../doubles/scripted-client.js';
 

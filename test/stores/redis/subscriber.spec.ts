@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
-import { commandClient, subscriberClient } from '../../../lib/stores/redis/clients.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/subscriber.js';
+import { commandClient, subscriberClient } from '../../../lib/stores/redis/connection/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/messages/subscriber.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { commandClient } from '../../../lib/stores/redis/clients.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection.js';
-import { acquire } from '../../../lib/stores/redis/script.js';
+import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
+import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
+import { acquire } from '../../../lib/stores/redis/commands/script.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 describe('An acquisition that is given up before the server knows its script', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { FENCE_TTL, LockKeys } from '../../../../dist/stores/redis/keys.js';
-import * as scripts from '../../../../dist/stores/redis/script.js';
+import { FENCE_TTL, LockKeys } from '../../../../dist/stores/redis/commands/keys.js';
+import * as scripts from '../../../../dist/stores/redis/commands/script.js';
 import { connect, disconnect } from './ioredis.mjs';
 
 /** The scripts of the plain lock and nothing around them: what its fence and its message cost in the server. */

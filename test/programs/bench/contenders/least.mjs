@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { FENCE_TTL, keysOfLock } from '../../../../dist/stores/redis/keys.js';
+import { FENCE_TTL, keysOfLock } from '../../../../dist/stores/redis/commands/keys.js';
 import { connect, disconnect } from './ioredis.mjs';
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { FENCE_TTL, LockKeys } from '../../../../dist/stores/redis/keys.js';
-import { QUEUE_CHANNEL } from '../../../../dist/stores/redis/queue-protocol.js';
-import * as scripts from '../../../../dist/stores/redis/script.js';
+import { FENCE_TTL, LockKeys } from '../../../../dist/stores/redis/commands/keys.js';
+import { QUEUE_CHANNEL } from '../../../../dist/stores/redis/messages/queue-protocol.js';
+import * as scripts from '../../../../dist/stores/redis/commands/script.js';
 import { connect, disconnect } from './ioredis.mjs';
 
 /** How each kind is asked for and given up, and whether that is granted at once. */

@@ -318,7 +318,7 @@ export const broken: readonly Control[] = [
     name: 'derived keys collide',
     patches: [
       {
-        file: 'stores/redis/keys.js',
+        file: 'stores/redis/commands/keys.js',
         find: 'this.stored + RESERVED + role',
         replace: '`{${hashTag(this.stored)}}:${role}`',
       },

@@ -22,7 +22,7 @@ export const redisMutants: readonly Mutant[] = [
     topology: 'redis',
     patches: [
       {
-        file: 'stores/redis/evaluator.js',
+        file: 'stores/redis/commands/evaluator.js',
         find: "replyCode(error) === 'NOSCRIPT'))",
         replace: "(replyCode(error) === 'NOSCRIPT' && this.sent !== (this.sent = true))))",
       },
@@ -37,7 +37,11 @@ export const redisMutants: readonly Mutant[] = [
     name: 'grants that no replica has confirmed',
     topology: 'redis, replicas: 1',
     patches: [
-      { file: 'stores/redis/confirmations.js', find: 'await this.confirm(receipt, name);', replace: ';' },
+      {
+        file: 'stores/redis/commands/confirmations.js',
+        find: 'await this.confirm(receipt, name);',
+        replace: ';',
+      },
     ],
     faults: ['failover'],
     habits: { ...calm, long: 0.4, shortest: 300, longest: 900 },

@@ -24,7 +24,7 @@ const CHANGES = [
 ];
 
 /** Computed when it is needed first, and the same for all processes. */
-const THE_SAME_FOR_ALL = 'stores/redis/slots.js: numbers';
+const THE_SAME_FOR_ALL = 'stores/redis/connection/slots.js: numbers';
 
 /**
  * What a module keeps between calls: variables that a function assigns, objects that one changes, of the module or of a class,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Script } from '../../../../lib/stores/redis/script.js';
+import type { Script } from '../../../../lib/stores/redis/commands/script.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 
 export const LOCK = 'lock';

@@ -1,4 +1,4 @@
-import * as scripts from '../../../../../../lib/stores/redis/script.js';
+import * as scripts from '../../../../../../lib/stores/redis/commands/script.js';
 import { CHANNELS, type Maker, OWNERS, type Step, word } from './step.js';
 
 const LOCKS = ['a', 'b'];

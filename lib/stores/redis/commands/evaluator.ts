@@ -1,0 +1,260 @@
+import type { Redis } from 'ioredis';
+import { bounded } from '../connection/bounded.js';
+import { withCommand } from '../connection/command-refused.js';
+import type { Argument } from './command.js';
+import { directCommand } from './direct-command.js';
+import { type Call, Lane, MOST_KEYS } from './lane.js';
+import {
+  isOfReplica,
+  isWithheld,
+  lacksEvalsha,
+  replyCode,
+  TakenBack,
+  UnexpectedReply,
+} from '../connection/redis-errors.js';
+import { isReply } from '../connection/reply-texts.js';
+import * as scripts from './script.js';
+import { monotonicTime } from '../../../lock.runtime.js';
+
+interface EvaluatorContext {
+  readonly commandTimeout: number;
+  /** The client is connected, and to the right database. */
+  isUsable(): boolean;
+  /** Grows with every lost connection. */
+  generation(): number;
+  /** Why nothing can be sent now. */
+  outage(): Error;
+  /** A command leaves. */
+  asked(): void;
+  /** Why the connection of that generation is gone, which may have carried the command out. */
+  lost(generation: number, cause?: unknown): Error;
+  /** To be called when an error shows that the server is no master any more. */
+  refusedAsReplica(error: unknown): void;
+}
+
+/** The calls of one command. They become fewer if some are taken back before the command is sent again. */
+interface Command {
+  calls: readonly Call[];
+  /** The generation of the connection over which the command was sent. */
+  readonly generation: number;
+}
+
+/**
+ * Carries out scripts over one client, in the order in which they are asked for. A call that comes alone is sent at once.
+ * Several calls of one turn of the event loop are sent as one command.
+ */
+export class Evaluator {
+  /** The server takes only whole scripts: EVALSHA is forbidden or renamed away, EVAL is not. */
+  private isDigestless = false;
+  /** lane.lua has been sent over this connection. */
+  private knowsLane = false;
+  /** The user may not send whole scripts, and the server does not know lane.lua. */
+  private lacksLane = false;
+  /** Commands that have been sent and not answered. */
+  private underway = 0;
+  private readonly lane: Lane;
+  private readonly commands: Readonly<Record<'evalsha' | 'eval', ReturnType<typeof directCommand>>>;
+
+  constructor(
+    private readonly client: Redis,
+    private readonly context: EvaluatorContext,
+  ) {
+    this.commands = { evalsha: directCommand(client, 'evalsha'), eval: directCommand(client, 'eval') };
+    this.lane = new Lane((groups) => {
+      this.sendGroups(groups);
+    });
+  }
+
+  /** @param isAlone the call is not sent together with others */
+  run(call: Call, isAlone: boolean): void {
+    const { script, keys } = call;
+    const isShort = script.inLane !== undefined && keys.length <= MOST_KEYS;
+    const mayShare = !isAlone && isShort && !this.isDigestless && !this.lacksLane;
+    // A call that comes first, or alone, has nothing to wait for.
+    if (mayShare && (this.underway > 0 || !this.lane.isEmpty)) {
+      this.lane.add(call);
+    } else {
+      this.lane.flush();
+      this.send([call]);
+    }
+  }
+
+  get digestless(): boolean {
+    return this.isDigestless;
+  }
+
+  /** What the next server knows has to be found out again. */
+  disconnected(): void {
+    this.isDigestless = false;
+    this.knowsLane = false;
+    this.lacksLane = false;
+  }
+
+  /** To be called before a command is sent past this evaluator. */
+  flush(): void {
+    this.lane.flush();
+  }
+
+  private sendGroups(groups: readonly (readonly Call[])[]): void {
+    const { stream } = this.client;
+    // A write to the socket costs as much as a command. A client that has lost its connection may have no socket.
+    const isOneWrite = groups.length > 1 && this.context.isUsable();
+    if (isOneWrite) stream.cork();
+    for (const calls of groups) this.send(calls);
+    if (isOneWrite) stream.uncork();
+  }
+
+  /** Answers each of the calls. Has no promise of its own, because every command comes this way. */
+  private send(calls: readonly Call[]): void {
+    const { context } = this;
+    const generation = context.generation();
+    const command: Command = { calls: this.wanted(calls, takenBack), generation };
+    if (command.calls.length === 0) return;
+    let until = Infinity;
+    for (const call of calls) until = Math.min(until, call.until);
+    const sentAt = monotonicTime();
+    const time = Math.max(1, Math.min(context.commandTimeout, until - sentAt));
+    const end = sentAt + time;
+    if (!context.isUsable()) {
+      this.failed(command, context.outage(), end);
+      return;
+    }
+    this.underway++;
+    context.asked();
+    bounded(time, () => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)), {
+      resolve: (reply) => {
+        this.underway--;
+        this.answer(command, reply, end);
+      },
+      reject: (error) => {
+        this.underway--;
+        this.failed(command, error, end);
+      },
+      again: (error, isOver) => this.again(command, error, isOver),
+    });
+  }
+
+  private failed({ calls, generation }: Command, error: unknown, until: number): void {
+    const isAlone = calls.length === 1;
+    // The server may not have learned lane.lua.
+    if (!isAlone) this.knowsLane = false;
+    this.lacksLane ||= !isAlone && isWithheld(error);
+    for (const call of calls) {
+      // The server may know the script of each call.
+      if (this.lacksLane && !isAlone) this.send([{ ...call, until }]);
+      else this.fail(call, withCommand(error, call.script), generation);
+    }
+  }
+
+  /**
+   * @param isOver the time of the command is over: a release may have followed, and nothing may come after a release
+   * @returns what follows instead; undefined where the error is the answer
+   */
+  private again(command: Command, error: unknown, isOver: boolean): Promise<unknown> | undefined {
+    if (isOfReplica(error)) this.context.refusedAsReplica(error);
+    const lacking = lacksEvalsha(error);
+    if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) return undefined;
+    // A command that was sent twice, over two connections, may have been carried out the first time.
+    command.calls = this.wanted(command.calls, () =>
+      command.generation === this.context.generation() ? takenBack() : error,
+    );
+    if (command.calls.length === 0) return Promise.resolve([]);
+    // The client may have been switched to another database meanwhile.
+    if (!this.context.isUsable()) return Promise.reject(this.context.outage());
+    return this.evaluate(command, true).then((reply) => {
+      if (lacking) this.isDigestless = true;
+      return reply;
+    });
+  }
+
+  /**
+   * The first command of lane.lua over a connection is sent whole. A server that does not know the script would get it again
+   * after later commands, such as an acquisition for which this command releases the lock.
+   */
+  private isFirstInLane({ calls }: Command): boolean {
+    if (calls.length === 1 || this.knowsLane) return false;
+    this.knowsLane = true;
+    return true;
+  }
+
+  private evaluate({ calls }: Command, whole: boolean): Promise<unknown> {
+    const [only] = calls;
+    const { script, keys, args } = only !== undefined && calls.length === 1 ? only : together(calls);
+    const send = only?.asking === true ? this.ask : this.evaluateNow;
+    return whole ? send('eval', script.source, keys, args) : send('evalsha', script.sha, keys, args);
+  }
+
+  private answer({ calls, generation }: Command, reply: unknown, until: number): void {
+    const [only] = calls;
+    if (only !== undefined && calls.length === 1) {
+      this.settle(only, reply, generation);
+      return;
+    }
+    const replies = Array.isArray(reply) && reply.length === calls.length ? (reply as unknown[]) : undefined;
+    if (replies === undefined) this.knowsLane = false;
+    calls.forEach((call, index) => {
+      const own = replies === undefined ? new UnexpectedReply(reply) : replies[index];
+      if (!(own instanceof Error)) {
+        this.settle(call, own, generation);
+      } else if (isReply(own) && isWithheld(own)) {
+        // The refused command is known only for a script that is sent by itself.
+        this.send([{ ...call, until }]);
+      } else {
+        if (isOfReplica(own)) this.context.refusedAsReplica(own);
+        this.fail(call, own, generation);
+      }
+    });
+  }
+
+  private settle(call: Call, reply: unknown, generation: number): void {
+    if (call.acquisition === undefined || generation === this.context.generation()) call.resolve(reply);
+    else call.reject(this.context.lost(generation));
+  }
+
+  /** A client that resends what was in flight gets the refusal of the second copy. The first may have been carried out. */
+  private fail(call: Call, error: unknown, generation: number): void {
+    if (call.acquisition === undefined || generation === this.context.generation()) call.reject(error);
+    else call.reject(this.context.lost(generation, error));
+  }
+
+  /** The calls that have not been taken back. The others are rejected with `reason`. */
+  private wanted(calls: readonly Call[], reason: () => unknown): readonly Call[] {
+    const isUnwanted = ({ acquisition }: Call) => acquisition?.unwanted === true;
+    if (!calls.some(isUnwanted)) return calls;
+    for (const call of calls) if (isUnwanted(call)) call.reject(reason());
+    return calls.filter((call) => !isUnwanted(call));
+  }
+
+  private readonly evaluateNow = (
+    command: 'evalsha' | 'eval',
+    text: string,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<unknown> => this.commands[command](text, keys.length, ...keys, ...args);
+
+  /** ASKING is valid for the very next command only, so both leave in one piece. */
+  private readonly ask: typeof this.evaluateNow = async (command, text, keys, args) => {
+    const replies = await this.client
+      .pipeline()
+      .asking()
+      [command](text, keys.length, ...keys, ...args)
+      .exec();
+    const [error, reply] = replies?.[1] ?? [];
+    if (error != null) throw error;
+    return reply;
+  };
+}
+
+const takenBack = () => new TakenBack();
+
+/** Several calls as one call of lane.lua. A loop takes a third less time than flatMap, and a busy process asks for all in this way. */
+function together(calls: readonly Call[]): Pick<Call, 'script' | 'keys' | 'args'> {
+  const keys: string[] = [];
+  const items: unknown[] = [];
+  for (const { script, keys: own, args } of calls) {
+    keys.push(...own);
+    // The scripts expect every argument as a text, as a command has them.
+    items.push([script.inLane, own.length, args.map(String)]);
+  }
+  return { script: scripts.lane, keys, args: [JSON.stringify(items)] };
+}

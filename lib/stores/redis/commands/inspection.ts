@@ -1,0 +1,61 @@
+import type { QueueTerms, StoredLock } from '../../../port/lock-store.js';
+import type { Deployment } from '../connection/deployment.js';
+import { clientOf, QUEUE_CHANNEL, storedLock, type Inspected } from '../messages/queue-protocol.js';
+import { inspectReply } from './replies.js';
+import * as scripts from './script.js';
+import type { ScriptCalls } from './script-calls.js';
+import { subscribersOf } from '../messages/subscribers.js';
+
+/** Reads the state of a lock. */
+export async function inspect(
+  connection: Deployment,
+  calls: ScriptCalls,
+  name: string,
+): Promise<StoredLock | null> {
+  const found = await read(connection, calls, name);
+  if (found === null) return null;
+  const [, channel] = calls.publishing(calls.keys(name));
+  return storedLock(connection.isCluster ? await withSubscribers(connection, channel, found) : found);
+}
+
+/** The owners that hold the lock, or one side of it; a plain lock has no sides. */
+export async function ownersOn(
+  mode: QueueTerms['mode'] | undefined,
+  connection: Deployment,
+  calls: ScriptCalls,
+  name: string,
+): Promise<readonly string[]> {
+  const found = await read(connection, calls, name);
+  if (found === null) return [];
+  const { kind, holders } = storedLock(found);
+  if (mode !== undefined && kind === 'lock') return [];
+  return holders.filter((holder) => mode === undefined || holder.mode === mode).map(({ owner }) => owner);
+}
+
+async function read(connection: Deployment, calls: ScriptCalls, name: string): Promise<Inspected | null> {
+  await calls.learnSharding(name);
+  const keys = calls.keys(name);
+  const [, channel] = calls.publishing(keys);
+  const count = connection.sharded ? 'SHARDNUMSUB' : 'NUMSUB';
+  const args = [count, channel, calls.clusterArgument];
+  return await calls.run(scripts.inspect, keys.queued, args, name, inspectReply);
+}
+
+/** With the subscribers of all nodes. */
+async function withSubscribers(
+  connection: Deployment,
+  channel: string,
+  found: Inspected,
+): Promise<Inspected> {
+  const { sharded } = connection;
+  const clients = [...new Set(found.queue.map(([entry]) => clientOf(entry)))];
+  const channels = [...(sharded ? [] : [channel]), ...clients.map((client) => QUEUE_CHANNEL + client)];
+  if (channels.length === 0) return found;
+  const { counts, isUncertain } = await subscribersOf(connection, channels);
+  const ofClients = sharded ? counts : counts.slice(1);
+  return {
+    ...found,
+    listeners: sharded ? found.listeners : (counts[0] ?? 0),
+    dead: isUncertain ? [] : clients.filter((_, n) => ofClients[n] === 0),
+  };
+}

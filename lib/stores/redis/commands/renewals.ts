@@ -1,0 +1,95 @@
+import type { HoldState, RenewRequest } from '../../../port/lock-store.js';
+import type { Command } from './command.js';
+import type { Confirmations } from './confirmations.js';
+import type { Deployment } from '../connection/deployment.js';
+import { FENCE_TTL, type LockKeys } from './keys.js';
+import { isWithheld, notALock, replyCode, translate } from '../connection/redis-errors.js';
+import { renewReply } from './replies.js';
+import * as scripts from './script.js';
+
+/** Holds per renewal command: large enough to spread its cost, small enough not to keep the server from other commands. */
+const RENEWAL_BATCH = 100;
+
+interface RenewalsContext {
+  readonly connection: Deployment;
+  readonly keys: (name: string) => LockKeys;
+  readonly confirmations: Confirmations;
+}
+
+/** Renews many holds with few commands: the holds of one slot together, on a single server all holds. */
+export class Renewals {
+  constructor(private readonly context: RenewalsContext) {}
+
+  renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+    const renewals = new Map<RenewRequest, Promise<HoldState>>();
+    const batches = this.batchesOf(requests);
+    const commands = batches.map((batch) => this.commandOf(batch));
+    this.context.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
+      const batch = batches[n] ?? [];
+      const states = this.statesOf(batch, reply, commands[n]);
+      batch.forEach((request, index) => renewals.set(request, states(index)));
+    });
+    return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
+  }
+
+  private batchesOf(requests: readonly RenewRequest[]): RenewRequest[][] {
+    const groups = new Map<number, RenewRequest[]>();
+    for (const request of requests) {
+      const group = this.context.connection.groupOf(this.context.keys(request.name).lock);
+      const members = groups.get(group);
+      if (members === undefined) groups.set(group, [request]);
+      else members.push(request);
+    }
+    const batches: RenewRequest[][] = [];
+    for (const members of groups.values()) {
+      for (let from = 0; from < members.length; from += RENEWAL_BATCH) {
+        batches.push(members.slice(from, from + RENEWAL_BATCH));
+      }
+    }
+    return batches;
+  }
+
+  private commandOf(batch: readonly RenewRequest[]): Command {
+    return {
+      keys: batch.flatMap(({ name }) => {
+        const { lock, fence } = this.context.keys(name);
+        return [lock, fence];
+      }),
+      args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
+      receipt: this.context.confirmations.receipt(),
+    };
+  }
+
+  private statesOf(
+    batch: readonly RenewRequest[],
+    reply: Promise<unknown>,
+    command: Command | undefined,
+  ): (index: number) => Promise<HoldState> {
+    // One for the whole batch, with the first hold that needs it.
+    let confirmed: Promise<void> | undefined;
+    const confirm = () =>
+      (confirmed ??= this.context.confirmations.confirm(command?.receipt, batch[0]?.name ?? ''));
+    const read = reply.then((states) => renewReply(states, batch.length));
+    const each = read.then(
+      (states) =>
+        states.map(async (state, index) => {
+          if (state === 'no lock') throw notALock(batch[index]?.name ?? '');
+          // A hold that is gone is gone on any server, and a renewal that only asks has written nothing.
+          if (state === 'held' && batch[index]?.leaseTime !== 0) await confirm();
+          return state;
+        }),
+      (error: unknown) => {
+        // While a slot is being moved, one key that is gone makes the server refuse all keys of a command. And a command
+        // that the user may not send is needed for one kind of lock, and not for another.
+        const lonely = replyCode(error) === 'TRYAGAIN' || isWithheld(error);
+        if (batch.length > 1 && lonely) return this.renewOneByOne(batch);
+        throw translate(error, batch.length === 1 ? batch[0]?.name : undefined);
+      },
+    );
+    return async (index) => (await (await each)[index]) ?? 'deleted';
+  }
+
+  private renewOneByOne(batch: readonly RenewRequest[]): Promise<HoldState>[] {
+    return batch.flatMap((request) => this.renew([request]));
+  }
+}

@@ -1,0 +1,86 @@
+import { clearTimer, setTimer } from '../../../lock.runtime.js';
+import type { ConnectionChange } from '../../../port/store-health.js';
+import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
+
+/** Whether a node is connected, why not, and the listeners to a change of that. */
+export class ConnectionState {
+  private error: unknown;
+  private connected: boolean | undefined;
+  private readonly listeners: ((change: ConnectionChange) => void)[] = [];
+  private readonly waiting = new Set<() => void>();
+
+  constructor(private readonly node: string) {}
+
+  get isDown(): boolean {
+    return this.connected === false;
+  }
+
+  onChange(listener: (change: ConnectionChange) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Why the last attempt to connect has failed. */
+  get lastError(): unknown {
+    return this.error;
+  }
+
+  /** Why the server does not let this client in, if no later attempt can succeed. */
+  get refusal(): Error | undefined {
+    const { error } = this;
+    if (!isPermanent(error)) return undefined;
+    return replyCode(error) === undefined ? (error as Error) : new NotAdmitted(error as Error);
+  }
+
+  failed(error: unknown): void {
+    this.error = bare(error);
+    if (this.refusal === undefined) return;
+    this.set(false);
+    this.settle();
+  }
+
+  set(connected: boolean): void {
+    const before = this.connected;
+    this.connected = connected;
+    if (connected) this.error = undefined;
+    if (connected === before) return;
+    const first = connected && before === undefined;
+    this.report({ node: this.node, connected, first, error: this.error });
+  }
+
+  report(change: ConnectionChange): void {
+    for (const listener of this.listeners) listener(change);
+  }
+
+  /** Resolves when there is something new, and after `time` ms at the latest. */
+  news(time: number): Promise<void> {
+    return new Promise<void>((resolve) => {
+      const settle = () => {
+        clearTimer(timer);
+        this.waiting.delete(settle);
+        resolve();
+      };
+      const timer = setTimer(settle, time);
+      this.waiting.add(settle);
+    });
+  }
+
+  /** Resolves all `news`, so that their callers look again. */
+  settle(): void {
+    for (const settle of [...this.waiting]) settle();
+  }
+}
+
+/**
+ * The error without what ioredis attaches: the command that has failed, which for a handshake contains the password. It is a
+ * copy, because the application may look at the error as well.
+ */
+function bare(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  // The error of a cluster: what the last of its nodes has said.
+  if ('lastNodeError' in error && error.lastNodeError instanceof Error) return bare(error.lastNodeError);
+  if (!('command' in error)) return error;
+  const copy = new Error(error.message);
+  copy.name = error.name;
+  if (error.stack !== undefined) copy.stack = error.stack;
+  return copy;
+}

@@ -1,0 +1,70 @@
+import type { Redis } from 'ioredis';
+import { afterInput, clearTimer, idle, monotonicTime, setTimer } from '../../../lock.runtime.js';
+
+/** ms without a command, after which a connection counts as idle. */
+const IDLE = 250;
+
+/** ms for which the first command after that may wait for a sign of life: long for any network. */
+export const SIGN_OF_LIFE = 1_000;
+
+/**
+ * Finds out that an idle connection has been dropped without a word, as firewalls and address translation do. No packet
+ * says so: the next command gets no answer. A busy connection is left to the timeout of its socket, because its silence
+ * rather means that the server stands still.
+ */
+export class IdleWatch {
+  private askedAt = -Infinity;
+  /** Commands whose answers the server may hold back. While there is one, the connection is not idle. */
+  private underway = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private bytesRead = 0;
+
+  constructor(
+    private readonly client: Redis,
+    private readonly onDropped: () => void,
+  ) {}
+
+  /** A command leaves. */
+  asked(): void {
+    const before = this.askedAt;
+    this.askedAt = monotonicTime();
+    if (this.underway > 0 || this.askedAt - before < IDLE) return;
+    const { stream } = this.client;
+    const { bytesRead } = stream;
+    // The stream of another Connector may not count.
+    if (!Number.isFinite(bytesRead)) return;
+    // The watch over an earlier command goes on if that has no answer either.
+    if (this.timer !== undefined && bytesRead === this.bytesRead) return;
+    this.bytesRead = bytesRead;
+    const look = () => {
+      this.timer = undefined;
+      if (this.client.stream === stream && this.client.status === 'ready' && stream.bytesRead === bytesRead)
+        this.onDropped();
+    };
+    this.close();
+    // What has arrived while the process was busy is read first.
+    this.timer = idle(
+      setTimer(() => {
+        afterInput(look);
+      }, SIGN_OF_LIFE),
+    );
+  }
+
+  /** As `asked`, for a command whose answer the server may hold back. */
+  async during<T>(answer: () => Promise<T>): Promise<T> {
+    this.asked();
+    this.underway++;
+    try {
+      const reply = await answer();
+      this.askedAt = monotonicTime();
+      return reply;
+    } finally {
+      this.underway--;
+    }
+  }
+
+  close(): void {
+    clearTimer(this.timer);
+    this.timer = undefined;
+  }
+}

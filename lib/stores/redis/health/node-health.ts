@@ -1,0 +1,93 @@
+import { monotonicTime, wallTime } from '../../../lock.runtime.js';
+import type { NodeHealth } from '../../../port/store-health.js';
+import type { Server } from '../connection/deployment.js';
+import { isWithheld, NODE_OF_CLUSTER, reasonOf } from '../connection/redis-errors.js';
+import { parseInfo, serverInfo } from './server-info.js';
+import { FULL, type Finding } from './trial.js';
+
+/**
+ * Asks one server for its health. Never rejects, and is bounded as every command is.
+ * @param subscriber the subscriptions for its messages, if there are any
+ * @param attempt what taking a lock there has shown, if that is to be tried
+ * @param asCluster the connection knows the other nodes of the server's cluster
+ */
+export async function nodeHealth(
+  connection: Server,
+  subscriber: { obstacle(): Promise<unknown> } | undefined,
+  attempt: Promise<Finding> | undefined,
+  asCluster: boolean,
+): Promise<NodeHealth> {
+  const { node } = connection;
+  // All are sent at once, so that a server that is gone is waited for once.
+  const [answer, info, clockOffset, messages, found, sentinels] = await Promise.all([
+    ping(connection),
+    serverInfo(connection).catch(() => parseInfo('')),
+    clockOffsetOf(connection),
+    subscriber?.obstacle(),
+    attempt,
+    asCluster ? undefined : unaskedSentinels(connection),
+  ]);
+  const { refusesWrites, full, inCluster, ...told } = info;
+  const isSubscribed = subscriber && messages === undefined;
+  const report = { node, latency: answer.latency, ...told, clockOffset, subscriber: isSubscribed, sentinels };
+  const obstacle =
+    answer.error ??
+    refusesWrites ??
+    (inCluster && !asCluster ? NODE_OF_CLUSTER : found?.status === 'down' ? found.error : undefined);
+  if (obstacle !== undefined) return { ...report, status: 'down', error: obstacle };
+  const lack = full
+    ? FULL.error
+    : (found?.error ?? (isSubscribed === false ? `${NO_MESSAGES}: ${reasonOf(messages)}` : undefined));
+  return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };
+}
+
+const NO_MESSAGES = 'its messages do not come through, so waiters poll';
+
+interface Answer {
+  readonly latency: number | undefined;
+  readonly error: string | undefined;
+}
+
+async function ping(connection: Server): Promise<Answer> {
+  const asked = monotonicTime();
+  try {
+    await connection.send((client) => client.ping());
+  } catch (error) {
+    // A refusal is an answer, too.
+    if (!isWithheld(error)) {
+      return { latency: undefined, error: reasonOf(error) };
+    }
+  }
+  return { latency: monotonicTime() - asked, error: undefined };
+}
+
+/** How many sentinels watch a server over whose connection no sentinel is asked; undefined if none does, or that is not told. */
+async function unaskedSentinels(connection: Server): Promise<number | undefined> {
+  try {
+    return await connection.send(async (client) => {
+      const { sentinels, Connector } = client.options;
+      if (sentinels != null || Connector !== undefined) return undefined;
+      // Each sentinel listens there for the others.
+      const [, count] = await client.pubsub('NUMSUB', '__sentinel__:hello');
+      return Number(count) > 0 ? Number(count) : undefined;
+    });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Compares wall clock with wall clock, for people to read. No lock depends on either. */
+async function clockOffsetOf(connection: Server): Promise<number | undefined> {
+  let sentAt = NaN;
+  try {
+    const [seconds, microseconds] = await connection.send((client) => {
+      // The time for connecting is none of the way of the command.
+      sentAt = wallTime();
+      return client.time();
+    });
+    const halfway = (sentAt + wallTime()) / 2;
+    return Math.round(Number(seconds) * 1_000 + Number(microseconds) / 1_000 - halfway);
+  } catch {
+    return undefined;
+  }
+}
