@@ -41,7 +41,7 @@ import { FAIR, QueueLock } from './locks/queue-lock.js';
 import { ReadWriteLock } from './locks/read-write-lock.js';
 import { Semaphore } from './locks/semaphore.js';
 import { once, type OnceOptions, type OnceResult } from './locks/once.js';
-import { resume } from './locks/travel.js';
+import { resume } from './locks/resume.js';
 import { rememberState, type ServiceState } from './lock.service.state.js';
 import { connect, createStore, isInProcess, serversOf } from './stores/create-store.js';
 

@@ -1,69 +1,75 @@
 import { type Captured, siteOf } from '../core/call-site.js';
 import { now } from '../core/deadline.js';
-import type { Duration } from '../lock.duration.js';
 import { releasedError } from '../core/tenure.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertKnownOptions, leaseTimeOf, signalOf } from '../core/validation.js';
-import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
 import type { Scope } from '../core/scope.js';
+import type { Duration } from '../lock.duration.js';
+import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
 import { wallTime } from '../lock.runtime.js';
-import { HandMadeLease } from './hand-made-lease.js';
-import type { Hold, Share } from './hold.js';
-import { leaseJson } from './lease-json.js';
+import { assertTravels, handOver } from './hand-over.js';
+import type { Hold } from './hold.js';
 import { reportAbandoned } from './lease-reports.js';
 import type { Lease } from './lock.js';
-import type { OwnLease } from './own-lease.js';
+import { leaseJson, type OwnLease } from './own-lease.js';
 
 const done = (): void => undefined;
 
-/** The leases whose callers may go without a release. The registry refers to no more than the lease inside. */
-const unreleased = new FinalizationRegistry<HeldLease>((lease) => {
-  lease.onAbandoned();
+/** The leases whose callers may go without a release. The registry refers to no more than their shares. */
+const unreleased = new FinalizationRegistry<Share>((share) => {
+  if (share.held) reportAbandoned(share.hold, share);
 });
 
-export class HeldLease implements OwnLease, Share {
+/**
+ * The part of one lease in its hold. When the lease has been held for a second, nothing in this package refers to the object
+ * that its caller got any more, so that the garbage collector can tell whether any code is left that could release it.
+ */
+export class Share {
   minHoldTime = 0;
+  /** The end of a fixed lease as this one has asked for it, on the monotonic clock; undefined if it is renewed. */
   needsUntil: number | undefined;
-  onReleased: OwnLease['onReleased'];
-  /** Its caller has it in a {@link HandMadeLease}. */
-  private isByHand = false;
-  /**
-   * What the caller of `acquire` has got. It is watched only if it is not released soon: most leases need not pay for that.
-   * Nothing here keeps it from then on.
-   */
-  private given: Lease | WeakRef<Lease> | undefined;
-  private endedAt: number | undefined;
-  private begunAt: Date | undefined;
-  private releasing: Promise<void> | undefined;
+  onReleased: ((releasing: Promise<void>) => void) | undefined;
+  endedAt: number | undefined;
+  releasing: Promise<void> | undefined;
+  begunAt: Date | undefined;
+  private lease: HeldLease | WeakRef<HeldLease> | undefined;
+  /** The lease that the caller has to release: this one, or that of a multi-lock. It is watched only if it lasts. */
+  given: Lease | undefined;
+  private isWatched = false;
 
   constructor(
-    private readonly hold: Hold,
+    readonly hold: Hold,
     readonly label: string,
+    /** The scope of the call. */
     readonly inside: Scope | undefined,
     /** Takes the hold out of the scope that has it by this lease. */
-    private readonly forget: (() => void) | undefined,
-    private readonly since: number,
+    readonly forget: (() => void) | undefined,
+    /** On the monotonic clock. */
+    readonly since: number,
+    /** The place of the call, if that was captured. */
     readonly site: Captured | undefined,
   ) {
     if (hold.tenure.isFixed) this.needsUntil = hold.tenure.deadline;
     hold.join(this);
   }
 
-  giveOut(): Lease {
-    this.isByHand = true;
-    const given = new HandMadeLease(this);
-    this.given = given;
-    return given;
+  get held(): boolean {
+    return this.releasing === undefined && this.hold.held;
   }
 
-  giveOutIn(given: Lease): void {
-    this.given = given;
+  heldFor(): number {
+    return (this.endedAt ?? this.hold.lostAt ?? now()) - this.since;
   }
 
-  get shown(): Lease {
-    if (!this.isByHand) return this;
-    const given = this.given instanceof WeakRef ? this.given.deref() : this.given;
-    return given ?? new HandMadeLease(this);
+  /** Until when no other owner is to get the lock, on the monotonic clock; -Infinity without a `minHoldTime`. */
+  get keepUntil(): number {
+    return this.minHoldTime > 0 ? this.since + this.minHoldTime : -Infinity;
+  }
+
+  /** The lease, for other code than that of its caller. */
+  get shown(): HeldLease {
+    const lease = this.lease instanceof WeakRef ? this.lease.deref() : this.lease;
+    return lease ?? (this.lease = new HeldLease(this));
   }
 
   onLongHold(): void {
@@ -72,99 +78,127 @@ export class HeldLease implements OwnLease, Share {
     siteOf(this.site);
     const { isFixed, timeToHold } = this.hold.tenure;
     // A fixed lease ends by itself, and so does one with a maxHoldTime.
-    if (given === undefined || given instanceof WeakRef || isFixed || timeToHold < Infinity) return;
+    if (given === undefined || isFixed || timeToHold < Infinity) return;
     unreleased.register(given, this, this);
-    this.given = new WeakRef(given);
+    this.isWatched = true;
+    this.given = undefined;
+    if (given === this.lease) this.lease = new WeakRef(this.lease);
   }
 
+  leave(at: number): Promise<void> {
+    this.forget?.();
+    if (this.isWatched) unreleased.unregister(this);
+    return this.hold.leave(this, at);
+  }
+}
+
+/** The lease of one lock. */
+export class HeldLease implements OwnLease {
+  constructor(private readonly share: Share) {}
+
   get name(): string {
-    return this.hold.tenure.name;
+    return this.share.hold.name;
   }
 
   get owner(): string {
-    return this.hold.tenure.owner;
+    return this.share.hold.owner;
   }
 
   get isShared(): boolean {
-    const { queue } = this.hold.tenure;
+    const { queue } = this.share.hold.tenure;
     return queue?.mode === 'shared' && queue.capacity > 1;
   }
 
   get fencingToken(): number {
-    return this.hold.fencingToken;
+    return this.share.hold.fencingToken;
   }
 
   get fencingTokens(): ReadonlyMap<string, number> {
     return new Map([[this.name, this.fencingToken]]);
   }
 
+  get label(): string {
+    return this.share.label;
+  }
+
   /** As the clock of this process says at the first question, so that it does not change. */
   get acquiredAt(): Date {
-    return (this.begunAt ??= new Date(wallTime() - (now() - this.since)));
+    const { share } = this;
+    return (share.begunAt ??= new Date(wallTime() - (now() - share.since)));
   }
 
   heldFor(): number {
-    return (this.endedAt ?? this.hold.lostAt ?? now()) - this.since;
-  }
-
-  get keepUntil(): number {
-    return this.minHoldTime > 0 ? this.since + this.minHoldTime : -Infinity;
+    return this.share.heldFor();
   }
 
   get signal(): AbortSignal {
-    return this.hold.signal;
+    return this.share.hold.signal;
   }
 
   get releaseRequested(): AbortSignal {
-    return this.hold.releaseRequested;
+    return this.share.hold.releaseRequested;
   }
 
   get held(): boolean {
-    return this.releasing === undefined && this.hold.held;
+    return this.share.held;
   }
 
   remainingTime(): number {
-    return this.held ? this.hold.tenure.remainingTime : 0;
+    return this.held ? this.share.hold.tenure.remainingTime : 0;
   }
 
   async extend(leaseTime: Duration, options?: AnswerOptions): Promise<void> {
     const signal = signalOf(options, 'extend');
-    await this.hold.extend(this, this.extensionOf(leaseTime), signal);
+    await this.share.hold.extend(this.share, this.extensionOf(leaseTime), signal);
   }
 
   extensionOf(leaseTime: Duration): number {
     const time = leaseTimeOf(leaseTime);
     this.assertHeld();
-    this.hold.assertLasting(time);
+    this.share.hold.assertLasting(time);
     return time;
   }
 
   assertHeld(): void {
-    if (this.held) return;
-    throw this.hold.loss ?? releasedError(this);
+    if (!this.held) throw this.share.hold.loss ?? releasedError(this);
+  }
+
+  set minHoldTime(time: number) {
+    this.share.minHoldTime = time;
+  }
+
+  giveOut(given: Lease): void {
+    this.share.given = given;
+  }
+
+  /** Called when it has been released or handed over. Of its loss its signal tells. */
+  set onReleased(listener: (releasing: Promise<void>) => void) {
+    this.share.onReleased = listener;
   }
 
   async handOver(options: HandOverOptions = {}): Promise<string> {
     assertKnownOptions(options, ['within'], 'handOver');
     const within = options.within === undefined ? undefined : leaseTimeOf(options.within, 'within');
     this.assertHeld();
-    this.hold.assertTravels();
-    this.endedAt = now();
-    const ticket = this.hold.handOver(this, within);
+    const { share } = this;
+    assertTravels(share.hold);
+    share.endedAt = now();
+    const ticket = handOver(share.hold, share, within);
     // A release waits for the same answer, and does nothing more.
-    this.releasing = ticket.then(done, done);
-    this.forget?.();
-    this.onReleased?.(this.releasing);
+    share.releasing = ticket.then(done, done);
+    share.forget?.();
+    share.onReleased?.(share.releasing);
     return await ticket;
   }
 
   release(options?: AnswerOptions): Promise<void> {
-    const at = (this.endedAt ??= this.hold.lostAt ?? now());
-    if (this.releasing === undefined) {
-      this.releasing = this.leave(at);
-      this.onReleased?.(this.releasing);
+    const { share } = this;
+    const at = (share.endedAt ??= share.hold.lostAt ?? now());
+    if (share.releasing === undefined) {
+      share.releasing = share.leave(at);
+      share.onReleased?.(share.releasing);
     }
-    return options === undefined ? this.releasing : this.released(this.releasing, options);
+    return options === undefined ? share.releasing : this.released(share.releasing, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -177,16 +211,5 @@ export class HeldLease implements OwnLease, Share {
 
   private async released(releasing: Promise<void>, options: AnswerOptions): Promise<void> {
     await untilAborted(releasing, signalOf(options, 'release'), this.name);
-  }
-
-  /** The object that its caller got is gone. */
-  onAbandoned(): void {
-    if (this.held) reportAbandoned(this.hold, this);
-  }
-
-  private leave(at: number): Promise<void> {
-    this.forget?.();
-    if (this.given instanceof WeakRef) unreleased.unregister(this);
-    return this.hold.leave(this, at);
   }
 }

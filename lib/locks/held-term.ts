@@ -4,7 +4,7 @@ import { runOutsideScopes, type Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { Term } from './election.js';
-import type { OwnLease } from './own-lease.js';
+import type { HeldLease } from './held-lease.js';
 
 /** A term of this process: from the grant of the lock until its release or its loss. */
 export class HeldTerm implements Term {
@@ -15,7 +15,7 @@ export class HeldTerm implements Term {
 
   constructor(
     private readonly tenure: Tenure,
-    private readonly lease: OwnLease,
+    private readonly lease: HeldLease,
     /** The scope of the callback, which holds the lock. */
     readonly scope: Scope,
     /** Called once, when the callback has just been told that the term is over. */

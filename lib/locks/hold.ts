@@ -1,45 +1,24 @@
-import type { Captured } from '../core/call-site.js';
 import { idleTimerAt, now } from '../core/deadline.js';
 import type { LockClient } from '../core/lock-client.js';
-import { runOutsideScopes, type Scope, type ScopedHold } from '../core/scope.js';
+import { runOutsideScopes, type ScopedHold } from '../core/scope.js';
 import type { Tenure, TenureUser } from '../core/tenure.js';
 import { type HoldTrace, traceHold } from '../core/tracing.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { type AskedHolder, describeAsker } from '../lock.asker.js';
-import { LockAbortedError, LockConfigError, LockLostError, type LossReason } from '../lock.errors.js';
+import { LockAbortedError, LockConfigError, type LockLostError } from '../lock.errors.js';
 import type { LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { AcquireCall } from './acquire-call.js';
-import type { Lease } from './lock.js';
-import { orderGroup } from './order-group.js';
+import type { Share } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
-import { ticketText, travellingKind } from './ticket.js';
-import { transfersOf } from './transfers-of.js';
-
-/** One of the leases that share a hold. */
-export interface Share extends Lease {
-  /** Until when no other owner is to get the lock, on the monotonic clock; -Infinity where it has no `minHoldTime`. */
-  readonly keepUntil: number;
-  /** The end of a fixed lease as this share has asked for it, on the monotonic clock; undefined where it is renewed. */
-  needsUntil: number | undefined;
-  /** Where it was acquired. */
-  readonly inside: Scope | undefined;
-  /** Where it was asked for, if that was captured. */
-  readonly site: Captured | undefined;
-  /** What other code may have of it: as its caller has it. */
-  readonly shown: Lease;
-  /** As of the hold. */
-  onLongHold(): void;
-}
+import { orderGroup } from './order-group.js';
 
 /**
  * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share it.
  * The count lives here and not in Redis, so that a command sent twice cannot count twice.
  */
 export class Hold implements TenureUser, ScopedHold {
-  /** How many leases share it; 0 when it is over. */
-  count = 0;
   /** Every hand-off of the tenure raises the token, but not for this owner. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
@@ -127,6 +106,13 @@ export class Hold implements TenureUser, ScopedHold {
     return orderGroup(name, label === this.kind ? undefined : label);
   }
 
+  /** How many leases share it; 0 when it is over. */
+  get count(): number {
+    const { shares } = this;
+    if (shares instanceof Set) return shares.size;
+    return shares === undefined ? 0 : 1;
+  }
+
   get held(): boolean {
     return this.count > 0 && this.tenure.held;
   }
@@ -201,7 +187,6 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** One more lease shares it. */
   join(lease: Share): void {
-    this.count++;
     if (this.shares === undefined) this.shares = lease;
     else if (this.shares instanceof Set) this.shares.add(lease);
     else this.shares = new Set([this.shares, lease]);
@@ -232,7 +217,7 @@ export class Hold implements TenureUser, ScopedHold {
         until,
       );
       await untilAborted(admitted, signal, tenure.name);
-      lease.assertHeld();
+      lease.shown.assertHeld();
     }
     // From here on: another lease may leave before the answer comes.
     if (tenure.isFixed) lease.needsUntil = Math.max(endOf(lease), now() + leaseTime);
@@ -256,104 +241,36 @@ export class Hold implements TenureUser, ScopedHold {
    * @param at now
    */
   leave(lease: Share, at: number): Promise<void> {
-    const { keepUntil } = lease;
-    if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
     const isShared = lease === this.eldest;
-    if (this.shares instanceof Set) this.shares.delete(lease);
-    else this.shares = undefined;
-    if (--this.count > 0) {
+    this.depart(lease, at);
+    if (this.count > 0) {
       if (isShared) watchOutliving(this, lease, this.leases);
       this.shorten();
       this.client.onLeft?.();
       return Promise.resolve();
     }
-    // The answer of the store may take its time, and the next holder may have begun.
-    this.endedAt ??= at;
     const { label } = this.tenure;
     return this.client.release(this.tenure).then((loss) => {
       this.left(label, loss);
     });
   }
 
-  private left(label: string, loss: LockLostError | undefined): void {
+  /** One lease less shares it. The answer of the store may take its time, and the next holder may have begun. */
+  depart(lease: Share, at: number): void {
+    const { keepUntil } = lease;
+    if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
+    if (this.shares instanceof Set) this.shares.delete(lease);
+    else this.shares = undefined;
+    if (this.count === 0) this.endedAt ??= at;
+  }
+
+  /** The last lease is over, and the store has answered. */
+  left(label: string, loss: LockLostError | undefined): void {
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss !== undefined) return;
     this.end();
     const { name, owner } = this.tenure;
     this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
-  }
-
-  /** @throws LockConfigError when the lease is not the only one of its owner, or the store does not pass holds on */
-  assertTravels(): void {
-    const { tenure, client } = this;
-    const { name } = tenure;
-    transfersOf(client, name);
-    if (client.hasOtherMode(tenure)) {
-      throw new LockConfigError(
-        'handOver',
-        `the lease on "${inQuotes(name)}" is one side of a read-write lock that this process holds for reading and writing: ` +
-          'another process would go on beside it. Release the other side before',
-        { key: name },
-      );
-    }
-    if (this.count === 1) return;
-    const rule =
-      `the lease on "${inQuotes(name)}" shares its hold with ${String(this.count - 1)} more, as a nested acquisition does. ` +
-      'Release the inner leases before, or hand over the lease of a lock that is held once';
-    throw new LockConfigError('handOver', rule, { key: name });
-  }
-
-  /**
-   * Gives the hold to another process.
-   * @param within ms for which the ticket is good; undefined for the lease time
-   * @returns the ticket
-   */
-  async handOver({ label, keepUntil: until }: Share, within: number | undefined): Promise<string> {
-    this.keepUntil = Math.max(this.keepUntil ?? -Infinity, until);
-    const { tenure, client, keepFor = 0 } = this;
-    const { name, terms, queue } = tenure;
-    const { leaseTime } = terms;
-    this.endedAt = now();
-    this.count = 0;
-    this.shares = undefined;
-    try {
-      const span = Math.max(within ?? leaseTime, keepFor);
-      const transfers = transfersOf(client, name);
-      const passed = await transfers.run(() => client.handOver(transfers, tenure, span));
-      if (!passed.granted) throw this.lostBefore(passed.state);
-      const { owner, fencingToken: token, date } = passed;
-      const keepUntil = keepFor > 0 ? date + keepFor : 0;
-      const { keyPrefix } = client.options;
-      return ticketText({
-        ...{
-          keyPrefix,
-          name,
-          ...travellingKind(queue),
-          owner,
-          token,
-          leaseTime,
-          date,
-          end: date + span,
-          keepUntil,
-        },
-        label,
-      });
-    } finally {
-      if (this.loss === undefined) {
-        this.end();
-        const { owner } = tenure;
-        client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
-      }
-    }
-  }
-
-  /** The store had forgotten it, and that is known only now. */
-  private lostBefore(reason: LossReason): LockLostError {
-    const { name, owner, label, forced } = this.tenure;
-    const loss = new LockLostError(name, { reason, owner, forced });
-    this.client.events.next({ type: 'lost', name, label, owner, reason, forced });
-    this.onLost(loss);
-    return loss;
   }
 
   /** Released or lost. */

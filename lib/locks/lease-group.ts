@@ -5,9 +5,8 @@ import { onAbort } from '../core/on-abort.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { signalOf } from '../core/validation.js';
 import type { AnswerOptions } from '../lock.options.js';
-import { leaseJson } from './lease-json.js';
 import type { Lease } from './lock.js';
-import type { OwnLease } from './own-lease.js';
+import { leaseJson, type OwnLease } from './own-lease.js';
 
 /** It does not say which owner holds the other locks. */
 export function endedMeanwhile(name: string): LockUnavailableError {
@@ -119,13 +118,8 @@ export class LeaseGroup implements OwnLease {
     return leaseJson(this);
   }
 
-  giveOut(): this {
-    this.giveOutIn(this);
-    return this;
-  }
-
-  giveOutIn(given: Lease): void {
-    for (const lease of this.leases) lease.giveOutIn(given);
+  giveOut(given: Lease): void {
+    for (const lease of this.leases) lease.giveOut(given);
   }
 
   /**

@@ -7,12 +7,8 @@ export interface OwnLease extends Lease {
   minHoldTime: number;
   /** Others may hold the lock at the same time: readers, or owners of a semaphore's permits. */
   readonly isShared: boolean;
-  /** Called when the lease has been released or handed over. Of its loss its signal tells. */
-  onReleased?: ((releasing: Promise<void>) => void) | undefined;
-  /** @returns what the caller of `acquire` gets, which has to release it */
-  giveOut(): Lease;
-  /** It is a member of a multi-lock, whose lease the caller of `acquire` gets. */
-  giveOutIn(given: Lease): void;
+  /** @param given the object that the caller of `acquire` gets, which has to release it: this lease, or that of a multi-lock */
+  giveOut(given: Lease): void;
   toJSON(): object;
   /**
    * @returns the lease time in ms
@@ -20,3 +16,10 @@ export interface OwnLease extends Lease {
    */
   extensionOf(leaseTime: Duration): number;
 }
+
+/** The form of a lease in a log line or in an answer. The lease itself contains circular references. */
+export const leaseJson = (lease: Lease): object => {
+  const { name, label, owner, fencingToken, held, acquiredAt } = lease;
+  const times = { acquiredAt, heldFor: Math.round(lease.heldFor()), remainingTime: lease.remainingTime() };
+  return { name, label, owner, fencingToken, held, ...times };
+};

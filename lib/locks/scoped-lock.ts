@@ -311,5 +311,6 @@ const decided = (
 
 function kept(lease: OwnLease, { minHoldTime, byHand }: AcquireCall): Lease {
   if (minHoldTime !== undefined) lease.minHoldTime = minHoldTime;
-  return byHand === true ? lease.giveOut() : lease;
+  if (byHand === true) lease.giveOut(lease);
+  return lease;
 }

@@ -11,7 +11,7 @@ import type { AcquireCall } from './acquire-call.js';
 import { answeredBy } from '../core/answered-by.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { untilGivenBack } from './giving-back.js';
-import { HeldLease } from './held-lease.js';
+import { type HeldLease, Share } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { Holder } from './long-wait.js';
 import type { OwnLease } from './own-lease.js';
@@ -161,14 +161,14 @@ export abstract class StoreLock extends ScopedLock {
     options: AcquireCall,
     askedAt: number,
     at = now(),
-  ): OwnLease {
+  ): HeldLease {
     if (this.client.refuses({ inside })) {
       void this.client.release(tenure);
       throw new LockClosedError(this.name);
     }
     const label = this.groupOf(options);
     const hold = new Hold(tenure, this.client, this.kind, label, options, at);
-    const lease = new HeldLease(hold, label, inside, into?.add(this.identity, hold), at, options.site);
+    const share = new Share(hold, label, inside, into?.add(this.identity, hold), at, options.site);
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = at - askedAt;
     const handedOff = handoffs > 0;
@@ -183,7 +183,7 @@ export abstract class StoreLock extends ScopedLock {
       events.next({ type: 'lost', name, label, owner, reason, forced });
     }
     if (tenure.asker !== undefined) hold.onReleaseRequested(tenure.asker);
-    return lease;
+    return share.shown;
   }
 
   notHeldIn(inside: Scope | undefined, options: AcquireCall): readonly StoreLock[] {
@@ -204,26 +204,26 @@ export abstract class StoreLock extends ScopedLock {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, options);
     const forget = into?.add(this.identity, hold);
-    const lease = new HeldLease(hold, this.groupOf(options), inside, forget, now(), options.site);
+    const share = new Share(hold, this.groupOf(options), inside, forget, now(), options.site);
     const { renew, signal, waitTime, answerTime = 0 } = options;
     const { leaseBounds } = this.client;
     const leaseTime = renew === true ? leaseBounds.within(options.leaseTime ?? 0) : (options.leaseTime ?? 0);
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
     // A lease that is to be renewed needs all that a fixed one has.
-    if (isFixed && leaseTime > 0 && renew !== true) lease.needsUntil = now() + leaseTime;
+    if (isFixed && leaseTime > 0 && renew !== true) share.needsUntil = now() + leaseTime;
     if (Math.min(leaseTime, timeToHold) > remainingTime) {
       const until = now() + time;
       try {
-        const extended = hold.extend(lease, leaseWithin(leaseTime, timeToHold), signal, until);
+        const extended = hold.extend(share, leaseWithin(leaseTime, timeToHold), signal, until);
         // A call that does not wait leaves the store its own time to answer.
         await (time > 0 ? answeredBy(until, extended, this.name) : extended);
       } catch (error) {
-        await untilGivenBack(lease.release(), until, signal);
+        await untilGivenBack(share.shown.release(), until, signal);
         throw error;
       }
     }
-    return lease;
+    return share.shown;
   }
 
   /** The hold of the scope that another acquisition in it shares. */

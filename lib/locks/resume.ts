@@ -10,7 +10,7 @@ import { KIND } from './read-write-lock.js';
 import { Semaphore } from './semaphore.js';
 import type { StoreLock } from './store-lock.js';
 import { readTicket, type Ticket } from './ticket.js';
-import { transfersOf } from './transfers-of.js';
+import { transfersOf } from './hand-over.js';
 
 /** Goes on with the lease of a ticket, once. */
 export async function resume(client: LockClient, text: unknown): Promise<Lease> {
@@ -40,7 +40,8 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const call = { waitTime: 0, maxWaiting, failFast, label, apart, site };
   const lease = lock.begin(tenure, inside, into, call, askedAt);
   if (keepUntil > date) lease.minHoldTime = keepUntil - date;
-  return lease.giveOut();
+  lease.giveOut(lease);
+  return lease;
 }
 
 const REFUSALS = {
