@@ -11,7 +11,7 @@ import { type Busy, refusedWith, type WaitRequest } from './waiting.js';
 
 /**
  * One caller's request for several plain locks of one location: all of them, or none. A busy lock is an answer and is not
- * waited for; see PlainGroup. The wait time is for a store that does not answer.
+ * waited for; see Attempt. The wait time is for a store that does not answer.
  *
  * A local queue sends the request, so a lost reply, a late one, an abort and a shutdown are handled as for one lock. To
  * that queue the names are one lock. This class translates its requests and releases.

@@ -19,6 +19,7 @@ import type { AnswerOptions } from '../lock.options.js';
 import { isKept, type LockState } from '../lock.state.js';
 import { inQuotes } from '../lock.text.js';
 import { clearTimer } from '../lock.runtime.js';
+import { callOf } from './call.js';
 import type { Election, Term } from './election.js';
 import { HeldTerm, resigned } from './held-term.js';
 import { LeaderChanges } from './leader-changes.js';
@@ -194,18 +195,16 @@ export class Candidate implements Election {
     const outage = this.watchStore();
     try {
       for (let failures = 0; !signal.aborted; failures++) {
-        const askedAt = now();
         try {
-          const options = {
-            ...{ leaseTime, renew: true, signal, label: GROUP },
+          const scope = Scope.ofCallback(undefined);
+          const call = callOf(client, {
+            ...{ leaseTime, renew: true, signal, label: GROUP, into: scope },
             ...{ waitTime: Infinity, maxWaiting: Infinity, failFast: false },
-          };
-          const request = lock.request(options, undefined);
-          const tenure = await client.acquire(name, request);
+          });
+          const tenure = await client.acquire(name, call);
           // The store has forgotten it before the term could begin.
           if ('busy' in tenure || !tenure.held) continue;
-          const scope = Scope.ofCallback(undefined);
-          const lease = lock.begin(tenure, scope, scope, options, askedAt);
+          const lease = lock.begin(tenure, { ...call, inside: scope });
           // A listener to the event of the grant has released it, or has taken longer than the lease lasts. It may do the same
           // each time: on a store in memory that would leave the process no time for anything else.
           if (!lease.held) {

@@ -9,7 +9,7 @@ import { LockAbortedError, LockConfigError, type LockLostError } from '../lock.e
 import type { LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
 import { clearTimer } from '../lock.runtime.js';
-import type { AcquireCall } from './acquire-call.js';
+import type { AcquireCall } from './call.js';
 import type { Share } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
 import { orderGroup } from './order-group.js';
@@ -41,7 +41,7 @@ export class Hold implements TenureUser, ScopedHold {
     readonly client: LockClient,
     private readonly kind: LockHoldContext['kind'],
     label: string,
-    { trace, apart }: Pick<AcquireCall, 'trace' | 'apart'>,
+    { trace, apart }: AcquireCall,
     private readonly since: number,
   ) {
     const { name, owner, fencingToken, handoffs } = tenure;

@@ -5,26 +5,24 @@ import { reasonOf } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
 import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
 import type { ReasonOptions } from '../lock.options.js';
-import type { AcquireCall } from './acquire-call.js';
 import { inQuotes } from '../lock.text.js';
 import { random, sleep } from '../lock.runtime.js';
 import { answeredBy } from '../core/answered-by.js';
+import { Attempt } from './attempt.js';
+import type { AcquireCall } from './call.js';
 import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from './lock.js';
-import { WaitLimits } from './wait-limits.js';
-import { type Refusal, type Round, Rounds } from './rounds.js';
+import { isPlain, type Round, Rounds, stepsOf } from './rounds.js';
 import type { OwnLease } from './own-lease.js';
 import { isScopedLock, ScopedLock } from './scoped-lock.js';
 import type { Holder } from './long-wait.js';
-import { PlainGroup } from './plain-group.js';
 import type { Semaphore } from './semaphore.js';
-import { type Unit, unitsOf } from './unit.js';
 
 /** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
 export class MultiLock extends ScopedLock {
   readonly members: readonly ScopedLock[];
-  private readonly units: readonly Unit[];
+  private readonly steps: readonly (readonly ScopedLock[])[];
   private madeName: string | undefined;
 
   constructor(locks: readonly Lock[], client: LockClient) {
@@ -41,7 +39,7 @@ export class MultiLock extends ScopedLock {
       else given.push(lock);
     }
     this.members = inOrder(given);
-    this.units = unitsOf(this.members);
+    this.steps = stepsOf(this.members);
   }
 
   get name(): string {
@@ -70,24 +68,22 @@ export class MultiLock extends ScopedLock {
     return undefined;
   }
 
-  async acquireLease(
-    inside: Scope | undefined,
-    into: Scope | undefined,
-    options: AcquireCall,
-  ): Promise<OwnLease | Busy> {
-    this.assertAcquirable(inside, options);
-    const askedAt = now();
-    // The members share a scope, also where no scope is to hold them: a writer may read as well. Plain locks that one command
+  async acquireLease(call: AcquireCall): Promise<OwnLease | Busy> {
+    this.assertAcquirable(call);
+    const { inside, until, signal } = call;
+    // The members share a scope, also if no scope is to hold them: a writer may read as well. Plain locks that one command
     // can take need none: none of them enters another one again.
-    const shared = into ?? (inside === undefined && this.isOneStep ? undefined : Scope.within(inside));
-    const rounds = new Rounds(this.members, this.units, this.mostHold(options));
-    const until = askedAt + options.waitTime;
+    const isOneStep = this.steps.length === 1 && this.members.every(isPlain);
+    const scope = call.into ?? (inside === undefined && isOneStep ? undefined : Scope.within(inside));
+    const shared = { ...call, inside: scope, into: scope };
+    const rounds = new Rounds(this.members, this.steps, this.mostHold(call));
     let round = rounds.current;
     for (;;) {
-      const { leases, refusal } = await enterInOrder(round, shared, options, askedAt);
-      const group = new LeaseGroup(this.name, this.groupOf(options), leases, this.client);
-      if (refusal === undefined && (await isWhole(group, round, options, until))) return group;
-      await untilGivenBack(group.release(), until, options.signal);
+      const attempt = new Attempt(round, shared);
+      const refusal = await attempt.run();
+      const group = new LeaseGroup(this.name, this.groupOf(call), attempt.leases, this.client);
+      if (refusal === undefined && (await isWhole(group, round, call))) return group;
+      await untilGivenBack(group.release(), until, signal);
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
       if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
@@ -99,29 +95,24 @@ export class MultiLock extends ScopedLock {
     }
   }
 
-  /** All members are plain locks that one command can take. */
-  private get isOneStep(): boolean {
-    return this.units.length === 1 && this.units[0] instanceof PlainGroup;
-  }
-
   /** For how long some members may be held before the last one is granted, ms. */
   private mostHold({ leaseTime, renew }: AcquireCall): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
     return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
   }
 
-  notHeldIn(inside: Scope | undefined, options: AcquireCall): readonly ScopedLock[] {
-    return this.members.flatMap((member) => member.notHeldIn(inside, options));
+  notHeld(call: AcquireCall): readonly ScopedLock[] {
+    return this.members.flatMap((member) => member.notHeld(call));
   }
 
   /** Checks all members before the first one is asked for. */
-  assertAcquirable(inside: Scope | undefined, options: AcquireCall): void {
-    for (const member of this.members) member.assertAcquirable(inside, options);
+  assertAcquirable(call: AcquireCall): void {
+    for (const member of this.members) member.assertAcquirable(call);
   }
 
-  refusal(inside: Scope | undefined, options: AcquireCall): Busy | LockUnavailableError | undefined {
+  refusal(call: AcquireCall): Busy | LockUnavailableError | undefined {
     for (const member of this.members) {
-      const refusal = member.refusal(inside, options);
+      const refusal = member.refusal(call);
       if (refusal !== undefined) return refusal;
     }
     return undefined;
@@ -191,8 +182,7 @@ const isFinal = (answer: Busy | Error): boolean =>
 async function isWhole(
   group: LeaseGroup,
   { hold }: Round,
-  { leaseTime, renew, signal }: AcquireCall,
-  until: number,
+  { leaseTime, renew, signal, until }: AcquireCall,
 ): Promise<boolean> {
   if (!group.held) return false;
   if (hold === 0 || leaseTime === undefined || renew === true) return true;
@@ -202,30 +192,4 @@ async function isWhole(
     return false;
   }
   return group.held;
-}
-
-/** Enters one unit after the other, until one refuses. */
-async function enterInOrder(
-  { units, hold, first }: Round,
-  scope: Scope | undefined,
-  options: AcquireCall,
-  askedAt: number,
-): Promise<{ leases: readonly OwnLease[]; refusal?: Refusal }> {
-  const leases: OwnLease[] = [];
-  const limits = new WaitLimits(askedAt + options.waitTime, hold, first, askedAt);
-  const refused = (by: Unit, answer: Busy | Error) => ({
-    leases,
-    refusal: { by, answer, waited: limits.waited },
-  });
-  for (const unit of units) {
-    try {
-      const entered = await unit.acquire(scope, options, limits);
-      if ('busy' in entered) return refused(unit, entered);
-      leases.push(...entered);
-      limits.granted();
-    } catch (error) {
-      return refused(unit, error as Error);
-    }
-  }
-  return { leases };
 }

@@ -1,5 +1,6 @@
 import type { Tenure } from '../core/tenure.js';
-import type { Busy, WaitRequest } from '../core/waiting.js';
+import type { Busy } from '../core/waiting.js';
+import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 
 /** The reentrant lock of one name, wire-compatible with Redisson's RLock. Processes get it in turn. */
@@ -7,7 +8,7 @@ export class PlainLock extends StoreLock {
   readonly kind = 'lock';
   readonly travelsAs = undefined;
 
-  protected acquireTenure(request: WaitRequest): Promise<Tenure | Busy> {
-    return this.client.acquire(this.name, request);
+  protected acquireTenure(call: AcquireCall): Promise<Tenure | Busy> {
+    return this.client.acquire(this.name, call);
   }
 }

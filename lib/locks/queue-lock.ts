@@ -1,10 +1,9 @@
 import type { LockClient, StoredHold } from '../core/lock-client.js';
-import type { Scope } from '../core/scope.js';
 import type { Tenure } from '../core/tenure.js';
-import type { Busy, WaitRequest } from '../core/waiting.js';
+import type { Busy } from '../core/waiting.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockTerms } from '../core/acquisition.js';
-import type { AcquireCall } from './acquire-call.js';
+import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 
 /** For a store of the application that gives no reason of its own. */
@@ -39,20 +38,16 @@ export class QueueLock extends StoreLock {
     return `${super.makeIdentity()} ${this.queue.kind} ${this.queue.mode}`;
   }
 
-  protected acquireTenure(
-    request: WaitRequest,
-    scope: Scope | undefined,
-    options: AcquireCall,
-  ): Promise<Tenure | Busy> {
+  protected acquireTenure(call: AcquireCall): Promise<Tenure | Busy> {
     const { name, queue } = this;
-    const ownWriteHold = this.ownWriteHoldIn?.(scope, options);
-    return this.client.acquireQueued({ name, queue, ownWriteHold }, request);
+    const ownWriteHold = this.ownWriteHold?.(call);
+    return this.client.acquireQueued({ name, queue, ownWriteHold }, call);
   }
 
   protected override async holds(): Promise<StoredHold[]> {
     return (await super.holds()).filter((hold) => hold.mode === this.queue.mode);
   }
 
-  /** The owner of an exclusive hold of this scope that this lock may be held beside. */
-  protected ownWriteHoldIn?(scope: Scope | undefined, options: AcquireCall): string | undefined;
+  /** The owner of an exclusive hold of the caller's scope that this lock may be held beside. */
+  protected ownWriteHold?(call: AcquireCall): string | undefined;
 }

@@ -1,8 +1,7 @@
 import type { LockClient, QueueTerms } from '../core/lock-client.js';
-import type { Scope } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
-import type { AcquireCall } from './acquire-call.js';
+import type { AcquireCall } from './call.js';
 import type { Lock } from './lock.js';
 import { QueueLock } from './queue-lock.js';
 
@@ -38,8 +37,8 @@ class ReadLock extends Side {
   }
 
   /** A scope that writes may read as well, and goes on reading when it has stopped writing. */
-  protected override ownWriteHoldIn(scope: Scope | undefined, options: AcquireCall): string | undefined {
-    const hold = this.write?.findHold(scope, options);
+  protected override ownWriteHold(call: AcquireCall): string | undefined {
+    const hold = this.write?.findHold(call);
     return hold?.held === true ? hold.tenure.owner : undefined;
   }
 }
@@ -52,8 +51,8 @@ class WriteLock extends Side {
   }
 
   /** Two readers that both wait to write would wait for each other for ever. */
-  protected override ownWriteHoldIn(scope: Scope | undefined, options: AcquireCall): undefined {
-    if (this.read?.findHold(scope, options)?.held !== true) return;
+  protected override ownWriteHold(call: AcquireCall): undefined {
+    if (this.read?.findHold(call)?.held !== true) return;
     throw new LockConfigError(
       'write',
       `"${inQuotes(this.name)}" is held for reading here, and a reader cannot become the writer: two that tried would wait for ` +

@@ -1,8 +1,7 @@
 import type { LockClient } from '../core/lock-client.js';
-import { now } from '../core/deadline.js';
 import { currentScope, owningScope } from '../core/scope.js';
 import { isLockKindMismatchError, LockLostError } from '../lock.errors.js';
-import { apartOf } from './acquire-call.js';
+import { callOf } from './call.js';
 import type { Lease } from './lock.js';
 import { PlainLock } from './plain-lock.js';
 import { FAIR, QueueLock } from './queue-lock.js';
@@ -20,7 +19,7 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const lock = lockOf(ticket, client);
   const inside = currentScope();
   const site = client.capturedCalls.take(label, resume, 4);
-  const askedAt = now();
+  const call = callOf(client, { waitTime: 0, label, inside, into: owningScope(), site });
   // Only an answer of the store tells how much of it is left.
   const keepFor = Math.max(0, keepUntil - ticket.date);
   const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };
@@ -33,12 +32,9 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
     });
   if ('state' in resumed) throw refused(ticket, resumed.date >= ticket.end ? 'expired' : resumed.state);
   const { tenure, date } = resumed;
-  const { maxWaiting, failFast, reentrant } = client.options;
-  const apart = apartOf(reentrant);
   // A scope that holds the lock already, for reading, has its hold. A permit is one more.
-  const into = lock.findHold(inside, { apart })?.held === true ? undefined : owningScope();
-  const call = { waitTime: 0, maxWaiting, failFast, label, apart, site };
-  const lease = lock.begin(tenure, inside, into, call, askedAt);
+  const isEntered = lock.findHold(call)?.held === true;
+  const lease = lock.begin(tenure, isEntered ? { ...call, into: undefined } : call);
   if (keepUntil > date) lease.minHoldTime = keepUntil - date;
   lease.giveOut(lease);
   return lease;

@@ -1,7 +1,7 @@
 import { random } from '../lock.runtime.js';
 import type { Busy } from '../core/waiting.js';
+import { PlainLock } from './plain-lock.js';
 import type { ScopedLock } from './scoped-lock.js';
-import { type Unit, unitsOf } from './unit.js';
 
 /** How many times another member may turn out to be busy when the member that was waited for has been granted. */
 const MOST_REFUSALS = 4;
@@ -12,22 +12,52 @@ const SHORTEST_HOLD = 100;
 const SHORTEST_HOLD_EACH = 10;
 const LONGEST_FIRST_HOLD = 500;
 
-/** One attempt at all members. */
+/** Locks that are taken together: plain locks of one location, or one lock of any kind. */
+type Step = readonly ScopedLock[];
+
+/** How one attempt asks for the members. */
 export interface Round {
   /** The first is waited for while nothing is held. */
-  readonly units: readonly Unit[];
-  /** For how long the other units are waited for while the units before them are held, ms. */
+  readonly steps: readonly Step[];
+  /** For how long the other steps are waited for while the steps before them are held, ms. */
   readonly hold: number;
-  /** The lock that is waited for first where the first unit has several: the one that was in the way. */
+  /** The lock that is waited for first if the first step has several: the one that was in the way. */
   readonly first?: string | undefined;
 }
 
 /** Why a round has failed. */
 export interface Refusal {
-  readonly by: Unit;
+  readonly step: Step;
   readonly answer: Busy | Error;
   /** For how long the first was waited for, ms. */
   readonly waited: number;
+}
+
+export const isPlain = (lock: ScopedLock): lock is PlainLock => lock instanceof PlainLock;
+
+/** The same for locks that one command can take. */
+const placeOf = (lock: ScopedLock): string =>
+  isPlain(lock) ? `${lock.client.id} at ${lock.client.store.locationOf(lock.name)}` : lock.identity;
+
+/**
+ * The members in steps.
+ * @param inOrder only neighbours are taken together, so that the steps keep the members' order; else as many as possible
+ */
+export function stepsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Step[] {
+  const steps: ScopedLock[][] = [];
+  const byPlace = new Map<string, ScopedLock[]>();
+  for (const member of members) {
+    const place = placeOf(member);
+    const step = byPlace.get(place);
+    if (step !== undefined && (!inOrder || step === steps.at(-1))) {
+      step.push(member);
+      continue;
+    }
+    const begun = [member];
+    steps.push(begun);
+    byPlace.set(place, begun);
+  }
+  return steps;
 }
 
 /**
@@ -57,23 +87,23 @@ export class Rounds {
 
   /**
    * @param members in the order that all processes use
-   * @param units the same, as few as possible
+   * @param steps the same, as few as possible
    * @param mostHold ms; a longer `hold` would use up the time for which the lease is wanted
    */
   constructor(
     private readonly members: readonly ScopedLock[],
-    units: readonly Unit[],
+    steps: readonly Step[],
     private readonly mostHold: number,
   ) {
-    this.round = { units, hold: 0 };
+    this.round = { steps, hold: 0 };
   }
 
   get current(): Round {
     return this.round;
   }
 
-  next({ by, answer, waited }: Refusal): Round {
-    const { units, hold } = this.round;
+  next({ step: by, answer, waited }: Refusal): Round {
+    const { steps, hold } = this.round;
     // An error does not say which owner holds which member.
     if (!(answer instanceof Error)) {
       // What has held in vain is worth fewer rounds without holding.
@@ -82,12 +112,12 @@ export class Rounds {
       else this.longestWait = Math.max(this.longestWait, waited);
     }
     if (this.refusals >= MOST_REFUSALS) {
-      this.round = { units: unitsOf(this.members, { inOrder: true }), hold: this.holdTime() };
+      this.round = { steps: stepsOf(this.members, { inOrder: true }), hold: this.holdTime() };
     } else {
       // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
-      const isFirst = ({ location }: Unit) => Number(location === by.location);
+      const isFirst = ([lock]: Step) => Number(lock?.location === by[0]?.location);
       const first = answer instanceof Error ? undefined : answer.name;
-      this.round = { units: units.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0, first };
+      this.round = { steps: steps.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0, first };
     }
     return this.round;
   }

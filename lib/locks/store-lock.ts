@@ -2,12 +2,12 @@ import { leaseWithin, now } from '../core/deadline.js';
 import type { LockTerms } from '../core/acquisition.js';
 import type { LockClient, QueueTerms, StoredHold } from '../core/lock-client.js';
 import type { Scope } from '../core/scope.js';
-import { releasedError, type Tenure, type LeaseTerms } from '../core/tenure.js';
+import { releasedError, type Tenure } from '../core/tenure.js';
 import { assertName, reasonOf } from '../core/validation.js';
-import type { Busy, WaitRequest } from '../core/waiting.js';
+import type { Busy } from '../core/waiting.js';
 import { LockAbortedError, LockClosedError, type LockUnavailableError } from '../lock.errors.js';
 import type { ReasonOptions } from '../lock.options.js';
-import type { AcquireCall } from './acquire-call.js';
+import { type AcquireCall, remaining } from './call.js';
 import { answeredBy } from '../core/answered-by.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { untilGivenBack } from './giving-back.js';
@@ -54,10 +54,10 @@ export abstract class StoreLock extends ScopedLock {
     return count;
   }
 
-  refusal(inside: Scope | undefined, options: AcquireCall): Busy | LockUnavailableError | undefined {
+  refusal(call: AcquireCall): Busy | LockUnavailableError | undefined {
     const { name, client } = this;
-    const { waitTime, maxWaiting, failFast } = options;
-    if (this.findHold(inside, options)?.held === true) return undefined;
+    const { waitTime, maxWaiting, failFast } = call;
+    if (this.findHold(call)?.held === true) return undefined;
     const outage = failFast ? client.store.outageOf?.(name) : undefined;
     if (outage !== undefined) return outage;
     const isFull = waitTime > 0 && maxWaiting < Infinity && client.callers.waitingFor(name) >= maxWaiting;
@@ -84,96 +84,64 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** Gets the lock for a new owner. */
-  protected abstract acquireTenure(
-    request: WaitRequest,
-    scope: Scope | undefined,
-    options: AcquireCall,
-  ): Promise<Tenure | Busy>;
+  protected abstract acquireTenure(call: AcquireCall): Promise<Tenure | Busy>;
 
-  acquireLease(
-    inside: Scope | undefined,
-    into: Scope | undefined,
-    options: AcquireCall,
-  ): Promise<OwnLease | Busy> {
-    const askedAt = now();
-    const admitted = this.admit(options, inside, askedAt + options.waitTime);
-    if (admitted === undefined) return this.enterAdmitted(inside, into, options, askedAt);
-    return admitted.then(() => {
-      const waitTime = Math.max(0, options.waitTime - (now() - askedAt));
-      return this.enterAdmitted(inside, into, { ...options, waitTime }, askedAt);
-    });
+  acquireLease(call: AcquireCall): Promise<OwnLease | Busy> {
+    const admitted = this.admit(call);
+    return admitted === undefined
+      ? this.enterAdmitted(call)
+      : admitted.then(() => this.enterAdmitted(remaining(call)));
   }
 
-  /** @returns undefined where the store allows what the call asks for, as it mostly does */
-  admit(options: AcquireCall, inside: Scope | undefined, until: number): Promise<void> | undefined {
+  /** @returns undefined if the store allows what the call asks for, as it mostly does */
+  admit(call: AcquireCall): Promise<void> | undefined {
     const { leaseBounds, defaultTerms } = this.client;
-    const { minHoldTime = 0, leaseTime, renew, signal } = options;
+    const { minHoldTime = 0, leaseTime, renew, signal } = call;
     const wished = leaseTime ?? defaultTerms.leaseTime;
     if (!leaseBounds.exceeds(Math.max(wished, minHoldTime))) return undefined;
     const isFixed = renew === false || (leaseTime !== undefined && renew !== true);
     const promised = isFixed ? Math.max(wished, minHoldTime) : minHoldTime;
     // What only re-enters asks the store for nothing.
-    if (promised === 0 && leaseTime === undefined && this.findHold(inside, options) !== undefined)
-      return undefined;
-    assertNotAborted(this.name, signal);
-    return untilAborted(leaseBounds.admit(this.name, { promised, wished }, until), signal, this.name);
+    if (promised === 0 && leaseTime === undefined && this.findHold(call) !== undefined) return undefined;
+    this.assertNotAborted(call);
+    return untilAborted(leaseBounds.admit(this.name, { promised, wished }, call.until), signal, this.name);
   }
 
-  private enterAdmitted(
-    inside: Scope | undefined,
-    into: Scope | undefined,
-    options: AcquireCall,
-    askedAt: number,
-  ): Promise<OwnLease | Busy> {
-    const request = this.request(options, inside);
-    const outer = this.findHold(inside, options);
-    if (outer !== undefined) return this.reenter(outer, inside, into, options);
-
-    return this.acquireHeld(request, inside, into, options, askedAt);
+  private enterAdmitted(call: AcquireCall): Promise<OwnLease | Busy> {
+    this.assertNotAborted(call);
+    const outer = this.findHold(call);
+    return outer === undefined ? this.acquireHeld(call) : this.reenter(outer, call);
   }
 
-  private acquireHeld(
-    request: WaitRequest,
-    inside: Scope | undefined,
-    into: Scope | undefined,
-    options: AcquireCall,
-    askedAt: number,
-  ): Promise<OwnLease | Busy> {
-    return this.acquireTenure(request, inside, options).then((tenure) => {
+  private acquireHeld(call: AcquireCall): Promise<OwnLease | Busy> {
+    return this.acquireTenure(call).then((tenure) => {
       if ('busy' in tenure) return tenure;
-      if (!isLostToAnother(tenure)) return this.begin(tenure, inside, into, options, askedAt);
+      if (!isLostToAnother(tenure)) return this.begin(tenure, call);
       // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
-      assertNotAborted(this.name, request.signal);
-      const waitTime = Math.max(0, request.waitTime - (now() - askedAt));
-      return this.acquireHeld({ ...request, waitTime }, inside, into, options, askedAt);
+      this.assertNotAborted(call);
+      return this.acquireHeld(remaining(call));
     });
   }
 
   /**
-   * A tenure becomes a lease, which the scope shares from now on.
+   * A tenure becomes a lease, which the scope of the call shares from now on.
    * @param at now; several leases of one step may share one look at the clock
    * @throws LockClosedError when the client has closed since the grant; the tenure is given back
    */
-  begin(
-    tenure: Tenure,
-    inside: Scope | undefined,
-    into: Scope | undefined,
-    options: AcquireCall,
-    askedAt: number,
-    at = now(),
-  ): HeldLease {
-    if (this.client.refuses({ inside })) {
+  begin(tenure: Tenure, call: AcquireCall, at = now()): HeldLease {
+    const { inside, into } = call;
+    if (this.client.refuses(call)) {
       void this.client.release(tenure);
       throw new LockClosedError(this.name);
     }
-    const label = this.groupOf(options);
-    const hold = new Hold(tenure, this.client, this.kind, label, options, at);
-    const share = new Share(hold, label, inside, into?.add(this.identity, hold), at, options.site);
+    const label = this.groupOf(call);
+    const hold = new Hold(tenure, this.client, this.kind, label, call, at);
+    const share = new Share(hold, label, inside, into?.add(this.identity, hold), at, call.site);
     const { name, owner, fencingToken, handoffs } = tenure;
-    const waited = at - askedAt;
+    const waited = at - call.askedAt;
     const handedOff = handoffs > 0;
     const { events } = this.client;
-    options.trace?.entered(handedOff ? 'handed-off' : 'granted');
+    call.trace?.entered(handedOff ? 'handed-off' : 'granted');
     events.next({ type: 'acquired', name, label, owner, fencingToken, waited, handedOff });
     const by = hold.handedOver;
     if (by !== undefined) events.next({ type: 'handed-over', name, label, owner, fencingToken, by });
@@ -186,28 +154,23 @@ export abstract class StoreLock extends ScopedLock {
     return share.shown;
   }
 
-  notHeldIn(inside: Scope | undefined, options: AcquireCall): readonly StoreLock[] {
-    return this.findHold(inside, options)?.held === true ? [] : [this];
+  notHeld(call: AcquireCall): readonly StoreLock[] {
+    return this.findHold(call)?.held === true ? [] : [this];
   }
 
-  assertAcquirable(inside: Scope | undefined, options: AcquireCall): void {
-    const hold = this.findHold(inside, options);
-    if (hold?.held === true) assertLasting(hold, options);
+  assertAcquirable(call: AcquireCall): void {
+    const hold = this.findHold(call);
+    if (hold?.held === true) assertLasting(hold, call);
   }
 
-  private async reenter(
-    hold: Hold,
-    inside: Scope | undefined,
-    into: Scope | undefined,
-    options: AcquireCall,
-  ): Promise<OwnLease> {
+  private async reenter(hold: Hold, call: AcquireCall): Promise<OwnLease> {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
-    assertLasting(hold, options);
-    const forget = into?.add(this.identity, hold);
-    const share = new Share(hold, this.groupOf(options), inside, forget, now(), options.site);
-    const { renew, signal, waitTime, answerTime = 0 } = options;
+    assertLasting(hold, call);
+    const forget = call.into?.add(this.identity, hold);
+    const share = new Share(hold, this.groupOf(call), call.inside, forget, now(), call.site);
+    const { renew, signal, waitTime, answerTime = 0 } = call;
     const { leaseBounds } = this.client;
-    const leaseTime = renew === true ? leaseBounds.within(options.leaseTime ?? 0) : (options.leaseTime ?? 0);
+    const leaseTime = renew === true ? leaseBounds.within(call.leaseTime ?? 0) : (call.leaseTime ?? 0);
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
     // A lease that is to be renewed needs all that a fixed one has.
@@ -226,9 +189,9 @@ export abstract class StoreLock extends ScopedLock {
     return share.shown;
   }
 
-  /** The hold of the scope that another acquisition in it shares. */
-  findHold(scope: Scope | undefined, { apart }: Pick<AcquireCall, 'apart'>): Hold | undefined {
-    return scope?.find(this.identity, apart) as Hold | undefined;
+  /** The hold of its scope that the call shares. */
+  findHold({ inside, apart }: AcquireCall): Hold | undefined {
+    return inside?.find(this.identity, apart) as Hold | undefined;
   }
 
   /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
@@ -245,29 +208,14 @@ export abstract class StoreLock extends ScopedLock {
     return this.location;
   }
 
-  /** @throws LockAbortedError for a signal that is aborted already, before anything is sent */
-  request(
-    { waitTime, answerTime, leaseTime, renew, signal, trace, nested }: AcquireCall,
-    inside: Scope | undefined,
-  ): WaitRequest {
-    assertNotAborted(this.name, signal);
-    return { terms: this.termsOf(leaseTime, renew), waitTime, answerTime, signal, inside, trace, nested };
-  }
-
-  private termsOf(leaseTime: number | undefined, renew: boolean | undefined): LeaseTerms {
-    const { defaultTerms } = this.client;
-    if (leaseTime === undefined && renew !== false) return defaultTerms;
-    return { leaseTime: leaseTime ?? defaultTerms.leaseTime, renewed: renew ?? leaseTime === undefined };
+  /** @throws LockAbortedError for a signal that has aborted before anything is sent */
+  private assertNotAborted({ signal }: AcquireCall): void {
+    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
   }
 }
 
 const isLostToAnother = ({ held, loss }: Tenure): boolean =>
   !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
-
-/** @throws LockAbortedError */
-function assertNotAborted(name: string, signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
-}
 
 /** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever length was asked for. */
 function assertLasting(hold: Hold, { leaseTime, renew }: AcquireCall): void {

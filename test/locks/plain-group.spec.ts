@@ -2,18 +2,18 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
-import { WaitLimits } from '../../lib/locks/wait-limits.js';
-import { PlainGroup } from '../../lib/locks/plain-group.js';
+import { Attempt } from '../../lib/locks/attempt.js';
+import { callOf } from '../../lib/locks/call.js';
 import type { PlainLock } from '../../lib/locks/plain-lock.js';
 
 let locks: LockService;
 let others: LockService;
-let group: PlainGroup;
+let group: PlainLock[];
 
 beforeEach(() => {
   const store = new MemoryLockStore();
   [locks, others] = [new LockService({ store }), new LockService({ store })];
-  group = new PlainGroup(['a', 'b', 'c', 'd'].map((name) => locks.getLock(name) as unknown as PlainLock));
+  group = ['a', 'b', 'c', 'd'].map((name) => locks.getLock(name) as unknown as PlainLock);
 });
 
 afterEach(async () => {
@@ -22,12 +22,12 @@ afterEach(async () => {
 });
 
 /** @param hold ms */
-const enter = (hold: number) =>
-  group.acquire(
-    undefined,
-    { waitTime: 5_000, maxWaiting: Infinity, failFast: false },
-    new WaitLimits(performance.now() + 5_000, hold),
-  );
+const enter = async (hold: number) => {
+  const attempt = new Attempt({ steps: [group], hold }, callOf(group[0]!.client, { waitTime: 5_000 }));
+  const refusal = await attempt.run();
+  if (refusal?.answer instanceof Error) throw refusal.answer;
+  return refusal?.answer ?? attempt.leases;
+};
 const held = () => locks.leases().map(({ name }: Lease) => name);
 const owned = async () => {
   const states = await Promise.all(['a', 'b', 'c', 'd'].map((name) => others.inspect(name)));

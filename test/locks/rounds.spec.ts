@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockService } from '../../lib/index.js';
-import { Rounds, type Round } from '../../lib/locks/rounds.js';
+import { Attempt } from '../../lib/locks/attempt.js';
+import { callOf } from '../../lib/locks/call.js';
+import { Rounds, type Round, stepsOf } from '../../lib/locks/rounds.js';
 import type { ScopedLock } from '../../lib/locks/scoped-lock.js';
-import { unitsOf } from '../../lib/locks/unit.js';
-import { WaitLimits } from '../../lib/locks/wait-limits.js';
 
 const locks = new LockService({ store: 'memory' });
 const others = new LockService({ store: 'memory' });
@@ -12,8 +12,8 @@ const busy = { busy: true, holder: undefined } as const;
 /** As in a multi-lock, in its order. */
 const membersOf = (...given: unknown[]) => given as ScopedLock[];
 const roundsOf = (members: readonly ScopedLock[], mostHold = Infinity) =>
-  new Rounds(members, unitsOf(members), mostHold);
-const last = ({ units }: Round) => units.at(-1)!;
+  new Rounds(members, stepsOf(members), mostHold);
+const last = ({ steps }: Round) => steps.at(-1)!;
 
 describe('the rounds of a multi-lock', () => {
   const [a, b, c] = ['a', 'b', 'c'].map((name) => locks.getFairLock(name) as unknown as ScopedLock);
@@ -22,8 +22,8 @@ describe('the rounds of a multi-lock', () => {
   it('begin without holding, and wait next for the member that was in the way', () => {
     const rounds = roundsOf(fair);
     expect(rounds.current.hold).toBe(0);
-    const { units, hold } = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 0 });
-    expect([units.map(({ location: place }) => place), hold]).toEqual([
+    const { steps, hold } = rounds.next({ step: rounds.current.steps[1]!, answer: busy, waited: 0 });
+    expect([steps.map(([lock]) => lock!.location), hold]).toEqual([
       [b, a, c].map((lock) => lock!.location),
       0,
     ]);
@@ -32,19 +32,19 @@ describe('the rounds of a multi-lock', () => {
   /** The last one before a round in order. */
   const refused = (rounds: Rounds, waited = 0, refusals = 4) => {
     for (let n = 1; n < refusals; n++) {
-      expect(rounds.next({ by: last(rounds.current), answer: busy, waited }).hold).toBe(0);
+      expect(rounds.next({ step: last(rounds.current), answer: busy, waited }).hold).toBe(0);
     }
-    return rounds.next({ by: last(rounds.current), answer: busy, waited });
+    return rounds.next({ step: last(rounds.current), answer: busy, waited });
   };
 
   it('hold in the order of all processes after the fourth refusal, and after errors only not', () => {
     const rounds = roundsOf(fair);
     for (let n = 0; n < 5; n++) {
       const answer = new Error('no answer');
-      expect(rounds.next({ by: last(rounds.current), answer, waited: 0 }).hold).toBe(0);
+      expect(rounds.next({ step: last(rounds.current), answer, waited: 0 }).hold).toBe(0);
     }
-    const { units, hold } = refused(rounds);
-    expect(units.map(({ location: place }) => place)).toEqual(fair.map(({ location: place }) => place));
+    const { steps, hold } = refused(rounds);
+    expect(steps.map(([lock]) => lock!.location)).toEqual(fair.map(({ location }) => location));
     expect(hold).toBeGreaterThanOrEqual(75);
     expect(hold).toBeLessThanOrEqual(125);
   });
@@ -53,8 +53,8 @@ describe('the rounds of a multi-lock', () => {
     const rounds = roundsOf(fair);
     const inOrder = (waited: number, refusals: number) => {
       const { hold } = refused(rounds, waited, refusals);
-      const after = rounds.next({ by: rounds.current.units[1]!, answer: busy, waited: 60_000 });
-      expect([after.hold, after.units[0]!.location]).toEqual([0, b!.location]);
+      const after = rounds.next({ step: rounds.current.steps[1]!, answer: busy, waited: 60_000 });
+      expect([after.hold, after.steps[0]![0]!.location]).toEqual([0, b!.location]);
       return hold;
     };
     for (const expected of [300, 600, 1_200]) {
@@ -73,9 +73,9 @@ describe('the rounds of a multi-lock', () => {
   it('take plain locks in as few steps as possible, and in order only neighbours together', () => {
     const plain = (name: string, service = locks) => service.getLock(name) as unknown as ScopedLock;
     const members = membersOf(plain('1'), plain('2'), locks.getFairLock('3'), plain('4'), plain('5', others));
-    expect(unitsOf(members)).toHaveLength(3);
-    expect(unitsOf(members, { inOrder: true })).toHaveLength(4);
-    expect(unitsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
+    expect(stepsOf(members)).toHaveLength(3);
+    expect(stepsOf(members, { inOrder: true })).toHaveLength(4);
+    expect(stepsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
   });
 
   it('hold for half a second at first, however long the waits before were', () => {
@@ -86,7 +86,7 @@ describe('the rounds of a multi-lock', () => {
 
   it('name the lock that is waited for first where several are taken in one step', () => {
     const rounds = roundsOf(membersOf(...['1', '2', '3'].map((name) => locks.getLock(name))));
-    const refusal = { by: rounds.current.units[0]!, answer: { ...busy, name: '3' }, waited: 0 };
+    const refusal = { step: rounds.current.steps[0]!, answer: { ...busy, name: '3' }, waited: 0 };
     expect(rounds.next(refusal)).toMatchObject({ first: '3', hold: 0 });
     expect(rounds.next({ ...refusal, answer: new Error('no answer') }).first).toBeUndefined();
   });
@@ -94,8 +94,8 @@ describe('the rounds of a multi-lock', () => {
   it('keep the sides of a read-write lock together, the write side first', () => {
     const { read, write } = locks.getReadWriteLock('doc');
     const rounds = roundsOf(membersOf(a, write, read));
-    const { units } = rounds.next({ by: rounds.current.units[2]!, answer: busy, waited: 0 });
-    expect(units.map(({ location: place }) => place)).toEqual(
+    const { steps } = rounds.next({ step: rounds.current.steps[2]!, answer: busy, waited: 0 });
+    expect(steps.map(([lock]) => lock!.location)).toEqual(
       [write, read, a].map((lock) => (lock as ScopedLock).location),
     );
   });
@@ -110,47 +110,46 @@ describe('the time of an attempt at several locks', () => {
     jest.useRealTimers();
   });
 
-  const limitsOf = (waitTime: number, hold: number) => new WaitLimits(performance.now() + waitTime, hold);
+  const attemptOf = (waitTime: number, hold: number) => {
+    const { client } = locks.getLock('a') as unknown as ScopedLock;
+    return new Attempt({ steps: [], hold }, callOf(client, { waitTime }));
+  };
+  const timesOf = ({ lockTime, storeTime }: Attempt) => [lockTime, storeTime];
   const pass = (ms: number) => {
     jest.advanceTimersByTime(ms);
   };
 
   it('is that of the caller as long as nothing is held, and none for a lock once something is', () => {
     pass(500);
-    const limits = limitsOf(5_000, 0);
+    const attempt = attemptOf(5_000, 0);
     pass(1_000);
-    expect([limits.holds, limits.forLock, limits.forStore, limits.waited]).toEqual([
-      false,
-      4_000,
-      4_000,
-      1_000,
-    ]);
-    limits.granted();
+    expect(timesOf(attempt)).toEqual([4_000, 4_000]);
+    attempt.granted();
     pass(100);
-    expect([limits.forLock, limits.forStore, limits.waited]).toEqual([0, 150, 1_000]);
-    limits.granted();
-    expect(limits.forOne).toEqual({ waitTime: 0, answerTime: 150 });
+    expect(timesOf(attempt)).toEqual([0, 150]);
+    attempt.granted();
+    expect(timesOf(attempt)).toEqual([0, 150]);
   });
 
   it('is that for which the rest may be waited for where something is held, within that of the caller', () => {
-    const limits = limitsOf(5_000, 600);
-    limits.granted();
+    const attempt = attemptOf(5_000, 600);
+    attempt.granted();
     pass(100);
-    expect([limits.holds, limits.forLock, limits.forStore]).toEqual([true, 500, 500]);
-    const short = limitsOf(300, 600);
+    expect(timesOf(attempt)).toEqual([500, 500]);
+    const short = attemptOf(300, 600);
     short.granted();
     pass(100);
-    expect([short.forLock, short.forStore]).toEqual([200, 200]);
-    const little = limitsOf(5_000, 20);
+    expect(timesOf(short)).toEqual([200, 200]);
+    const little = attemptOf(5_000, 20);
     little.granted();
     pass(10);
-    expect([little.forLock, little.forStore]).toEqual([10, 240]);
+    expect(timesOf(little)).toEqual([10, 240]);
   });
 
   it('leaves the store a moment for its answer at the end, and its own time where the caller does not wait', () => {
-    const over = limitsOf(100, 0);
+    const over = attemptOf(100, 0);
     pass(200);
-    expect([over.forLock, over.forStore]).toEqual([0, 1]);
-    expect(limitsOf(0, 0).forStore).toBe(0);
+    expect(timesOf(over)).toEqual([0, 1]);
+    expect(attemptOf(0, 0).storeTime).toBe(0);
   });
 });

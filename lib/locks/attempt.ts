@@ -1,0 +1,180 @@
+import { msUntil, now } from '../core/deadline.js';
+import type { Tenure } from '../core/tenure.js';
+import type { Busy } from '../core/waiting.js';
+import { type AcquireCall, termsOf } from './call.js';
+import { untilGivenBack } from './giving-back.js';
+import { endedMeanwhile } from './lease-group.js';
+import type { PlainLock } from './plain-lock.js';
+import type { OwnLease } from './own-lease.js';
+import { isPlain, type Refusal, type Round } from './rounds.js';
+import type { ScopedLock } from './scoped-lock.js';
+
+/** For how long a store that does not answer may keep the locks that are held already from others, ms. */
+const SILENCE = 250;
+
+/**
+ * One attempt at all members of a multi-lock, in the steps of its round. A step takes its locks together if they are free. A lock
+ * that is busy is waited for in its own queue, and the rest is asked for once that lock is held. By then others may be busy.
+ * If the attempt may hold locks while it waits, it takes them in their order: a lock is waited for while the locks before it
+ * are held. Otherwise the attempt ends.
+ */
+export class Attempt {
+  readonly leases: OwnLease[] = [];
+  private readonly began = now();
+  private grantedAt: number | undefined;
+
+  /** @param call whose scope the members share */
+  constructor(
+    private readonly round: Round,
+    private readonly call: AcquireCall,
+  ) {}
+
+  /** @returns why it has failed; undefined when all members are held */
+  async run(): Promise<Refusal | undefined> {
+    for (const step of this.round.steps) {
+      const answer = await this.take(step).catch((error: unknown) => error as Error);
+      if (answer !== undefined) return { step, answer, waited: (this.grantedAt ?? now()) - this.began };
+    }
+    return undefined;
+  }
+
+  /** ms for which a lock that is busy may be waited for now. */
+  get lockTime(): number {
+    return msUntil(Math.min(this.call.until, (this.grantedAt ?? Infinity) + this.round.hold));
+  }
+
+  /** ms for which an answer of the store may be waited for now. 0 for a caller that does not wait: as long as the store takes. */
+  get storeTime(): number {
+    const { until, askedAt } = this.call;
+    if (until <= askedAt) return 0;
+    const silence = Math.max(this.round.hold, SILENCE);
+    return Math.max(1, msUntil(Math.min(until, (this.grantedAt ?? Infinity) + silence)));
+  }
+
+  /** Something is held from now on. */
+  granted(): void {
+    this.grantedAt ??= now();
+  }
+
+  /** Takes the locks that the scope does not hold yet, and re-enters the others. */
+  private async take(step: readonly ScopedLock[]): Promise<Busy | undefined> {
+    const fresh = step.filter(isPlain).filter((lock) => lock.findHold(this.call) === undefined);
+    const others = step.filter((lock) => !fresh.some((taken) => taken === lock));
+    if (fresh.length > 1) {
+      const busy = await this.takeTogether(fresh);
+      if (busy !== undefined) return busy;
+    } else others.unshift(...fresh);
+    for (const lock of others) {
+      const lease = await lock.acquireLease(this.callFor(lock, this.lockTime));
+      if ('busy' in lease) return { ...lease, name: lock.name };
+      this.leases.push(lease);
+      this.granted();
+    }
+    return undefined;
+  }
+
+  private async takeTogether(locks: readonly PlainLock[]): Promise<Busy | undefined> {
+    const taken = new Map<PlainLock, Tenure>();
+    try {
+      const busy = await this.takeAll(locks, taken);
+      if (busy === undefined) this.leases.push(...this.beginAll(locks, taken));
+      else await this.giveBack(taken);
+      return busy;
+    } catch (error) {
+      await this.giveBack(taken);
+      throw error;
+    }
+  }
+
+  /** @returns which lock is in the way, undefined when all are held */
+  private async takeAll(
+    locks: readonly PlainLock[],
+    taken: Map<PlainLock, Tenure>,
+  ): Promise<Busy | undefined> {
+    const mayHold = this.round.hold > 0;
+    const admitted = locks[0]?.admit(this.call);
+    // Callers that come in this turn count the request.
+    if (admitted !== undefined) await admitted;
+    for (let left = locks; left.length > 0;) {
+      let busy = this.knownBusy(left, taken) ?? (await this.takeAtOnce(left, taken));
+      if (busy === undefined) return undefined;
+      let at = indexOf(busy, left);
+      while (mayHold && at > 0) {
+        const before: Busy | undefined = await this.takeAtOnce(left.slice(0, at), taken);
+        if (before === undefined) break;
+        busy = before;
+        at = indexOf(busy, left);
+      }
+      const lock = left[at];
+      if (lock === undefined || this.lockTime === 0) return busy;
+      const tenure = await lock.client.acquire(lock.name, this.callFor(lock, this.lockTime));
+      if ('busy' in tenure) return { ...tenure, name: lock.name };
+      this.granted();
+      taken.set(lock, tenure);
+      left = mayHold ? left.slice(at + 1) : left.filter((other) => other !== lock);
+    }
+    return undefined;
+  }
+
+  /**
+   * A lock that is busy as far as this process knows, so that a request for all would be a wasted command. It is the lock
+   * that was in the way just now, or one that callers of this process wait for. The former may be held for long: a wait for
+   * another lock would be useless, and would keep that lock from other owners.
+   */
+  private knownBusy(locks: readonly PlainLock[], taken: ReadonlyMap<PlainLock, Tenure>): Busy | undefined {
+    if (this.lockTime === 0) return undefined;
+    const { first } = this.round;
+    const refused = taken.size === 0 ? locks.find(({ name }) => name === first) : undefined;
+    const lock = refused ?? locks.find(({ name, client }) => client.callers.isAwaited(name));
+    return lock && { busy: true, holder: undefined, name: lock.name };
+  }
+
+  private async takeAtOnce(
+    locks: readonly PlainLock[],
+    taken: Map<PlainLock, Tenure>,
+  ): Promise<Busy | undefined> {
+    const [first] = locks;
+    if (first === undefined) return undefined;
+    const names = locks.map(({ name }) => name);
+    const tenures = await first.client.acquireAll(names, this.callFor(first, this.storeTime));
+    if ('busy' in tenures) return tenures;
+    this.granted();
+    for (const [index, tenure] of tenures.entries()) {
+      const lock = locks[index];
+      if (lock !== undefined) taken.set(lock, tenure);
+    }
+    return undefined;
+  }
+
+  /** @throws LockUnavailableError when one has ended while others were waited for: no caller has had it */
+  private beginAll(locks: readonly PlainLock[], taken: ReadonlyMap<PlainLock, Tenure>): OwnLease[] {
+    for (const [{ name }, { held }] of taken) if (!held) throw endedMeanwhile(name);
+    const at = now();
+    return locks.flatMap((lock) => {
+      const tenure = taken.get(lock);
+      return tenure === undefined ? [] : [lock.begin(tenure, this.call, at)];
+    });
+  }
+
+  private async giveBack(taken: ReadonlyMap<PlainLock, Tenure>): Promise<void> {
+    const [first] = taken.keys();
+    if (first === undefined) return;
+    const released = first.client.together(() =>
+      Promise.all([...taken].map(([{ client }, tenure]) => client.release(tenure))),
+    );
+    await untilGivenBack(released, this.call.until, this.call.signal);
+  }
+
+  private callFor({ client }: ScopedLock, waitTime: number): AcquireCall {
+    const { call, storeTime: answerTime } = this;
+    const askedAt = now();
+    const times = { waitTime, answerTime, askedAt, until: askedAt + waitTime };
+    return { ...call, ...times, terms: termsOf(client, call) };
+  }
+}
+
+const indexOf = ({ name }: Busy, locks: readonly PlainLock[]): number =>
+  Math.max(
+    0,
+    locks.findIndex((lock) => lock.name === name),
+  );

@@ -1,0 +1,64 @@
+import type { Captured } from '../core/call-site.js';
+import type { LockClient } from '../core/lock-client.js';
+import { now } from '../core/deadline.js';
+import type { Scope } from '../core/scope.js';
+import type { WaitRequest } from '../core/waiting.js';
+import type { ResolvedAcquireOptions } from '../lock.options.js';
+
+/** One call for a lock: its options, its scopes and its times. It is also the request that waits in a queue. */
+export interface AcquireCall extends ResolvedAcquireOptions, WaitRequest {
+  /** ms that are left of it. */
+  readonly waitTime: number;
+  readonly signal: AbortSignal | undefined;
+  /** The scope whose holds it re-enters. */
+  readonly inside: Scope | undefined;
+  /** The scope that has the hold from then on; undefined if the lease is an owner of its own. */
+  readonly into: Scope | undefined;
+  /** On the monotonic clock. */
+  readonly askedAt: number;
+  /** The end of the wait time, on the monotonic clock. */
+  readonly until: number;
+  /** With `reentrant: false`: stands for the call, whose holds no other call shares. */
+  readonly apart: object | undefined;
+  /** The stack of the caller, if it was captured. */
+  readonly site: Captured | undefined;
+  /** The caller gets the lease, and has to release it. */
+  readonly byHand: boolean;
+}
+
+type Given = {
+  [K in keyof Omit<AcquireCall, 'askedAt' | 'until' | 'apart' | 'terms'>]?: AcquireCall[K] | undefined;
+};
+
+/** Made once for each call. An option that is not given has the default of the client. */
+export function callOf(client: LockClient, given: Given): AcquireCall {
+  const { options } = client;
+  const { waitTime = options.waitTime, leaseTime, renew, minHoldTime, label } = given;
+  const { maxWaiting = options.maxWaiting, failFast = options.failFast } = given;
+  const { reentrant = options.reentrant, byHand = false } = given;
+  const { signal, inside, into, site } = given;
+  const askedAt = now();
+  return {
+    terms: termsOf(client, given),
+    waitTime,
+    answerTime: undefined,
+    signal,
+    inside,
+    trace: undefined,
+    nested: undefined,
+    ...{ leaseTime, renew, minHoldTime, maxWaiting, failFast, label },
+    ...{ into, askedAt, until: askedAt + waitTime, apart: reentrant ? undefined : {}, site, byHand },
+  };
+}
+
+/** The same call, for the time that is left of it. */
+export const remaining = (call: AcquireCall): AcquireCall => ({
+  ...call,
+  waitTime: Math.max(0, call.until - now()),
+});
+
+/** What a call asks of the store of one client. */
+export function termsOf({ defaultTerms }: LockClient, { leaseTime, renew }: Given): AcquireCall['terms'] {
+  if (leaseTime === undefined && renew !== false) return defaultTerms;
+  return { leaseTime: leaseTime ?? defaultTerms.leaseTime, renewed: renew ?? leaseTime === undefined };
+}
