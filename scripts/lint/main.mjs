@@ -7,6 +7,7 @@ import { findUnexplained } from './messages.mjs';
 import { findUntested } from './promises.mjs';
 import { findImports, findRuntime } from './rooms.mjs';
 import { openSources } from './sources.mjs';
+import { findOutOfOrder } from './order.mjs';
 import { findPersons, findRetired, findUnknownFiles } from './words.mjs';
 
 const sources = openSources(process.argv[2] ?? fileURLToPath(new URL('../..', import.meta.url)));
@@ -18,6 +19,7 @@ const rules = [
   findRuntime,
   findUnexplained,
   findUntested,
+  findOutOfOrder,
 ];
 const findings = rules.flatMap((rule) => [...rule(sources)]);
 for (const { path, line, rule, cure } of findings) console.log(`${path}:${line} ${rule} (${cure})`);

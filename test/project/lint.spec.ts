@@ -26,13 +26,16 @@ function lint(files: Record<string, string>): string[] {
   }
 }
 
+const next = (link: string) => `# Page\n\nBack to [README](../../README.md). Next: ${link}.\n`;
 const ROW = '| text | cure |\n| --- | --- |\n| `the key … is empty` | name it |\n';
 
 it('finds nothing in a project that keeps the rules', () => {
   const found = lint({
     'README.md': 'The caller waits.\n\n```ts\nconst who = 1;\n```\n\nSee `who`.\n',
     'docs/design/glossary.md': 'A lease: `core/lease.ts`.',
-    'docs/troubleshooting.md': 'Symptoms.\n',
+    'docs/guide/module.md': next('[decorator](decorator.md)'),
+    'docs/guide/decorator.md': next('[troubleshooting](../troubleshooting.md)'),
+    'docs/troubleshooting.md': next('[calls](troubleshooting/calls.md)'),
     'docs/troubleshooting/calls.md': ROW,
     'lib/lock.errors.ts':
       "import { HttpException } from '@nestjs/common';\nexport const E = HttpException;\n",
@@ -54,7 +57,8 @@ it('finds what breaks them, each by its line', () => {
   const found = lint({
     'README.md': 'One line.\n\n```ts\nconst a = 1;\n```\n\nWhoever waits.\n',
     'docs/design/glossary.md': 'Words\n\nA lease: `core/gone.ts`.\n',
-    'docs/troubleshooting.md': 'Symptoms.\n',
+    'docs/guide/module.md': next('[decorator](decorator.md)'),
+    'docs/guide/decorator.md': next('[the module](module.md)'),
     'docs/troubleshooting/calls.md': `${ROW}| \`no such text\` | none |\n`,
     'lib/core/hearing.ts': 'export interface Patience {\n  readonly heardOf: number;\n}\n',
     'lib/core/a.ts': [
@@ -84,6 +88,8 @@ it('finds what breaks them, each by its line', () => {
       'README.md:7 "Whoever" stands for a person',
       'docs/design/glossary.md:3 no file lib/core/gone.ts',
       'docs/guarantees.md:3 untested promise: No end',
+      'docs/guide/decorator.md:3 leads to docs/guide/module.md out of order',
+      'docs/troubleshooting/calls.md:3 no page leads here',
       'docs/troubleshooting/calls.md:4 nothing says: no such text',
       'lib/cli/main.ts:1 cli/main.ts must not load commander',
       'lib/core/a.ts:1 a file imports itself: core/a.ts → core/b.ts → core/c.ts → core/a.ts',

@@ -112,9 +112,6 @@ export function values(record) {
     heldPeer: some(r.median('held', 'redis-semaphore', 'commands10s')),
     heldPeerName: contenderOf('redis-semaphore').title,
     uncontendedRatio: times(r.ratio('uncontended', 'ours', 'raw', 'p50')),
-    byHandRatio: times(r.ratio('uncontended', 'by-hand', 'raw', 'p50')),
-    handOver: times(r.ratio('hand-over', 'fair', 'publish', 'p50')),
-    handOverFloor: times(r.ratio('hand-over', 'queued-fair', 'publish', 'p50')),
     processesTable: markdown([
       ['processes', 'plain: commands', 'messages', 'bytes', 'fair: commands', 'messages', 'bytes'],
       ...s.processes.map((step) => [
