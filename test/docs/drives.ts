@@ -4,7 +4,7 @@ import { Queue, QueueEvents } from 'bullmq';
 import { io } from 'socket.io-client';
 import type { LockService } from 'nestjs-distributed-lock';
 import { until } from '../scenarios/until.js';
-import { dataSource, locks, servers } from './preamble.js';
+import { dataSource, locks, servers, sleep } from './preamble.js';
 
 /** One call of what a block exports, and the locks that it is to take; `any` where it takes them at boot already. */
 export type Drive = readonly [
@@ -137,6 +137,45 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
     }, 'transfer:7'),
   ],
   Health: [drive(get('/health'))],
+  Probes: [drive(get('/health/live')), drive(get('/health/ready'))],
+  Packing: [
+    drive(
+      () =>
+        withQueue('packing', async (queue, events) => {
+          const job = await queue.add('parcel', { parcel: '7' });
+          expect(await job.waitUntilFinished(events)).toBe('packed 7');
+        }),
+      'parcel:7',
+    ),
+  ],
+  RunningJobs: [
+    drive(
+      async (jobs: { run(job: () => Promise<unknown>): unknown; beforeApplicationShutdown(): unknown }) => {
+        const steps: string[] = [];
+        void jobs.run(() => sleep(50).then(() => steps.push('job')));
+        await jobs.beforeApplicationShutdown();
+        expect(steps).toEqual(['job']);
+      },
+    ),
+  ],
+  Backups: [
+    drive(async (backups: Methods) => {
+      expect(await backups.nightly!()).toBe('saved');
+      expect(await backups.nightly!()).toBeUndefined();
+    }, 'backup'),
+  ],
+  Inbox: [
+    [
+      async (inbox: { handled: string[]; beforeApplicationShutdown(): Promise<void> }) => {
+        await until(() => inbox.handled.length > 1);
+        await inbox.beforeApplicationShutdown();
+        const { length } = inbox.handled;
+        await sleep(50);
+        expect(inbox.handled).toHaveLength(length);
+      },
+      'any',
+    ],
+  ],
   Reports: [
     drive(async (reports: Methods) => {
       await Promise.all([reports.nightly!(), reports.nightly!()]);
@@ -225,6 +264,10 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       expect(await locks.tryAcquire('statements:daily')).toBeNull();
     }, 'statements:daily'),
     drive((statements: Methods) => statements.hourly!(), 'statements:hourly'),
+  ],
+  Reconciliation: [
+    drive((jobs: Methods) => jobs.reconcile!(), 'reconcile'),
+    drive((jobs: Methods) => jobs.daily!(), 'reconcile:daily'),
   ],
   PriceFeed: [
     [

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { type AcquisitionState, mayFollow } from '../../../lib/core/acquisition-state.js';
 import type { Drive } from '../drives.js';
 import type * as Preamble from '../preamble.js';
@@ -130,9 +131,10 @@ describe('What the pages say in other languages', () => {
     else expect(['ci', 'install']).toContain(verb);
   });
 
-  it('JSON can be parsed, and no language goes unchecked', () => {
+  it('JSON and YAML can be parsed, and no language goes unchecked', () => {
     for (const { code } of inLanguage('json')) JSON.parse(code);
-    const known = ['ts', 'sh', 'json', 'text', 'mermaid'];
+    for (const { code } of inLanguage('yaml')) parse(code);
+    const known = ['ts', 'sh', 'json', 'yaml', 'text', 'mermaid'];
     expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
   });
 });
