@@ -132,7 +132,7 @@ describe('Locks', () => {
       expect(lease.signal.reason).toMatchObject({ forced: { by: 'console', reason: 'stuck' } });
     }));
 
-  it.each([1, 2, 3, 4, 5])('Unknown is not no: what a lost reply has taken is taken back (seed %i)', (seed) =>
+  it.each([1, 2, 3, 4, 5])('Lost replies are undone: no lock of a lost reply stays (seed %i)', (seed) =>
     inWorld(seed, async ({ process, server, until, pass }) => {
       const [unlucky, other] = [process(), process()];
       await Promise.all([unlucky.locks.health(), other.locks.health()]);
