@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import { mayFollow, type AcquisitionState } from '../../lib/core/acquisition-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: ScriptedStore;
 let services: LockService[];
@@ -57,7 +58,7 @@ it('leaves when its last caller gets the lock by a hand-off', async () => {
   await both.release();
   const lease = await waiting;
   // Else the store would find somebody in line who wants nothing, until the place looks by itself.
-  await sleep(10);
+  await pass(10);
   expect(await queueLength()).toBe(0);
   await lease.release();
 });
@@ -87,7 +88,7 @@ it('takes back an entry that went with a release, and arrives after the release 
   const arrives = deferred();
   store.onRelease = () => arrives.promise;
   // Only a process that receives messages sends an entry along.
-  await sleep(10);
+  await pass(10);
   const released = lease.release();
   await until(() => store.calls.handOver === 1);
   store.onRelease = () => undefined;
@@ -106,7 +107,7 @@ it('keeps the lock that a message grants before the answer to its entry comes', 
   await until(async () => (await queueLength()) === 1);
   // Shorter than a claim, so that the message grants the whole lease.
   const waiting = locks.acquire('a', { leaseTime: 1_000 });
-  await sleep(10);
+  await pass(10);
   const answered = deferred();
   store.handOver = async (request, next) => {
     const reply = await ScriptedStore.prototype.handOver.call(store, request, next);
@@ -118,7 +119,7 @@ it('keeps the lock that a message grants before the answer to its entry comes', 
   const second = await waiting;
   answered.resolve();
   await released;
-  await sleep(20);
+  await pass(20);
   expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: second.owner }]);
 });
 
@@ -138,11 +139,11 @@ it('is the only one of its process, also where the lock came by another way', as
   store.beforeAcquire = () => (store.calls.acquire > 20 ? new Promise(() => undefined) : undefined);
   second.resolve();
   const lease = await waiting;
-  await sleep(20);
+  await pass(20);
   expect(await queueLength()).toBe(0);
   store.calls.acquire = 0;
   await lease.release();
-  await sleep(50);
+  await pass(50);
   // A second one would be granted what nobody wants, and ask for ever.
   expect(store.calls.acquire).toBe(0);
   expect(await other.tryAcquire('a')).toMatchObject({ held: true });
@@ -153,7 +154,7 @@ it('insists on no release where the store holds another kind of lock under the n
   await locks.getFairLock('a').acquire();
   await expect(locks.acquire('a')).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
   await expect(locks.getSemaphore('a', 2).acquire()).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
-  await sleep(400);
+  await pass(400);
   const owners = store.released.map(({ owner }) => owner);
   expect(owners).toEqual([...new Set(owners)]);
 });
@@ -163,7 +164,7 @@ it('takes the place of a hold that the store has forgotten, and is the one that 
   const forgotten = await locks.acquire('a', { leaseTime: 5_000 });
   const waiting = locks.acquire('a', { leaseTime: 500 });
   // Only a process that receives messages sends an entry along.
-  await sleep(10);
+  await pass(10);
   const [lease] = await Promise.all([waiting, store.forceRelease('a'), forgotten.release()]);
   expect(store.calls.handOver).toBe(1);
   expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: lease.owner }]);
@@ -193,7 +194,7 @@ describe('a store of the application that throws in place of rejecting, or gives
     const lease = await locks.acquire('a', { leaseTime: 5_000 });
     const waiting = locks.acquire('a', { waitTime: 1_000 });
     // Only a process that receives messages sends an entry along.
-    await sleep(10);
+    await pass(10);
     store.handOver = broken;
     await lease.release();
     await expect(waiting).rejects.toThrow('broken');

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HANDOFF_TIME } from '../../lib/core/hand-off.js';
 import { type Lease, LockService, LockUnavailableError } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: ScriptedStore;
 let locks: LockService;
@@ -25,7 +26,7 @@ const lost = ({ signal }: Lease): Promise<boolean> =>
       if (signal.aborted) tell();
       else signal.addEventListener('abort', tell);
     }),
-    sleep(SOON, false, { ref: false }),
+    pass(SOON, false, { ref: false }),
   ]);
 
 beforeEach(() => {
@@ -48,14 +49,14 @@ describe('a hold that was taken away soon after its grant', () => {
   it('is found although the message could be that of the release before it', async () => {
     const before = await other.acquire('a');
     const [first, second] = [waitFor(), waitFor()];
-    await sleep(20);
+    await pass(20);
     await before.release();
     const lease = await first;
     await store.forceRelease('a');
     const present = await other.acquire('a');
     expect(await lost(lease)).toBe(true);
     // Its callers wait as all others do.
-    expect(await Promise.race([second, sleep(300, 'waiting')])).toBe('waiting');
+    expect(await Promise.race([second, pass(300, 'waiting')])).toBe('waiting');
     expect(present.held).toBe(true);
     await lease.release();
     await present.release();
@@ -68,7 +69,7 @@ describe('a hold that was taken away soon after its grant', () => {
     await other.acquire('a');
     const waiting = waitFor();
     expect(await lost(lease)).toBe(true);
-    expect(await Promise.race([waiting, sleep(300, 'waiting')])).toBe('waiting');
+    expect(await Promise.race([waiting, pass(300, 'waiting')])).toBe('waiting');
     await lease.release();
     await other.forceRelease('a');
     await waiting;
@@ -77,7 +78,7 @@ describe('a hold that was taken away soon after its grant', () => {
   it('is found by a second question where the first one was answered before', async () => {
     const lease = await locks.acquire('a');
     const waiting = waitFor();
-    await sleep(150);
+    await pass(150);
     // Answered by the store, and not yet heard here.
     let answer: () => void = () => undefined;
     const { renew } = store;
@@ -90,11 +91,11 @@ describe('a hold that was taken away soon after its grant', () => {
       });
     };
     const asking = locks.tryAcquire('a');
-    await sleep(20);
+    await pass(20);
     store.renew = renew;
     await store.forceRelease('a');
     await other.acquire('a');
-    await sleep(20);
+    await pass(20);
     answer();
     expect(await lost(lease)).toBe(true);
     expect(await asking).toBeNull();
@@ -107,7 +108,7 @@ describe('a hold that was taken away soon after its grant', () => {
     const done = Promise.all(
       Array.from({ length: 15 }, () => locks.using('a', { waitTime: 60_000 }, () => 1)),
     );
-    await sleep(20);
+    await pass(20);
     await before.release();
     await done;
     expect(store.calls.renew).toBe(0);
@@ -121,12 +122,12 @@ describe('a hand-off', () => {
     const lease = await locks.acquire('a');
     const waiting = waitFor({ waitTime: 20_000 });
     // The one look at a hold for which messages have just been asked for is over.
-    await sleep(200);
+    await pass(200);
     await store.forceRelease('a');
     const present = await other.acquire('a');
-    await sleep(HANDOFF_TIME);
+    await pass(HANDOFF_TIME);
     await lease.release();
-    expect(await Promise.race([waiting, sleep(300, 'waiting')])).toBe('waiting');
+    expect(await Promise.race([waiting, pass(300, 'waiting')])).toBe('waiting');
     expect(present.held).toBe(true);
     waiting.catch(() => undefined);
   });
@@ -143,10 +144,10 @@ describe('a hand-off', () => {
     await theirs.release();
     const lease = await mine;
     // Far from a second after its grant.
-    await sleep(50);
+    await pass(50);
     await lease.release();
     const next = await behind;
-    expect(await Promise.race([last, sleep(50, 'waiting')])).toBe('waiting');
+    expect(await Promise.race([last, pass(50, 'waiting')])).toBe('waiting');
     await next.release();
     expect((await last).owner).not.toBe(lease.owner);
     await third.onApplicationShutdown();
@@ -155,7 +156,7 @@ describe('a hand-off', () => {
   it('goes to callers that come back at once', async () => {
     // An answer takes its way.
     store.beforeAcquire = async () => {
-      await sleep(1);
+      await pass(1);
     };
     const turns = async () => {
       for (let n = 0; n < 20; n++) await locks.using('a', () => undefined);
@@ -170,7 +171,7 @@ describe('a hand-off', () => {
   it('leaves a lock to other processes after a time, however few callers it went to', async () => {
     const lease = await locks.acquire('a');
     const waiting = waitFor();
-    await sleep(HANDOFF_TIME + 10); // timers may be early
+    await pass(HANDOFF_TIME + 10); // timers may be early
     await lease.release();
     expect((await waiting).owner).not.toBe(lease.owner);
   });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Lease,
   type LockEvent,
@@ -10,7 +9,9 @@ import {
 import type { QueueMessage } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: ScriptedStore;
 let services: LockService[];
@@ -42,8 +43,8 @@ describe('the callers of one process', () => {
     const [holder, locks] = [open(), open()];
     const lease = await holder.acquire('a');
     store.calls.acquire = 0;
-    const waiting = Promise.all(Array.from({ length: 100 }, () => locks.using('a', () => sleep(0))));
-    await sleep(20);
+    const waiting = Promise.all(Array.from({ length: 100 }, () => locks.using('a', () => pass(0))));
+    await pass(20);
     // One try, and one more that takes a place, as soon as messages are heard.
     expect(store.calls.acquire).toBe(2);
     await lease.release();
@@ -57,7 +58,7 @@ describe('the callers of one process', () => {
     store.subscribeToQueue = () => Promise.resolve({ active: false, close: () => undefined });
     store.calls.acquire = 0;
     const waiting = open().acquire('a');
-    await sleep(1_200);
+    await pass(1_200);
     expect(store.calls.acquire).toBeLessThan(5);
     await lease.release();
     expect((await waiting).held).toBe(true);
@@ -65,12 +66,12 @@ describe('the callers of one process', () => {
 
   it('leave no queue and no subscription behind', async () => {
     const locks = open();
-    await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => sleep(1))));
-    await locks.using('b', () => sleep(1));
+    await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => pass(1))));
+    await locks.using('b', () => pass(1));
     const { client } = locks as unknown as {
       client: { callers: { queues: Map<string, unknown> }; tenures: Set<unknown> };
     };
-    await sleep(5);
+    await pass(5);
     expect(client.callers.queues.size).toBe(0);
     expect(client.tenures.size).toBe(0);
     expect((store as unknown as { listeners: Map<string, unknown> }).listeners.size).toBe(0);
@@ -85,7 +86,7 @@ describe('hand-off', () => {
     const locks = open(options);
     const events: LockEvent[] = [];
     locks.events$.subscribe((event) => events.push(event));
-    await Promise.all(Array.from({ length: times }, () => locks.using('a', acquire, () => sleep(0))));
+    await Promise.all(Array.from({ length: times }, () => locks.using('a', acquire, () => pass(0))));
     return events;
   };
 
@@ -117,7 +118,7 @@ describe('hand-off', () => {
     const locks = open();
     const lease = await locks.acquire('a');
     const waiting = locks.acquire('a', { leaseTime: 5_000, renew: true });
-    await sleep(5);
+    await pass(5);
     await lease.release();
     expect((await waiting).owner).not.toBe(lease.owner);
   });
@@ -127,7 +128,7 @@ describe('hand-off', () => {
     store.onRenew = () => Promise.reject(new LockUnavailableError('a', { cause: new Error('away') }));
     const lease = await locks.acquire('a');
     const waiting = locks.acquire('a');
-    await sleep(250);
+    await pass(250);
     expect(lease.held).toBe(true);
     await lease.release();
     const next = await waiting;
@@ -142,11 +143,11 @@ describe('hand-off', () => {
     const crowd = Array.from({ length: 40 }, () =>
       greedy.using('a', async () => {
         served.push('greedy');
-        await sleep(1);
+        await pass(1);
       }),
     );
     const single = modest.using('a', () => void served.push('modest'));
-    await sleep(10);
+    await pass(10);
     await lease.release();
     await Promise.all([...crowd, single]);
     // It races as an equal after every tenure, so it is not always first, but it is not last either.
@@ -159,7 +160,7 @@ describe('hand-off', () => {
     const controller = new AbortController();
     const leaver = locks.acquire('a', { signal: controller.signal });
     const stayer = locks.acquire('a');
-    await sleep(5);
+    await pass(5);
     controller.abort();
     await lease.release();
     await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
@@ -175,7 +176,7 @@ describe('a waiter that leaves', () => {
     const controller = new AbortController();
     const options = way === 'abort' ? { signal: controller.signal } : { waitTime: 30 };
     const waiting = locks.acquire('a', options);
-    await sleep(10);
+    await pass(10);
     if (way === 'abort') controller.abort();
     await expect(waiting).rejects.toMatchObject({
       code: way === 'abort' ? 'LOCK_ABORTED' : 'LOCK_UNAVAILABLE',
@@ -184,7 +185,7 @@ describe('a waiter that leaves', () => {
     expect(store.calls.release).toBe(1);
     reply.resolve();
     store.afterAcquire = () => undefined;
-    await sleep(5);
+    await pass(5);
     expect(await locks.inspect('a')).toBeNull();
   });
 
@@ -195,7 +196,7 @@ describe('a waiter that leaves', () => {
     const controller = new AbortController();
     const leaver = locks.acquire('a', { signal: controller.signal });
     const stayer = locks.acquire('a');
-    await sleep(5);
+    await pass(5);
     controller.abort();
     await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     reply.resolve();
@@ -210,7 +211,7 @@ describe('a waiter that leaves', () => {
     const controller = new AbortController();
     const leaver = locks.acquire('a', { signal: controller.signal });
     const stayer = locks.acquire('a', { leaseTime: 5_000 });
-    await sleep(5);
+    await pass(5);
     controller.abort();
     await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     reply.resolve();
@@ -228,16 +229,16 @@ describe('a waiter that leaves', () => {
     const [first, second] = [new AbortController(), new AbortController()];
     const leaver = locks.acquire('a', { signal: first.signal });
     const stayer = locks.acquire('a', { leaseTime: 5_000, signal: second.signal });
-    await sleep(5);
+    await pass(5);
     first.abort();
     await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     store.beforeAcquire = () =>
       Promise.reject(new LockUnavailableError('a', { cause: new Error('BUSY'), effect: 'refused' }));
     reply.resolve();
-    await sleep(5);
+    await pass(5);
     second.abort();
     await expect(stayer).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await sleep(5);
+    await pass(5);
     // Else the lock would stay taken for the lease of the first caller.
     expect(await store.inspect('a')).toBeNull();
   });
@@ -250,7 +251,7 @@ describe('a waiter that leaves', () => {
     const controller = new AbortController();
     const leaver = locks.acquire('a', { signal: controller.signal });
     const stayer = locks.acquire('a', { leaseTime: 5_000 });
-    await sleep(5);
+    await pass(5);
     controller.abort();
     await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     reply.resolve();
@@ -267,7 +268,7 @@ describe('a waiter that leaves', () => {
     const controller = new AbortController();
     const first = locks.acquire('a', { signal: controller.signal });
     const second = locks.acquire('a');
-    await sleep(20);
+    await pass(20);
     // The wake-up finds the first on its way out.
     store.beforeAcquire = () => {
       controller.abort();
@@ -287,7 +288,7 @@ describe('a caller that has just been granted the lock', () => {
     const lease = await locks.acquire('a');
     const controller = new AbortController();
     const waiting = locks.acquire('a', { waitTime: Infinity, signal: controller.signal });
-    await sleep(5);
+    await pass(5);
     const answered = deferred();
     store.forceRelease = () => answered.promise.then(() => true);
     const forcing = locks.forceRelease('a');
@@ -299,7 +300,7 @@ describe('a caller that has just been granted the lock', () => {
     controller.abort();
     await refused;
     await forcing;
-    await sleep(20);
+    await pass(20);
     // Else a hold without a caller would be renewed for ever.
     expect(await store.inspect('a')).toBeNull();
   });
@@ -309,7 +310,7 @@ describe('a caller that has just been granted the lock', () => {
     const lease = await locks.acquire('a');
     const callback = jest.fn();
     const waiting = locks.using('a', callback);
-    await sleep(5);
+    await pass(5);
     const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
     void lease.release();
     void locks.close();
@@ -327,16 +328,16 @@ it('keeps its wake-up through the release of a lease that the store had forgotte
   let waiting: Promise<Lease> | undefined;
   await group.using({ minHoldTime: 20_000 }, async () => {
     waiting = locks.runInScope(() => locks.acquire('a', { leaseTime: 60_000, waitTime: 60_000 }));
-    await sleep(5);
+    await pass(5);
   });
-  await sleep(20);
-  // While an answer "busy" is on its way, the lock is released: the line must not sleep on that answer.
+  await pass(20);
+  // While an answer "busy" is on its way, the lock is released: the line must not pass on that answer.
   const reply = deferred();
   store.afterAcquire = () => reply.promise;
   const asking = locks.tryAcquire('a');
-  await sleep(5);
+  await pass(5);
   await others.forceRelease('a');
-  await sleep(5);
+  await pass(5);
   await forgotten.release();
   reply.resolve();
   store.afterAcquire = () => undefined;
@@ -349,7 +350,7 @@ it('keeps its wake-up through the release of a lease that the store had forgotte
 describe('an answer that the store did not give in time', () => {
   it('is no acquisition when it comes after its own deadline', async () => {
     const locks = open();
-    store.afterAcquire = () => sleep(80);
+    store.afterAcquire = () => pass(80);
     await expect(locks.acquire('a', { leaseTime: 50, waitTime: 0 })).rejects.toMatchObject({
       code: 'LOCK_UNAVAILABLE',
     });
@@ -369,7 +370,7 @@ describe('an answer that the store did not give in time', () => {
     expect(store.released).toEqual([]);
     expect(store.calls.acquire).toBe(2);
     await lease.release();
-    await sleep(400);
+    await pass(400);
     expect(store.released.length).toBeGreaterThan(1);
     expect(new Set(store.released.map(({ owner }) => owner))).toEqual(new Set([lease.owner]));
   });
@@ -418,7 +419,7 @@ describe('tryAcquire', () => {
     const [holder, locks] = [open(), open()];
     const lease = await holder.acquire('a');
     const waiting = locks.acquire('a');
-    await sleep(10);
+    await pass(10);
     store.calls.acquire = 0;
     expect(await locks.tryAcquire('a')).toBeNull();
     expect(store.calls.acquire).toBe(1);
@@ -442,10 +443,10 @@ describe('tryAcquire', () => {
     const [first, second] = [deferred(), deferred()];
     store.onRenew = () => first.promise;
     const early = locks.tryAcquire('a');
-    await sleep(5);
+    await pass(5);
     store.onRenew = () => second.promise;
     const late = locks.tryAcquire('a');
-    await sleep(5);
+    await pass(5);
     first.resolve();
     expect(await early).toBeNull();
     await open().forceRelease('a');
@@ -464,7 +465,7 @@ describe('tryAcquire', () => {
     store.onRenew = () => undefined;
     expect(await locks.tryAcquire(['a', 'b'])).toMatchObject({ held: true });
     answer.resolve();
-    expect(await Promise.race([asking, sleep(1_000, 'no answer')])).toBeNull();
+    expect(await Promise.race([asking, pass(1_000, 'no answer')])).toBeNull();
   });
 
   it('waits for no message that names a later moment to the waiter before it', async () => {
@@ -486,7 +487,7 @@ describe('tryAcquire', () => {
     tell({ type: 'next', owner, within: 20_000 });
     store.afterAcquire = () => undefined;
     reply.resolve();
-    expect(await Promise.race([asking, sleep(400, 'no answer')])).toBeNull();
+    expect(await Promise.race([asking, pass(400, 'no answer')])).toBeNull();
   });
 
   it('waits for no subscription of the waiter before it', async () => {
@@ -495,8 +496,8 @@ describe('tryAcquire', () => {
     store.subscribeToQueue = () => new Promise(() => undefined);
     locks.acquire('a').catch(() => undefined);
     await until(() => store.calls.acquire === 2);
-    await sleep(10);
-    expect(await Promise.race([locks.tryAcquire('a'), sleep(400, 'no answer')])).toBeNull();
+    await pass(10);
+    expect(await Promise.race([locks.tryAcquire('a'), pass(400, 'no answer')])).toBeNull();
   });
 
   it('asks no more than that when a lease from before, which the store had forgotten, has ended', async () => {
@@ -542,7 +543,7 @@ describe('a hold that only this process believes in', () => {
     const believed = await locks.acquire('a', options);
     const waiting = locks.acquire('a', { waitTime: 20_000 });
     // Longer than the message of the release before it may take.
-    await sleep(150);
+    await pass(150);
     const began = performance.now();
     await store.forceRelease('a');
     expect((await waiting).held).toBe(true);
@@ -561,10 +562,10 @@ describe('a hold that only this process believes in', () => {
     };
     const lease = await locks.acquire('a');
     const waiting = locks.acquire('a');
-    await sleep(150);
+    await pass(150);
     store.calls.renew = 0;
     for (let n = 0; n < 10; n++) say();
-    await sleep(10);
+    await pass(10);
     expect(store.calls.renew).toBe(1);
     expect(lease.held).toBe(true);
     await lease.release();

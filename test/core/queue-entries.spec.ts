@@ -1,11 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import type { ConnectionChange } from '../../lib/store/index.js';
 import { CLAIM, type QueueMessage } from '../../lib/port/queue-messages.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 it('a subscription that has been given up is not trusted again, even if messages come through where it was', async () => {
   const store = new ScriptedStore();
@@ -40,7 +41,7 @@ it('a wait that is shorter than what has to be opened for it ends with the answe
   const [holder, waiter] = [new LockService({ store }), new LockService({ store })];
   const listen = store.subscribeToQueue.bind(store);
   store.subscribeToQueue = async (client, onMessage) => {
-    await sleep(50);
+    await pass(50);
     return await listen(client, onMessage);
   };
   const lease = await waiter.getFairLock('a').acquire({ waitTime: 1 });
@@ -59,7 +60,7 @@ it('a subscription that comes when the service has closed is given up', async ()
   const open = new Set<object>();
   const listen = store.subscribeToQueue.bind(store);
   store.subscribeToQueue = async (client, onMessage) => {
-    await sleep(20);
+    await pass(20);
     const subscription = await listen(client, onMessage);
     open.add(subscription);
     const close = subscription.close.bind(subscription);
@@ -74,7 +75,7 @@ it('a subscription that comes when the service has closed is given up', async ()
   acquired.catch(() => undefined);
   await service.onApplicationShutdown();
   await expect(acquired).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  await sleep(50);
+  await pass(50);
   expect([...open]).toEqual([]);
 });
 
@@ -94,7 +95,7 @@ it('a waiter that has left while the store was out of reach says so as soon as t
   // Repeated by itself it would come after 250 ms.
   store.onRelease = () => undefined;
   connect?.();
-  await sleep(50);
+  await pass(50);
   expect((await store.inspect('a'))?.queue).toHaveLength(0);
   await lease.release();
   await service.onApplicationShutdown();
@@ -131,9 +132,9 @@ it('a look whose answer comes when only claims are granted counts as sent before
       await waiting.catch(() => undefined);
       continue;
     }
-    await sleep(CLAIM + 100);
+    await pass(CLAIM + 100);
     answer();
-    const found = await Promise.race([waiting, sleep(10_000, undefined, { ref: false })]);
+    const found = await Promise.race([waiting, pass(10_000, undefined, { ref: false })]);
     expect(found?.held).toBe(true);
     await found?.release();
     await service.onApplicationShutdown();
@@ -162,7 +163,7 @@ it('a grant that is told after a later one is none', async () => {
   await store.forceRelease('a', undefined);
   const second = await locks.getFairLock('a').acquire();
   reply.resolve();
-  expect(await Promise.race([first, sleep(200, 'waits')])).toBe('waits');
+  expect(await Promise.race([first, pass(200, 'waits')])).toBe('waits');
   expect(second.held).toBe(true);
   await second.release();
   const lease = await first;

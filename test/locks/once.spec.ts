@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { of } from 'rxjs';
 import {
@@ -16,7 +15,9 @@ import {
 } from '../../lib/index.js';
 import type { StorePeriods } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let a: LockService;
@@ -63,7 +64,7 @@ describe('once', () => {
     let runs = 0;
     const call = (locks: LockService) =>
       locks.once('report', { period: '1h' }, async (lease) => {
-        await sleep(30);
+        await pass(30);
         expect(locks.getLock('report').isHeld()).toBe(true);
         lease.assertHeld();
         return ++runs;
@@ -71,7 +72,7 @@ describe('once', () => {
     const answers = await Promise.all([a, b, a, b].map(call));
     expect(answers.filter(({ ran }) => ran)).toEqual([{ ran: true, value: 1 }]);
     for (const answer of answers) if (!answer.ran) expect(answer.since).toBeLessThan(1_000);
-    await sleep(30);
+    await pass(30);
     const later = await call(b);
     expect(later).toEqual({ ran: false, since: expect.any(Number) });
     expect((later as { since: number }).since).toBeGreaterThanOrEqual(29);
@@ -84,9 +85,9 @@ describe('once', () => {
     const call = (period: number, name: string) => a.once('report', { period }, () => runs.push(name));
     await call(100, 'first');
     await call(100, 'too soon');
-    await sleep(40);
+    await pass(40);
     await call(30, 'shorter');
-    await sleep(40);
+    await pass(40);
     await call(30, 'last');
     expect(runs).toEqual(['first', 'shorter', 'last']);
   });
@@ -94,7 +95,7 @@ describe('once', () => {
   it('lets the next try after a failure: a call that waits, or one that comes', async () => {
     const order: string[] = [];
     const fails = a.once('report', { period: '1h' }, async () => {
-      await sleep(30);
+      await pass(30);
       order.push('failed');
       throw new TypeError('no paper');
     });
@@ -109,7 +110,7 @@ describe('once', () => {
     let failed = 0;
     await failure(
       a.once('report', options, async () => {
-        await sleep(20);
+        await pass(20);
         failed = performance.now();
         throw new Error('no paper');
       }),
@@ -194,7 +195,7 @@ describe('once', () => {
     await b.forceRelease('report');
     expect(await noted).toMatchObject({ code: 'LOCK_LOST', result: 'done' });
     const sent = tries;
-    await sleep(500);
+    await pass(500);
     expect(tries).toBe(sent);
   });
 
@@ -237,7 +238,7 @@ describe('once', () => {
     expect(isLockAbortedError(await wait({ signal: AbortSignal.timeout(20) }))).toBe(true);
     expect(isLockTimeoutError(await wait({ waitTime: 20 }))).toBe(true);
     const closed = wait({});
-    await sleep(10);
+    await pass(10);
     await a.close();
     expect(isLockClosedError(await closed)).toBe(true);
     await held.release();
@@ -322,7 +323,7 @@ describe('once', () => {
       });
       services.push(impatient);
       const waits = failure(impatient.once('report', { period: 1_000 }, () => 0));
-      expect(isLockUnavailableError(await Promise.race([waits, sleep(5_000)]))).toBe(true);
+      expect(isLockUnavailableError(await Promise.race([waits, pass(5_000)]))).toBe(true);
     });
 
     it('ends its wait after the wait time', async () => {
@@ -346,7 +347,7 @@ describe('once', () => {
     const held = await b.acquire('report');
     const began = performance.now();
     const refused = failure(locks.once('report', { period: '1h', waitTime: 1_000 }, () => 0));
-    await sleep(700);
+    await pass(700);
     await held.release();
     expect(isLockUnavailableError(await refused)).toBe(true);
     expect(questions).toBe(2);
@@ -358,7 +359,7 @@ describe('once', () => {
     const locks = service(
       storeWith((periods) => ({
         recall: async (name) => {
-          await sleep(150);
+          await pass(150);
           return await periods.recall(name);
         },
       })),
@@ -370,7 +371,7 @@ describe('once', () => {
       return await acquire(request);
     };
     const refused = failure(locks.once('report', { period: '1h', waitTime: 100 }, () => 0));
-    expect(isLockUnavailableError(await Promise.race([refused, sleep(3_000)]))).toBe(true);
+    expect(isLockUnavailableError(await Promise.race([refused, pass(3_000)]))).toBe(true);
     silence.resolve();
   });
 

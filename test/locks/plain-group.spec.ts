@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { Attempt } from '../../lib/locks/attempt.js';
 import { callOf } from '../../lib/locks/call.js';
 import type { PlainLock } from '../../lib/locks/plain-lock.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let locks: LockService;
 let others: LockService;
@@ -39,12 +41,12 @@ describe('a group of plain locks that may hold some while it waits', () => {
   it('holds those before the one that is busy, and none behind it', async () => {
     const [b, d] = [await others.acquire('b'), await others.acquire('d')];
     const entering = enter(5_000);
-    await sleep(50);
+    await pass(50);
     expect((await owned()).names).toEqual([true, true, false, true]);
     expect(await others.tryAcquire('a')).toBeNull();
     await (await others.acquire('c', { waitTime: 0 })).release();
     await b.release();
-    await sleep(50);
+    await pass(50);
     expect(await others.tryAcquire('c')).toBeNull();
     expect((await locks.inspect('d'))?.waiters.local).toBe(1);
     await d.release();
@@ -60,7 +62,7 @@ describe('a group of plain locks that may hold some while it waits', () => {
     const told: string[] = [];
     locks.events$.subscribe(({ type }) => told.push(type));
     const entering = enter(5_000);
-    await sleep(50);
+    await pass(50);
     await others.forceRelease('a');
     await locks.forceRelease('b');
     await d.release();
@@ -79,7 +81,7 @@ describe('a group of plain locks that may hold some while it waits', () => {
     const told: string[] = [];
     locks.events$.subscribe(({ type }) => told.push(type));
     const entering = enter(200).catch((error: unknown) => error);
-    await sleep(50);
+    await pass(50);
     await end();
     await entering;
     await d.release();
@@ -109,7 +111,7 @@ describe('a group of plain locks that may hold some while it waits', () => {
     const d = await others.acquire('d');
     let isAnswered = false;
     const entering = enter(20).finally(() => (isAnswered = true));
-    await sleep(80);
+    await pass(80);
     expect(isAnswered).toBe(false);
     gate.resolve();
     expect(await entering).toMatchObject({ busy: true, name: 'd' });
@@ -128,11 +130,11 @@ describe('a group of plain locks that may hold some while it waits', () => {
       return reply;
     };
     const entering = enter(5_000);
-    await sleep(50);
+    await pass(50);
     expect((await locks.inspect('a'))?.waiters.local).toBe(1);
     await (await others.acquire('b', { waitTime: 0 })).release();
     await a?.release();
-    await sleep(50);
+    await pass(50);
     expect(await others.tryAcquire('b')).toBeNull();
     await c.release();
     const leases = await entering;
@@ -144,7 +146,7 @@ describe('a group of plain locks that may hold some while it waits', () => {
 it('a group that may hold none waits for one at a time', async () => {
   const [b, d] = [await others.acquire('b'), await others.acquire('d')];
   const entering = enter(0);
-  await sleep(50);
+  await pass(50);
   expect((await owned()).names).toEqual([false, true, false, true]);
   await b.release();
   expect(await entering).toMatchObject({ busy: true, name: 'd' });

@@ -18,6 +18,8 @@ import { describe, expect, it } from '@jest/globals';
 import { type Lease, type Lock, LockLostError, type LockService, type LockStore } from '../../lib/index.js';
 import { createStore } from '../support/store.js';
 import * as scripts from '../support/scripts.js';
+import { loadScripts } from '../world/holds.js';
+import { inWorld } from '../world/index.js';
 import { blockFor, soon, Stage, until } from './stage.js';
 
 const stage = Stage.set();
@@ -48,44 +50,38 @@ describe('the watchdog', () => {
   it.each([
     ['that gets no answer', 'freeze'],
     ['that finds no connection', 'refuse'],
-  ])('goes on after a renewal %s (pitfall 13)', async (_, way) => {
-    const proxy = await stage.proxy();
-    const locks = stage.service({ connection: proxy.url, leaseTime: 2_000 });
-    const failures: unknown[] = [];
-    locks.events$.subscribe((event) => event.type === 'renewal-failed' && failures.push(event.error));
-    const lease = await locks.acquire('a');
-    if (way === 'freeze') {
-      stage.server.freeze();
-    } else {
-      proxy.refuse(true);
-      proxy.cut();
-    }
-    await until(() => failures.length > 0);
-    stage.server.thaw();
-    proxy.refuse(false);
-    // Longer than what was left of the lease.
-    await sleep(2_500);
-    expect(lease.held).toBe(true);
-    expect(await stage.redis.hkeys('lock:a')).toEqual([lease.owner]);
-  });
+  ])('goes on after a renewal %s (pitfall 13)', (_, way) =>
+    inWorld(1, async ({ process, server, pass, until }) => {
+      const holder = process({ leaseTime: 2_000 });
+      const lease = await holder.locks.acquire('a');
+      await pass(500);
+      let mend: () => void = () => undefined;
+      if (way === 'freeze') server.pause(600);
+      else mend = holder.cut();
+      await until(() => holder.events.some(({ type }) => type === 'renewal-failed'));
+      mend();
+      await pass(30_000);
+      expect(lease.held).toBe(true);
+      expect((await process().locks.inspect('a'))?.holders[0]?.owner).toBe(lease.owner);
+    }),
+  );
 
-  it('forgets a lock that is released while its renewal is under way (pitfall 14)', async () => {
-    const proxy = await stage.proxy();
-    const locks = stage.service({ connection: proxy.url, leaseTime: 2_000 });
-    const lease = await locks.acquire('a');
-    proxy.replyDelay(200);
-    const monitor = await stage.server.monitor();
-    await until(() => monitor.commands.length > 0 && proxy.underway('replies') > 0);
-    await lease.release();
-    proxy.replyDelay(0);
-    // Time for two more.
-    await sleep(1_500);
-    await monitor.stop();
-    const requests = monitor.commands.map(([, sha]) => sha);
-    expect(requests).toContain(scripts.release.sha);
-    expect(requests.slice(requests.indexOf(scripts.release.sha))).not.toContain(scripts.renew.sha);
-    expect(await stage.ttl('a')).toBe(-2);
-  });
+  it('forgets a lock that is released while its renewal is under way (pitfall 14)', () =>
+    inWorld(2, async ({ process, server, pass, until }) => {
+      const holder = process({ leaseTime: 2_000 });
+      const lease = await holder.locks.acquire('a');
+      holder.slow('back', 200);
+      const before = server.commands;
+      await until(() => server.commands > before);
+      await lease.release();
+      holder.slow('back', 0);
+      await pass(1_000);
+      const after = server.commands;
+      await pass(10_000);
+      // Fifteen renewals would be due.
+      expect(server.commands - after).toBeLessThan(5);
+      expect(await holder.locks.inspect('a')).toBeNull();
+    }));
 
   it('forgets a lock that was taken again in the moment of its loss, once that is released (pitfall 14)', async () => {
     const locks = stage.service({ leaseTime: 300 });
@@ -130,16 +126,15 @@ describe('the watchdog', () => {
     expect(await stage.ttl('a')).toBe(-2);
   });
 
-  it('sends a handful of renewals for a lease however short it is (pitfall 16)', async () => {
-    const locks = stage.service();
-    await locks.acquire('a', { leaseTime: 900, renew: true });
-    await stage.server.resetCommandCalls();
-    await sleep(1_000);
-    const renewals = await stage.requests();
-    expect(renewals).toBeGreaterThanOrEqual(2);
-    // Three are due; a machine that stalls may cost a few more.
-    expect(renewals).toBeLessThan(20);
-  });
+  it('sends a handful of renewals for a lease however short it is (pitfall 16)', () =>
+    inWorld(3, async ({ process, server, pass }) => {
+      const holder = process();
+      await loadScripts(holder);
+      await holder.locks.acquire('a', { leaseTime: 900, renew: true });
+      const before = server.commands;
+      await pass(950);
+      expect(server.commands - before).toBe(3);
+    }));
 
   it('renews on one node while another is dead (pitfall 17)', async () => {
     const second = await stage.secondServer();
@@ -157,16 +152,17 @@ describe('the watchdog', () => {
     expect(leases.map((lease) => lease.held)).toEqual([true, false, true, false]);
   });
 
-  it('loses the one lock whose key has become something else, and no other of its batch (pitfall 17)', async () => {
-    const locks = stage.service({ leaseTime: 1_500 });
-    const leases = await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(name)));
-    const loss = lossOf(leases[1]!);
-    await stage.redis.set('lock:b', 'not a lock');
-    await soon(loss);
-    await sleep(1_500);
-    expect(leases.map((lease) => lease.held)).toEqual([true, false, true]);
-    expect(await stage.redis.get('lock:b')).toBe('not a lock');
-  });
+  it('loses the one lock whose key has become something else, and no other of its batch (pitfall 17)', () =>
+    inWorld(4, async ({ process, pass, until }) => {
+      const [holder, other] = [process({ leaseTime: 1_500 }), process()];
+      const leases = await Promise.all(['a', 'b', 'c'].map((name) => holder.locks.acquire(name)));
+      const redis = other.redis();
+      await redis.set('lock:b', 'not a lock');
+      await until(() => leases[1]!.signal.aborted);
+      await pass(1_500);
+      expect(leases.map((lease) => lease.held)).toEqual([true, false, true]);
+      expect(await redis.get('lock:b')).toBe('not a lock');
+    }));
 });
 
 describe('a holder', () => {
@@ -175,16 +171,18 @@ describe('a holder', () => {
     ['fixed', { leaseTime: 2_000 }],
   ])(
     'of a %s lease is told at its deadline, though a frozen store answers nothing (pitfall 15)',
-    async (_, options) => {
-      const lease = await stage.service({ leaseTime: 3_000 }).acquire('a', options);
-      const loss = lossOf(lease);
-      stage.server.freeze();
-      // Of two timers the earlier one fires first, however slow the machine is.
-      const late = sleep(lease.remainingTime() + 100, 'late');
-      expect(await Promise.race([loss, late])).toMatchObject({ code: 'LOCK_LOST' });
-      expect(lease.held).toBe(false);
-      await late;
-    },
+    (_, options) =>
+      inWorld(5, async ({ process, server, until }) => {
+        const holder = process({ leaseTime: 3_000 });
+        const lease = await holder.locks.acquire('a', options);
+        const deadline = holder.clock + lease.remainingTime();
+        server.pause(60_000);
+        await until(() => lease.signal.aborted);
+        expect(lease.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+        expect(lease.held).toBe(false);
+        // A timer may be a ms late, and the script looks each ms.
+        expect(holder.clock - deadline).toBeLessThan(5);
+      }),
   );
 
   it('that looks at its lease knows at once, even where no timer could fire (pitfall 15)', async () => {
@@ -219,31 +217,33 @@ describe('a holder', () => {
     ['write', (locks) => locks.getReadWriteLock('a').write],
     ['semaphore', (locks) => locks.getSemaphore('a', 2)],
   ];
-  it.each(KINDS)(
-    'of a %s lock is told at once when it is taken away by force (pitfall 49)',
-    async (_, lockOf) => {
-      const lock = lockOf(stage.service());
+  it.each(KINDS)('of a %s lock is told at once when it is taken away by force (pitfall 49)', (_, lockOf) =>
+    inWorld(6, async ({ process, pass, now, until }) => {
+      const [holder, other] = [process(), process()];
       // Neither is renewed or looked at within 10 s.
-      const lease = await lock.acquire({ leaseTime: 60_000 });
-      const loss = lossOf(lease);
-      await sleep(1_100);
-      await stage.service().forceRelease('a');
-      expect(await soon(loss)).toMatchObject({ reason: 'deleted', owner: lease.owner });
+      const lease = await lockOf(holder.locks).acquire({ leaseTime: 60_000 });
+      await pass(1_100);
+      const taken = now();
+      await other.locks.forceRelease('a');
+      await until(() => lease.signal.aborted);
+      expect(now() - taken).toBeLessThan(100);
+      expect(lease.signal.reason).toMatchObject({ reason: 'deleted', owner: lease.owner });
       expect(lease.held).toBe(false);
-    },
+    }),
   );
 
   it.each(['DEL', 'FLUSHALL'])(
     'of a fixed lease is told of a %s within a third of it (pitfall 49)',
-    async (command) => {
-      const acquiredAt = performance.now();
-      const lease = await stage.service().acquire('a', { leaseTime: 6_000 });
-      const loss = lossOf(lease);
-      await (command === 'DEL' ? stage.redis.del('lock:a') : stage.redis.flushall());
-      expect(await loss).toMatchObject({ reason: 'deleted' });
-      // Not at the end of the lease.
-      expect(performance.now() - acquiredAt).toBeLessThan(4_500);
-    },
+    (command) =>
+      inWorld(7, async ({ process, server, now, until }) => {
+        const lease = await process().locks.acquire('a', { leaseTime: 6_000 });
+        const acquired = now();
+        if (command === 'DEL') server.delete('lock:a');
+        else server.flush();
+        await until(() => lease.signal.aborted);
+        expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
+        expect(now() - acquired).toBeLessThan(2_100);
+      }),
   );
 
   it.each([
@@ -268,14 +268,6 @@ describe('a holder', () => {
     await sleep(150);
     await other.forceRelease('c');
     expect((await soon(waiting)).held).toBe(true);
-  });
-
-  it('whose key is gone is told with the next renewal (pitfall 18)', async () => {
-    const lease = await stage.service({ leaseTime: 900 }).acquire('a');
-    const loss = lossOf(lease);
-    await stage.redis.del('lock:a');
-    expect(await soon(loss)).toMatchObject({ reason: 'deleted' });
-    expect(lease.held).toBe(false);
   });
 
   it('survives the death of its store, and so does its process (pitfall 18)', async () => {
@@ -329,19 +321,20 @@ describe('a lease', () => {
     expect(lease.remainingTime()).toBeGreaterThan(15_000);
   });
 
-  it('with a time of its own says nothing about the next one of the same lock (pitfall 20)', async () => {
-    const lock = stage.service({ leaseTime: 1_500 }).getLock('a');
-    await (await lock.acquire({ leaseTime: 20_000 })).release();
-    const renewed = await lock.acquire();
-    expect(await stage.ttl('a')).toBeLessThanOrEqual(1_500);
-    await sleep(2_000);
-    expect(renewed.held).toBe(true);
-    await renewed.release();
+  it('with a time of its own says nothing about the next one of the same lock (pitfall 20)', () =>
+    inWorld(8, async ({ process, pass, until }) => {
+      const lock = process({ leaseTime: 1_500 }).locks.getLock('a');
+      await (await lock.acquire({ leaseTime: 20_000 })).release();
+      const renewed = await lock.acquire();
+      expect(await lock.remainingTime()).toBeLessThanOrEqual(1_500);
+      await pass(2_000);
+      expect(renewed.held).toBe(true);
+      await renewed.release();
 
-    const fixed = await lock.acquire({ leaseTime: 200 });
-    await soon(lossOf(fixed));
-    await lock.using(async (lease) => {
-      expect(lease.remainingTime()).toBeGreaterThan(500);
-    });
-  });
+      const fixed = await lock.acquire({ leaseTime: 200 });
+      await until(() => fixed.signal.aborted);
+      await lock.using((lease) => {
+        expect(lease.remainingTime()).toBeGreaterThan(500);
+      });
+    }));
 });

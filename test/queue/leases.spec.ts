@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent } from '../../lib/index.js';
 import { createStore } from '../support/store.js';
 import { CLAIM } from '../../lib/port/queue-messages.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { Stage, until } from '../pitfalls/stage.js';
 import { FAIR, type Kind, lockOf, queued, READ, semaphore, timed, WRITE } from './kinds.js';
 import { fenceOf, queueOf } from '../support/keys.js';
+import { loadScripts, queueLength } from '../world/holds.js';
+import { inWorld } from '../world/index.js';
 
 const stage = Stage.set();
 const KINDS: [string, Kind][] = [
@@ -18,109 +19,110 @@ const KINDS: [string, Kind][] = [
 const HOUR = 3_600_000;
 
 describe('The watchdog', () => {
-  it('renews the holds of all kinds, the plain one included, with one command', async () => {
-    const service = stage.service({ leaseTime: 6_000 });
-    await (await service.acquire('connected')).release();
-    // At once, because what is due within a tenth of the lease comes along.
-    const locks = KINDS.flatMap(([name, kind]) =>
-      Array.from({ length: 10 }, (_, n) => lockOf(service, `${name}:${String(n)}`, kind)),
-    );
-    const leases = await Promise.all([service.getLock('plain'), ...locks].map((lock) => lock.acquire()));
-    await stage.server.resetCommandCalls();
-    await sleep(3_000);
-    // And one for the label of the process, after a second.
-    expect(await stage.requests()).toBe(2);
-    await sleep(4_000);
-    expect(leases.every((lease) => lease.held)).toBe(true);
-    await Promise.all(leases.map((lease) => lease.release()));
-  });
+  it('renews the holds of all kinds, the plain one included, with one command', () =>
+    inWorld(1, async ({ process, server, pass }) => {
+      const own = process({ leaseTime: 6_000 });
+      const { locks } = own;
+      await loadScripts(own);
+      await (await locks.acquire('connected')).release();
+      // At once, because what is due within a tenth of the lease comes along.
+      const all = KINDS.flatMap(([name, kind]) =>
+        Array.from({ length: 10 }, (_, n) => lockOf(locks, `${name}:${String(n)}`, kind)),
+      );
+      const leases = await Promise.all([locks.getLock('plain'), ...all].map((lock) => lock.acquire()));
+      const before = server.commands;
+      await pass(3_000);
+      // And one for the label of the process, after a second.
+      expect(server.commands - before).toBe(2);
+      await pass(4_000);
+      expect(leases.every((lease) => lease.held)).toBe(true);
+    }));
 
   it.each([
     ['leaves the lease of a short wait alone', 0, 1],
     // And the labels of both: one has held and the other has waited for a second.
     ['a longer wait costs a look and a confirmation', 1_200, 5],
-  ])('%s', async (_, wait, requests) => {
-    const [a, b] = [stage.service(), stage.service()];
-    for (let tries = 10; ; tries--) {
-      const holder = await a.getFairLock('claim').acquire();
-      const started = performance.now();
-      const waiting = b.getFairLock('claim').acquire();
-      await queued(a, 'claim', 1);
-      await stage.server.resetCommandCalls();
-      await sleep(wait);
+  ])('%s', (_, wait, requests) =>
+    inWorld(2, async ({ process, server, pass, until }) => {
+      const [a, b] = [process(), process()];
+      await loadScripts(a);
+      const holder = await a.locks.getFairLock('claim').acquire();
+      const waiting = b.locks.getFairLock('claim').acquire();
+      await until(async () => (await queueLength(a.locks, 'claim')) === 1);
+      const before = server.commands;
+      await pass(wait);
       await holder.release();
       const lease = await waiting;
-      const took = performance.now() - started;
-      // No short wait, because this machine was busy.
-      if (wait === 0 && took > CLAIM && tries > 0) {
-        await lease.release();
-        continue;
-      }
-      expect(await stage.requests()).toBe(requests);
-      expect(await stage.ttl('claim')).toBeGreaterThan(20_000);
-      await sleep(900);
-      expect(await stage.requests()).toBe(requests);
+      // The confirmation is sent before the caller has the lease, and may still be under way.
+      await pass(20);
+      expect(server.commands - before).toBe(requests);
+      expect(await a.locks.getFairLock('claim').remainingTime()).toBeGreaterThan(20_000);
+      const confirmed = server.commands;
+      await pass(600);
+      expect(server.commands).toBe(confirmed);
       await lease.release();
-      break;
-    }
-  });
+    }),
+  );
 
-  it.each(KINDS)('%s: tells of a key that was deleted', async (name, kind) => {
-    const service = stage.service({ leaseTime: 900 });
-    const events: LockEvent[] = [];
-    service.events$.subscribe((event) => events.push(event));
-    const lease = await lockOf(service, name, kind).acquire();
-    await stage.redis.del(`lock:${name}`);
-    await until(() => lease.signal.aborted);
-    expect(lease.signal.reason).toMatchObject({ reason: 'deleted', key: name });
-    expect(events).toContainEqual({
-      type: 'lost',
-      name,
-      label: lease.label,
-      owner: lease.owner,
-      reason: 'deleted',
-    });
-  });
+  it.each<[string, Kind]>([['plain', {}], ...KINDS])('%s: tells of a key that was deleted', (name, kind) =>
+    inWorld(3, async ({ process, server, until }) => {
+      const { locks, events } = process({ leaseTime: 900 });
+      const lease = await lockOf(locks, name, kind).acquire();
+      server.delete(`lock:${name}`);
+      await until(() => lease.signal.aborted);
+      expect(lease.signal.reason).toMatchObject({ reason: 'deleted', key: name });
+      const { label, owner } = lease;
+      expect(events).toContainEqual({
+        type: 'lost',
+        name,
+        label,
+        owner,
+        reason: 'deleted',
+        forced: undefined,
+      });
+    }),
+  );
 
-  it.each(KINDS)('%s: a frozen server cannot delay the news of the loss', async (name, kind) => {
-    const service = stage.service({ leaseTime: 900 });
-    const lease = await lockOf(service, name, kind).acquire();
-    stage.server.freeze();
-    await sleep(1_500);
-    expect(lease.signal.aborted).toBe(true);
-    expect(lease.held).toBe(false);
-    stage.server.thaw();
-    // Whatever was under way must not bring it back to life.
-    await until(async () => (await service.inspect(name).catch(() => undefined)) === null);
-  });
+  it.each(KINDS)('%s: a frozen server cannot delay the news of the loss', (name, kind) =>
+    inWorld(4, async ({ process, server, pass, until }) => {
+      const holder = process({ leaseTime: 900 });
+      const lease = await lockOf(holder.locks, name, kind).acquire();
+      server.pause(3_000);
+      await pass(1_500);
+      expect([lease.signal.aborted, lease.held]).toEqual([true, false]);
+      // A request that was under way must not bring it back to life.
+      await until(async () => (await holder.locks.inspect(name).catch(() => undefined)) === null);
+    }),
+  );
 
-  it('a claim that cannot be confirmed is none: its waiter goes on waiting, and the next gets in after it', async () => {
-    const proxy = await stage.proxy();
-    const [a, b] = [stage.service(), stage.service({ connection: proxy.url })];
-    const holder = await a.getFairLock('unconfirmed').acquire();
-    const log: string[] = [];
-    const waiting = b.getFairLock('unconfirmed').acquire({ waitTime: 20_000 });
-    void waiting.then(() => log.push('first'));
-    await queued(a, 'unconfirmed', 1);
-    await sleep(1_200);
-    const next = a.getFairLock('unconfirmed').acquire();
-    await queued(a, 'unconfirmed', 2);
-    proxy.dropRequests(true);
-    await holder.release();
-    const [second, took] = await timed(next);
-    expect(took).toBeGreaterThan(900);
-    expect(took).toBeLessThan(2_500);
-    expect(log).toEqual([]);
-    proxy.dropRequests(false);
-    // Its connection has lost requests, and will be given up.
-    proxy.cut();
-    await queued(a, 'unconfirmed', 1);
-    expect(log).toEqual([]);
-    await second.release();
-    const first = await waiting;
-    expect(first.fencingToken).toBeGreaterThan(second.fencingToken);
-    await first.release();
-  });
+  it('a claim that cannot be confirmed is none: its waiter goes on waiting, and the next gets in after it', () =>
+    inWorld(5, async ({ process, pass, now, until }) => {
+      const [a, b] = [process(), process()];
+      const lock = a.locks.getFairLock('unconfirmed');
+      const waiters = (count: number) =>
+        until(async () => (await queueLength(a.locks, 'unconfirmed')) === count);
+      const holder = await lock.acquire();
+      let isServed = false;
+      const waiting = b.locks.getFairLock('unconfirmed').acquire({ waitTime: 60_000 });
+      void waiting.then(() => (isServed = true));
+      await waiters(1);
+      await pass(CLAIM + 200);
+      const next = lock.acquire();
+      await waiters(2);
+      b.silence('there', 3_000);
+      const released = now();
+      await holder.release();
+      const second = await next;
+      expect(now() - released).toBeGreaterThan(0.9 * CLAIM);
+      expect(now() - released).toBeLessThan(2 * CLAIM);
+      await pass(3_000);
+      await waiters(1);
+      expect(isServed).toBe(false);
+      await second.release();
+      const first = await waiting;
+      expect(first.fencingToken).toBeGreaterThan(second.fencingToken);
+      await first.release();
+    }));
 
   it('never revives what has ended in the store', async () => {
     const service = stage.service({ leaseTime: 900 });
@@ -138,19 +140,21 @@ describe('An answer that is slower than the lease', () => {
   it.each([
     ['tryAcquire', { leaseTime: 200 }],
     ['tryAcquire with a wait time', { leaseTime: 200, waitTime: 500 }],
-  ])('is none: %s comes to an end, and keeps nothing', async (_, options) => {
-    const proxy = await stage.proxy();
-    const service = stage.service({ connection: proxy.url });
-    await service.inspect('warm-up');
-    proxy.replyDelay(230);
-    const outcome = service
-      .getFairLock('slow')
-      .tryAcquire(options)
-      .catch((error: unknown) => error);
-    expect(await Promise.race([outcome.then(() => 'over'), sleep(4_000, 'still asking')])).toBe('over');
-    proxy.replyDelay(0);
-    await until(async () => (await stage.ttl('slow')) === -2);
-  });
+  ])('is none: %s comes to an end, and keeps nothing', (_, options) =>
+    inWorld(6, async ({ process, server, now, until }) => {
+      const slow = process();
+      await slow.locks.inspect('warm-up');
+      slow.slow('back', 230);
+      const asked = now();
+      await slow.locks
+        .getFairLock('slow')
+        .tryAcquire(options)
+        .catch(() => undefined);
+      expect(now() - asked).toBeLessThan(4_000);
+      slow.slow('back', 0);
+      await until(() => server.keys.length === 0);
+    }),
+  );
 
   it('is none when the wait time is over, and is not asked for again', async () => {
     const store = new ScriptedStore();

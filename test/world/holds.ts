@@ -1,6 +1,7 @@
 import type { AcquireOptions, Lock, LockService } from '../../lib/index.js';
+import * as scripts from '../support/scripts.js';
 import type { HoldRecord } from '../support/worker.js';
-import type { Stage } from './index.js';
+import type { Stage, WorldProcess } from './index.js';
 
 /** Takes a lock, keeps it for a time and releases it. Moments are those of the world. */
 export async function holdFor(
@@ -33,3 +34,10 @@ export const race = async (
 /** How many wait in the queue of a lock, as another process sees it. */
 export const queueLength = async (observer: LockService, name: string): Promise<number> =>
   (await observer.inspect(name))?.queue.length ?? 0;
+
+/** Lets the server know all scripts, whose first use costs one more command otherwise. */
+export async function loadScripts(by: WorldProcess): Promise<void> {
+  const redis = by.redis();
+  for (const { source } of Object.values(scripts)) await redis.script('LOAD', source);
+  redis.disconnect();
+}

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import {
@@ -11,6 +10,9 @@ import {
   MemoryLockStore,
 } from '../../../lib/index.js';
 import { nestedWaits } from '../../../lib/core/deadlock/nested-wait.js';
+import { pass, useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let services: LockService[];
@@ -47,7 +49,7 @@ const deadlocks = () =>
 async function nest(first: Lock, second: Lock, { gap = 20, waitTime = 2_000 } = {}): Promise<unknown> {
   return await first
     .using(async () => {
-      await sleep(gap);
+      await pass(gap);
       return await second.using({ waitTime }, () => 'done');
     })
     .catch((error: unknown) => error);
@@ -128,7 +130,7 @@ describe('more than two', () => {
 
   it('a writer that waits for two readers, of which one waits for what the writer holds', async () => {
     const { read, write } = locks.getReadWriteLock('rw');
-    const other = read.using(() => sleep(400));
+    const other = read.using(() => pass(400));
     const outcomes = await Promise.all([
       nest(read, locks.getLock('x')),
       nest(locks.getLock('x'), write, { gap: 60 }),
@@ -142,9 +144,9 @@ describe('more than two', () => {
     const { read, write } = locks.getReadWriteLock('rw');
     const x = locks.getLock('x');
     const holder = nest(read, x, { gap: 100 });
-    await sleep(20);
+    await pass(20);
     const writer = write.using({ waitTime: 3_000 }, () => 'written');
-    await sleep(20);
+    await pass(20);
     const behind = nest(x, locks.getReadWriteLock('rw').read, { gap: 10 });
     const outcomes = await Promise.all([holder, behind]);
     expect(broken(outcomes)).toHaveLength(1);
@@ -155,7 +157,7 @@ describe('more than two', () => {
     const permits = () => locks.getSemaphore('s', 2);
     const x = locks.getLock('x');
     // One of two holders is free to go on: no deadlock.
-    const free = permits().using(() => sleep(400));
+    const free = permits().using(() => pass(400));
     const outcomes = await Promise.all([nest(permits(), x, { gap: 30 }), nest(x, permits(), { gap: 20 })]);
     await free;
     expect(outcomes).toEqual(['done', 'done']);
@@ -177,7 +179,7 @@ describe('many callers under locks of their own that wait for one lock', () => {
     const all = Array.from({ length: 300 }, (_, n) =>
       nest(locks.getLock(`own:${String(n)}`), locks.getLock('hot'), { gap: 0, waitTime: 5_000 }),
     );
-    await sleep(150);
+    await pass(150);
     expect(inspect).not.toHaveBeenCalled();
     const outcomes = await Promise.all([
       nest(locks.getLock('a'), locks.getLock('b'), { gap: 20 }),
@@ -196,7 +198,7 @@ describe('many callers under locks of their own that wait for one lock', () => {
     const all = hot.map(({ name }) =>
       nest(locks.getLock(`own:${name}`), locks.getLock(name), { gap: 0, waitTime: 5_000 }),
     );
-    while (keep.mock.calls.length < 3) await sleep(20);
+    while (keep.mock.calls.length < 3) await pass(20);
     const told = keep.mock.calls.map(([, note]) => (JSON.parse(note) as { waits: unknown[] }).waits.length);
     expect(told.at(-1)).toBe(256);
     expect(inspect.mock.calls.length).toBeGreaterThan(32);
@@ -216,7 +218,7 @@ describe('what is no deadlock', () => {
       nest(locks.getLock('d'), a),
       a.using({ waitTime: 2_000 }, () => 'done'),
     ]);
-    await sleep(150);
+    await pass(150);
     await held.release();
     expect(await outcomes).toEqual(['done', 'done', 'done', 'done']);
     expect(deadlocks()).toEqual([]);
@@ -227,7 +229,7 @@ describe('what is no deadlock', () => {
     const waiting = await locks.using('a', async () => {
       const contender = other.acquire('a', { waitTime: 2_000 });
       const inScope = locks.runInScope(() => locks.acquire('a', { waitTime: 2_000 }));
-      await sleep(80);
+      await pass(80);
       return () => [contender, inScope];
     });
     await Promise.all(waiting().map((lease) => lease.then((granted) => granted.release())));
@@ -237,7 +239,7 @@ describe('what is no deadlock', () => {
   it('is a circle that ends by itself, because a fixed lease in it ends before the wait for it', async () => {
     const [a, b] = [locks.getLock('a'), locks.getLock('b')];
     const fixed = a.using({ leaseTime: 300 }, async () => {
-      await sleep(20);
+      await pass(20);
       return await b.using({ waitTime: 2_000 }, () => 'done');
     });
     expect(await Promise.all([fixed, nest(b, a, { gap: 20 })])).toEqual(['done', 'done']);
@@ -278,7 +280,7 @@ describe('deadlock', () => {
     const [a, b] = [locks.getLock('a'), locks.getLock('b')];
     const tries = (first: Lock, second: Lock, gap: number) =>
       first.using(async () => {
-        await sleep(gap);
+        await pass(gap);
         const lease = await second.tryAcquire({ waitTime: 2_000 });
         await lease?.release();
         return lease === null;
