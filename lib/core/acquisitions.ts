@@ -5,7 +5,8 @@ import { TransientMap } from '../port/transient-map.js';
 import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from './deadline.js';
 import { Tombstones } from './tombstones.js';
-import type { Acquisition, AcquisitionMessage } from './acquisition.js';
+import type { AcquisitionMessage } from './acquisition.js';
+import type { LocalQueue } from './local-queue.js';
 import type { Tenure } from './tenure.js';
 
 /** How long an acquisition lasts before other processes may ask what its client is called, ms. Most are over by then. */
@@ -16,8 +17,11 @@ const LONG = 1_000;
  * tells the client when the turn of one has come.
  */
 export class Acquisitions {
-  /** By the first owner of each. On a store without queues an acquisition has other owners later, which get no messages. */
-  private readonly acquisitions = new TransientMap<string, Acquisition>();
+  /**
+   * The queue of each, by its first owner. On a store without queues an acquisition has other owners later, which get no
+   * messages.
+   */
+  private readonly queues = new TransientMap<string, LocalQueue>();
   private readonly tombstones = new Tombstones();
   /** By name. */
   private readonly exclusive = new TransientMap<string, Tenure>();
@@ -33,8 +37,8 @@ export class Acquisitions {
     private readonly look: (tenure: Tenure) => void = () => undefined,
   ) {}
 
-  add(acquisition: Acquisition): void {
-    this.acquisitions.set(acquisition.firstOwner, acquisition);
+  add(owner: string, queue: LocalQueue): void {
+    this.queues.set(owner, queue);
   }
 
   /** Another owner has the lock that one of the acquisitions waits for. */
@@ -42,11 +46,13 @@ export class Acquisitions {
     this.timer ??= idleTimerAt(now() + LONG, this.lookAtAge);
   }
 
-  /** The acquisition is granted or left. */
-  remove(acquisition: Acquisition): void {
-    if (this.acquisitions.delete(acquisition.firstOwner) && !acquisition.isGranted)
-      this.tombstones.add(acquisition.releaseRequest);
-    if (this.timer === undefined || this.acquisitions.size > 0) return;
+  /**
+   * The acquisition has ended.
+   * @param departed the request with which its owner has left; undefined if it is granted
+   */
+  remove(owner: string, departed?: ReleaseRequest): void {
+    if (this.queues.delete(owner) && departed !== undefined) this.tombstones.add(departed);
+    if (this.timer === undefined || this.queues.size > 0) return;
     clearTimer(this.timer);
     this.timer = undefined;
   }
@@ -54,12 +60,12 @@ export class Acquisitions {
   onMessage(message: AcquisitionMessage): void {
     const { owner } = message;
     if (owner === undefined) {
-      for (const acquisition of this.acquisitions.values()) acquisition.lookAgain();
+      for (const queue of this.queues.values()) queue.toAcquisition()?.lookAgain();
       return;
     }
-    const acquisition = this.acquisitions.get(owner);
-    if (acquisition !== undefined) {
-      acquisition.onMessage(message);
+    const queue = this.queues.get(owner);
+    if (queue !== undefined) {
+      queue.toAcquisition()?.onMessage(message);
       return;
     }
     const left = this.tombstones.of(owner);
@@ -95,9 +101,9 @@ export class Acquisitions {
 
   private readonly lookAtAge = (): void => {
     this.timer = undefined;
-    const [oldest] = this.acquisitions.values();
+    const [oldest] = this.queues.values();
     if (oldest === undefined) return;
-    const age = now() - oldest.createdAt;
+    const age = now() - (oldest.askingSince ?? now());
     if (age >= LONG) this.onLongAcquisition();
     this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.lookAtAge);
   };

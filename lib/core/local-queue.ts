@@ -1,19 +1,52 @@
 import { LockClosedError } from '../lock.errors.js';
 import { atEndOfTurn } from '../lock.runtime.js';
-import type { AcquireReply, LockStore, NextOwner, QueueTerms, ReleaseReply } from '../port/lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  LockStore,
+  NextOwner,
+  QueueTerms,
+  ReleaseReply,
+} from '../port/lock-store.js';
 import { CLAIM } from '../port/queue-messages.js';
-import { now } from './deadline.js';
+import { now, type timerAt } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
-import { type Callers, Acquisition, type AcquisitionContext, type LockTerms } from './acquisition.js';
-import { MessageSubscription } from './message-subscription.js';
+import {
+  type Acquisition,
+  answerOf,
+  asError,
+  asReply,
+  isGrantedInTime,
+  type LockTerms,
+  requestFor,
+  type Sent,
+} from './acquisition.js';
+import type { Acquisitions } from './acquisitions.js';
+import { AskAndListen } from './ask-and-listen.js';
+import { type Messages, MessageSubscription } from './message-subscription.js';
+import { QueueWait } from './queue-wait.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import { type Busy, busyWith, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
+import {
+  type Busy,
+  busyWith,
+  GRACE,
+  type TenureKeeper,
+  unanswered,
+  type WaitRequest,
+  type WaitingContext,
+} from './waiting.js';
 
-export interface LocalQueueContext extends AcquisitionContext, LookContext {
-  readonly store: AcquisitionContext['store'] & Pick<LockStore, 'subscribeToReleases'>;
+export interface LocalQueueContext extends WaitingContext, LookContext {
+  readonly store: Pick<LockStore, 'acquire' | 'subscribeToReleases'>;
   readonly localHandoff: number;
+  /** The lease time of the module, ms. No caller waits for a message for longer. */
+  readonly leaseTime: number;
+  /** The subscription to the messages about acquisitions. */
+  readonly queueMessages: Messages;
+  readonly setTimer: typeof timerAt;
+  readonly acquisitions: Acquisitions;
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
@@ -34,11 +67,13 @@ export interface LocalQueueContext extends AcquisitionContext, LookContext {
  * Where this process holds the lock, the entry is taken together with its release. A caller that wants an answer before
  * that gets it from the store: the hold may be one that only this process believes in.
  */
-export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
+export class LocalQueue implements TenureKeeper, WaiterQueue {
   /** In the order of arrival. Made for the first waiter: most queues hold a lock and have no waiter. */
   private waiters: Set<Waiter> | undefined;
   /** The hold of this process, if it has one. */
   private tenure: Tenure | undefined;
+  /** The first request of the callers. Most are granted, and need no acquisition. */
+  private first: Sent | undefined;
   private acquisition: Acquisition | undefined;
   /** Asks about the hold of this process. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
@@ -59,7 +94,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   constructor(
     readonly terms: LockTerms,
-    private readonly context: LocalQueueContext,
+    readonly context: LocalQueueContext,
     private readonly onIdle: (queue: LocalQueue) => void,
   ) {}
 
@@ -103,16 +138,41 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return obstacle instanceof Error ? obstacle : undefined;
   }
 
-  get next(): LeaseTerms | undefined {
-    return this.head?.terms;
+  /** Since when the callers ask the store for the lock. */
+  get askingSince(): number | undefined {
+    return this.first?.askedAt ?? this.acquisition?.createdAt;
   }
 
+  /** The acquisition of the callers, which goes on with their first request. */
+  toAcquisition(): Acquisition | undefined {
+    const { first } = this;
+    if (first === undefined) return this.acquisition;
+    this.first = undefined;
+    const acquisition = this.makeAcquisition(first);
+    void acquisition.start(first);
+    return acquisition;
+  }
+
+  /** The lease time that the next caller needs, ms; undefined if no caller is left. */
+  get wantedLease(): number | undefined {
+    const { head } = this;
+    return head && this.context.initialLease(head.terms);
+  }
+
+  /** Whether some callers wait. Otherwise the store is only asked. */
   get wait(): boolean {
     return this.hasWaiter({ impatient: false });
   }
 
-  get isSubscribed(): boolean {
-    return this.releases?.isSubscribed === true;
+  /** The order of the callers is promised, and not only the order of the processes. */
+  get isByArrival(): boolean {
+    const { queue } = this.terms;
+    return queue !== undefined && queue.kind !== 'lock';
+  }
+
+  /** Whether the callers have to be subscribed before they ask, and no subscription has been tried yet. */
+  get needsMessages(): boolean {
+    return this.isByArrival && this.wait && this.context.queueMessages.untried;
   }
 
   /**
@@ -126,7 +186,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       (this.waiters ??= new Set()).add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
       // A caller that does not wait wants an answer that was given after its request.
-      if (waiter.impatient) this.acquisition?.lookAgain();
+      if (waiter.impatient) this.toAcquisition()?.lookAgain();
       this.goOn();
       // The request has been sent first, so that the timer does not delay what waits for its reply.
       const { waitTime, answerTime = 0 } = request;
@@ -151,11 +211,13 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   private giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
     const { passOn, queueMessages } = this.context;
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
-    if (passOn !== undefined && this.acquisition === undefined && this.wait && queueMessages.isSubscribed) {
+    if (passOn !== undefined && !this.isAsking && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
-      const { owner, leaseTime } = acquisition;
-      const { released, next } = passOn(tenure, { owner, leaseTime });
-      void acquisition.start(next);
+      const { nextOwner } = acquisition;
+      const sent = { ...nextOwner, askedAt: now(), takesEntry: true, wasSubscribed: this.isSubscribed };
+      this.attempts++;
+      const { released, next } = passOn(tenure, nextOwner);
+      void acquisition.start({ ...sent, isJoint: true, reply: next.then(asReply, asError) });
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
@@ -220,8 +282,13 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
 
   // Called by the acquisition.
 
-  asked(): void {
+  send(request: AcquireRequest, takesEntry: boolean): Sent {
     this.attempts++;
+    const { owner, leaseTime } = request;
+    const { isSubscribed: wasSubscribed } = this;
+    const askedAt = now();
+    const reply = answerOf(this.context.store, request);
+    return { owner, leaseTime, askedAt, takesEntry, wasSubscribed, isJoint: false, reply };
   }
 
   refused(askedAt: number, busy: Busy): void {
@@ -237,16 +304,21 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     this.goOn();
   }
 
-  granted(origin: TenureOrigin, isDoubtful: boolean): Tenure | undefined {
+  granted(origin: TenureOrigin): Tenure | undefined {
     const { head } = this;
     if (head === undefined) return undefined;
     const tenure = this.context.open(this, head.terms, origin);
-    tenure.doubtful = isDoubtful;
-    if (this.isPlain) this.adopt(tenure);
+    if (!this.isByArrival) this.adopt(tenure);
     head.grant(this.context.begin(tenure));
     return tenure;
   }
 
+  acquisitionOver(acquisition: Acquisition): void {
+    if (this.acquisition === acquisition) this.acquisition = undefined;
+    this.goOn();
+  }
+
+  /** Subscribes to the releases of the lock. @returns whether the subscription is active now */
   async subscribe(): Promise<boolean> {
     this.subscribedAt = now();
     return await this.openSubscription();
@@ -271,7 +343,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       (onMessage) => this.context.store.subscribeToReleases(this.name, onMessage),
       () => {
         doubt();
-        this.acquisition?.lookAgain();
+        this.toAcquisition()?.lookAgain();
       },
       doubt,
     );
@@ -286,9 +358,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     return this.terms.queue !== undefined;
   }
 
-  private get isPlain(): boolean {
-    const { queue } = this.terms;
-    return queue === undefined || queue.kind === 'lock';
+  private get isAsking(): boolean {
+    return this.first !== undefined || this.acquisition !== undefined;
+  }
+
+  private get isSubscribed(): boolean {
+    return this.releases?.isSubscribed === true;
   }
 
   /** Whether a message tells this process when its turn comes after another process had the lock. */
@@ -299,7 +374,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
   /** Makes sure that the waiters wait for something. */
   private goOn(): void {
     if (this.length === 0) {
-      this.acquisition?.leave();
+      this.toAcquisition()?.leave();
       if (this.tenure !== undefined) return;
       this.releases?.close();
       this.onIdle(this);
@@ -308,22 +383,43 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       if (this.wait && !this.isToldOfTurn)
         void (this.hasQueue ? this.context.queueMessages.subscribe() : this.subscribe());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
-    } else if (this.acquisition === undefined) {
+    } else if (!this.isAsking) {
       const after = this.yielding && this.isSubscribed ? MESSAGE_ROUND : 0;
       this.yielding = false;
-      void this.makeAcquisition().start(undefined, after);
+      if (after > 0 || this.needsMessages) void this.makeAcquisition().start(undefined, after);
+      else this.askFirst();
     }
   }
 
-  private makeAcquisition(): Acquisition {
-    const acquisition = new Acquisition(this.terms, this, this.context, (over) => {
-      if (this.acquisition === over) this.acquisition = undefined;
-      this.context.acquisitionOver(over);
-      this.goOn();
+  private askFirst(): void {
+    const { context } = this;
+    const takesEntry = this.hasQueue && this.wait && context.queueMessages.isSubscribed;
+    const owner = context.nextOwner();
+    const entry = takesEntry ? { arrival: undefined } : undefined;
+    const first = this.send(requestFor(this.terms, owner, this.wantedLease ?? 0, entry), takesEntry);
+    this.first = first;
+    // Its turn may come before the answer does.
+    if (takesEntry) context.acquisitions.add(owner, this);
+    void first.reply.then((reply) => {
+      if (this.first === first) this.firstAnswered(first, reply);
     });
-    this.acquisition = acquisition;
-    this.context.acquisitionBegun(acquisition);
-    return acquisition;
+  }
+
+  private firstAnswered(first: Sent, reply: AcquireReply | Error): void {
+    const { owner, leaseTime, askedAt: grantedAt, takesEntry: stood } = first;
+    if (!isGrantedInTime(first, reply) || leaseTime !== this.wantedLease) {
+      this.toAcquisition();
+      return;
+    }
+    this.first = undefined;
+    if (stood) this.context.acquisitions.remove(owner);
+    const { fencingToken, rivals } = reply;
+    this.granted({ owner, grantedAt, leaseTime, fencingToken, queue: this.terms.queue, rivals, stood });
+    this.goOn();
+  }
+
+  private makeAcquisition(first?: Sent): Acquisition {
+    return (this.acquisition = this.hasQueue ? new QueueWait(this, first) : new AskAndListen(this, first));
   }
 
   private handOff(tenure: Tenure, user = tenure.user): boolean {
@@ -339,7 +435,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
     // Before the next owner goes on: its caller waits for the promise of its grant.
     user?.onHandedOff();
     // The acquisition is from before the process got the lock together with others.
-    if (this.length === 0) this.acquisition?.leave();
+    if (this.length === 0) this.toAcquisition()?.leave();
     return true;
   }
 
@@ -415,7 +511,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue, Callers {
       this.goOn();
       return;
     }
-    const silentSince = this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
+    const silentSince = this.first?.askedAt ?? this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
     const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       waiter.impatient = true;

@@ -172,15 +172,7 @@ export class LockClient {
       leaseTime: options.leaseTime,
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
       initialLease,
-      acquisitionBegun: (acquisition) => {
-        acquisitions.add(acquisition);
-      },
-      acquisitionWaits: () => {
-        acquisitions.waits();
-      },
-      acquisitionOver: (acquisition) => {
-        acquisitions.remove(acquisition);
-      },
+      acquisitions,
       open: (queue, terms, origin) => {
         const { name, ownWriteHold, queue: asked } = queue.terms;
         const tenure = this.open(queue, name, terms, origin);
@@ -356,8 +348,7 @@ export class LockClient {
     const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
     const keeper = this.callers.keeperOf({ name, queue });
     const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
-    const tenure = this.context.open(keeper, terms, origin);
-    tenure.doubtful = isDoubtful;
+    const tenure = this.context.open(keeper, terms, { ...origin, doubtful: isDoubtful });
     if (queue === undefined) keeper.adopt(tenure);
     return { tenure: this.begin(tenure), date };
   }

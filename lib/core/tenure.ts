@@ -43,6 +43,10 @@ export interface TenureOrigin {
   /** The store has told the owner that its turn has come. */
   readonly handedOver?: boolean | undefined;
   readonly rivals?: Rivals | undefined;
+  /** A request of the owner got no answer, and may arrive after the release. */
+  readonly doubtful?: boolean;
+  /** Until when the store may keep a longer hold of the owner, on the monotonic clock. */
+  readonly keptUntil?: number | undefined;
 }
 
 /** For code that uses a lease after its release. */
@@ -78,12 +82,12 @@ export class Tenure {
   /** Renewals in a row that got no answer. */
   failures = 0;
   /** A request of its owner got no answer, and may arrive after the release. */
-  doubtful = false;
+  doubtful: boolean;
   /**
    * Until when the store may keep it, longer than this process believes: where an extension got no answer, or where it was granted
    * for the lease time of a caller that has left.
    */
-  keptUntil = -Infinity;
+  keptUntil: number;
   /** A renewal is under way. */
   renewing = false;
   /** Why it was lost. */
@@ -112,6 +116,8 @@ export class Tenure {
       stood = false,
       handedOver = false,
       rivals = 'none',
+      doubtful = false,
+      keptUntil = -Infinity,
     }: TenureOrigin,
     /** Removes the tenure from the records of the client. Called once, in whatever way the tenure ends. */
     private readonly onEnd: (tenure: Tenure) => void,
@@ -122,6 +128,8 @@ export class Tenure {
     this.stood = stood;
     this.handedOver = handedOver;
     this.rivals = rivals;
+    this.doubtful = doubtful;
+    this.keptUntil = keptUntil;
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
     this.granted = this.longest = leaseTime;

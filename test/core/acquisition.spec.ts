@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
-import { mayFollow, type AcquisitionState } from '../../lib/core/acquisition-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -25,18 +24,6 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(services.map((service) => service.onApplicationShutdown()));
-});
-
-it('goes from state to state as the table says, and never back from an end', () => {
-  const states: AcquisitionState[] = ['idle', 'asking', 'standing', 'granted', 'leaving'];
-  const table = states.map((state) => [state, states.filter((next) => mayFollow(state, next))]);
-  expect(Object.fromEntries(table)).toEqual({
-    idle: ['asking', 'granted', 'leaving'],
-    asking: ['standing', 'granted', 'leaving'],
-    standing: ['asking', 'granted', 'leaving'],
-    granted: [],
-    leaving: [],
-  });
 });
 
 /** A process that has got the lock together with another one, while its place for it is in the queue of the store. */

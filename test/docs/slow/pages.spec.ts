@@ -7,7 +7,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { type AcquisitionState, mayFollow } from '../../../lib/core/acquisition-state.js';
 import type { Drive } from '../drives.js';
 import type * as Preamble from '../preamble.js';
 import { missing as lacking } from '../../fencing/database-server.js';
@@ -137,18 +136,6 @@ describe('What the pages say in other languages', () => {
     const known = ['ts', 'sh', 'json', 'yaml', 'text', 'mermaid'];
     expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
   });
-});
-
-it('The table of states in the design record is that of the code', () => {
-  const drawn = inLanguage('mermaid').flatMap(({ code }) => [...code.matchAll(/(\w+) --> (\w+)/g)]);
-  const states: AcquisitionState[] = ['idle', 'asking', 'standing', 'granted', 'leaving'];
-  const follows = states.flatMap((from) =>
-    states.filter((to) => mayFollow(from, to)).map((to) => [from, to]),
-  );
-  const pairs = drawn
-    .map(([, from, to]) => [from, to])
-    .filter(([from]) => states.includes(from as AcquisitionState));
-  expect(new Set(pairs.map(String))).toEqual(new Set(follows.map(String)));
 });
 
 describe('Links of the pages', () => {

@@ -20,6 +20,7 @@ export interface Control {
 
 const SCRIPTS = 'stores/redis/scripts.generated.js';
 const ACQUISITION = 'core/acquisition.js';
+const QUEUE_WAIT = 'core/queue-wait.js';
 const HAND_OFF = 'core/hand-off.js';
 const TENURE = 'core/tenure.js';
 const DEADLINE = 'core/deadline.js';
@@ -116,8 +117,8 @@ export const broken: readonly Control[] = [
     patches: [
       { file: ACQUISITION, find: 'if (isSubscribed)\n                this.lookAgain();', replace: '' },
       {
-        file: ACQUISITION,
-        find: 'attempt.wasSubscribed ? this.context.leaseTime : POLL',
+        file: 'core/ask-and-listen.js',
+        find: 'wasSubscribed ? this.queue.context.leaseTime : POLL',
         replace: 'Infinity',
       },
     ],
@@ -134,7 +135,7 @@ export const broken: readonly Control[] = [
   {
     name: 'messages wake no waiter',
     patches: [
-      { file: ACQUISITION, find: 'onMessage(message) {', replace: 'onMessage(message) {\n        return;' },
+      { file: QUEUE_WAIT, find: 'onMessage(message) {', replace: 'onMessage(message) {\n        return;' },
     ],
     faults: [],
     habits: { fixedShare: 0 },
@@ -247,7 +248,7 @@ export const broken: readonly Control[] = [
     name: 'place that waits for messages only',
     patches: [
       {
-        file: ACQUISITION,
+        file: QUEUE_WAIT,
         find: 'const moment = now() + Math.min(',
         replace: 'return Infinity;\n        const moment = now() + Math.min(',
       },
@@ -260,7 +261,7 @@ export const broken: readonly Control[] = [
   },
   {
     name: 'claim is believed to be a whole lease',
-    patches: [{ file: ACQUISITION, find: 'message.leaseTime < this.lease', replace: 'false' }],
+    patches: [{ file: QUEUE_WAIT, find: 'message.leaseTime < this.lease', replace: 'false' }],
     faults: [],
     // Who waits for longer than a claim is granted one, which is over before the first renewal.
     leaseTime: 6_000,
