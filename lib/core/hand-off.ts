@@ -1,5 +1,5 @@
 import type { Rivals } from '../port/queue-messages.js';
-import { now } from './deadline.js';
+import { deadlineOf, now } from './deadline.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 
 /**
@@ -47,6 +47,6 @@ export function mayHandOff(tenure: Tenure, next: LeaseTerms | undefined, most: n
     time - tenure.grantedAt < limit.time &&
     tenure.remainingTime >= leaseTime / 2 &&
     tenure.granted <= leaseTime &&
-    tenure.keptAtMostUntil - time <= leaseTime
+    tenure.keptAtMostUntil <= deadlineOf(time, leaseTime)
   );
 }
