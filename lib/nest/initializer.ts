@@ -5,6 +5,7 @@ import { fieldResolverWarning } from '../lock.options.warnings.js';
 import { inQuotes } from '../lock.text.js';
 import type { LockService } from '../lock.service.js';
 import { stateOf } from '../lock.service.state.js';
+import { assertAccepted } from './accepted.js';
 import { checkNames } from './class-names.js';
 import { campaignsOf } from './election/campaigns.js';
 import { addLeaderMethods } from './election/leader-method.js';
@@ -17,7 +18,7 @@ const MARK = 'nestjs-distributed-lock initializer ';
 
 /**
  * The work at boot when all modules are loaded. A decorator that needs a feature which the service's store does not have
- * fails the boot. Once the modules are initialised the service connects, so that the first lock need not wait for that.
+ * fails the boot, and so does a store that refuses the service. Once the modules are initialised the service connects, so that the first lock need not wait for that.
  *
  * Its token is numbered. Nest may compare modules by their source text (`deep-hash`), and would take two modules for one
  * when their factories differ only in the options that they close over.
@@ -34,7 +35,7 @@ const bootOf =
     const ending = new AbortController();
     endAfterLastHook(service, modules);
     return {
-      onModuleInit: () => {
+      onModuleInit: async () => {
         const all = [...modules.values()];
         const providing = all.filter(({ providers }) => providers.has(token));
         assertOneGlobal(providing, all, name);
@@ -53,6 +54,7 @@ const bootOf =
           }
         }
         addLeaderMethods(modules, service);
+        await assertAccepted(service);
       },
       onApplicationBootstrap: () => {
         // A double of the service has no state. Where decorators take no locks, the store may not be there.

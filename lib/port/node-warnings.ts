@@ -45,6 +45,14 @@ export function sameServerWarnings(nodes: readonly NodeHealth[]): StoreWarning[]
   return warnings;
 }
 
+/** For nodes of a quorum that do not let this service at their charter. */
+export const charterWarnings = (
+  nodes: readonly [node: string, refusal: Error | undefined][],
+): StoreWarning[] =>
+  nodes.flatMap(([node, refusal]) =>
+    refusal === undefined ? [] : [{ code: 'charter-right', node, message: refusal.message }],
+  );
+
 /** For a service that has one node of a quorum for itself. */
 export const quorumNodeWarnings = (nodes: readonly string[]): StoreWarning[] =>
   nodes.map((node) => ({

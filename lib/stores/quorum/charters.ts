@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { now } from '../../lock.clock.js';
-import { LockConfigError } from '../../lock.errors.js';
+import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../../lock.errors.js';
 import { monotonicTime } from '../../lock.runtime.js';
 import { ANSWER_TIME, askAll } from './ask-all.js';
 import { conflictOf, namesOf, type Numbers, numbersOf, quarantineFor, strangerOf } from './charter.js';
@@ -23,6 +23,8 @@ export class Charters {
   /** ms: all members have acknowledged holds of this length. No hold may last longer. 0 while that is not known. */
   allowed = 0;
   private readonly standings: (Standing | undefined)[];
+  /** The error with which a member keeps this process from its charter, for as long as it does. */
+  private readonly withheld: (LockUnavailableError | undefined)[] = [];
   /** When each vote is expected to count, by the last answers of the members. */
   private readonly votesFrom: number[];
   /** The charter under which this process has last seen a vote. */
@@ -30,6 +32,7 @@ export class Charters {
   /** Why this service may not use the members. Stays until all of them have one charter: a member may lose the one that differs. */
   private refusal: string | undefined;
   private readonly names: string;
+  /** The names of this service have led to all members: from now on it may give members that have lost it their charter. */
   private isIntroduced = false;
   private readonly looking = new Map<number, Promise<unknown>>();
   private surveying: Promise<void> | undefined;
@@ -74,10 +77,20 @@ export class Charters {
   /** ms until the member's vote counts; undefined while its run is not known. */
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
-    if (standing === undefined) return undefined;
+    if (standing === undefined) return this.withheld[index] === undefined ? undefined : Infinity;
     if (this.votes(index)) return 0;
     if (standing.runId === undefined) return Infinity;
     return Math.max(1, (this.votesFrom[index] ?? 0) - monotonicTime());
+  }
+
+  /** Why a member never votes: its user has no right to the charter. */
+  withheldBy(index: number): Error | undefined {
+    return this.refusalOf(index)?.cause as Error | undefined;
+  }
+
+  /** The same, as the answer to an acquisition. */
+  refusalOf(index: number): LockUnavailableError | undefined {
+    return this.current(index) === undefined ? this.withheld[index] : undefined;
   }
 
   /** Looks at one member, also if it has been looked at before. */
@@ -126,7 +139,11 @@ export class Charters {
     const member = this.members[index];
     if (member === undefined) return;
     const { generation } = member;
-    const { time, ...told } = await member.identify();
+    const { time, ...told } = await member.identify().catch((error: unknown) => {
+      this.withheld[index] = isLockUnavailableError(error) && error.permanent ? error : undefined;
+      throw error;
+    });
+    this.withheld[index] = undefined;
     if (member.generation !== generation) throw new Error('the connection was lost meanwhile');
     if (this.standings[index]?.runId !== told.runId) {
       this.pause = SHORTEST_PAUSE;
@@ -151,9 +168,10 @@ export class Charters {
     this.allowed = Math.max(this.allowed, numbers.allowed);
     if (!members.some((_, index) => this.votes(index))) return;
     this.remembered = { ...numbers, longest: Math.max(numbers.longest, this.remembered?.longest ?? 0) };
-    if (this.isIntroduced || !members.every((_, index) => this.votes(index))) return;
+    if (this.isIntroduced || !this.isWhole) return;
     this.isIntroduced = true;
-    if (this.isWhole) void this.introduce(numbers);
+    const { told, names } = this;
+    if (!told.every((charter) => charter.names.includes(names))) void this.amendAll({ ...numbers, names });
   }
 
   /** Each member is another server, and has a charter of the quorum. */
@@ -162,15 +180,12 @@ export class Charters {
     return this.told.length === this.members.length && runs.size === this.members.length;
   }
 
-  /** The names of this service lead to all members: from now on it may give members that have lost it their charter. */
-  private async introduce(numbers: Numbers): Promise<void> {
-    if (this.isKnown) return;
-    await this.amendAll({ ...numbers, names: this.names });
-  }
-
+  /** Whether an empty member that this service reaches is a member of the quorum. */
   private get isKnown(): boolean {
     const { told: charters, names } = this;
-    return charters.length === 0 || charters.some((charter) => charter.names.includes(names)) || this.isWhole;
+    return (
+      this.isIntroduced || charters.length === 0 || charters.some((charter) => charter.names.includes(names))
+    );
   }
 
   private get amendment() {

@@ -31,8 +31,8 @@ export class QuorumLeaseLimit implements LeaseLimit {
   }
 
   async raise(name: string, leaseTime: number): Promise<Error | undefined> {
-    if (await this.isAllowed(leaseTime)) return undefined;
-    return this.charters.conflict ?? this.refusal(name, leaseTime);
+    const isAllowed = await this.isAllowed(leaseTime);
+    return this.charters.conflict ?? (isAllowed ? undefined : this.refusal(name, leaseTime));
   }
 
   /** The error for a hold of that length. */

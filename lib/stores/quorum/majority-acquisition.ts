@@ -209,10 +209,11 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     };
     return asked.then((reply) => {
       if (!reply.granted) return { outcome: 'taken', refusal: reply };
-      const vote = (counts: boolean): Vote<Grant, Refusal> =>
-        counts && member.generation === seat.generation
-          ? { outcome: 'granted', grant: reply }
-          : { outcome: 'quarantined' };
+      const vote = (counts: boolean): Vote<Grant, Refusal> => {
+        if (counts && member.generation === seat.generation) return { outcome: 'granted', grant: reply };
+        const error = charters.refusalOf(index);
+        return error === undefined ? { outcome: 'quarantined' } : { outcome: 'error', error };
+      };
       return typeof admitted === 'boolean' ? vote(admitted) : admitted.then(vote, failed);
     }, failed);
   }

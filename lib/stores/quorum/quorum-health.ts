@@ -1,8 +1,12 @@
 import type { StoreHealth } from '../../port/store-health.js';
 import { overallStatus } from '../../port/overall-status.js';
-import { sameServerWarnings } from '../../port/node-warnings.js';
+import { charterWarnings, sameServerWarnings } from '../../port/node-warnings.js';
 import type { Charters } from './charters.js';
 import { quorumOf } from './member.js';
+
+const NO_RUN = 'it withholds its run id (INFO), so it never votes: it may have restarted and forgotten locks';
+const RESTARTED =
+  'it has restarted, and does not vote before every lease that it may have forgotten has ended';
 
 /** @returns `down` where so few members can vote that no lock can be taken */
 export function quorumHealth(reports: readonly StoreHealth[], charters: Charters): StoreHealth {
@@ -14,10 +18,7 @@ export function quorumHealth(reports: readonly StoreHealth[], charters: Charters
         return { ...node, status: 'down' as const, error: conflict.message, quarantine };
       if (quarantine === undefined || quarantine === 0 || node.status === 'down')
         return { ...node, quarantine };
-      const error =
-        quarantine === Infinity
-          ? 'it withholds its run id (INFO), so it never votes: it may have restarted and forgotten locks'
-          : 'it has restarted, and does not vote before every lease that it may have forgotten has ended';
+      const error = charters.withheldBy(index)?.message ?? (quarantine === Infinity ? NO_RUN : RESTARTED);
       return { ...node, status: 'degraded' as const, error, quarantine };
     }),
   );
@@ -26,7 +27,11 @@ export function quorumHealth(reports: readonly StoreHealth[], charters: Charters
   return {
     status: voting.length < needed ? 'down' : overallStatus(nodes, needed),
     nodes,
-    warnings: [...reports.flatMap((report) => report.warnings), ...sameServerWarnings(nodes)],
+    warnings: [
+      ...reports.flatMap((report) => report.warnings),
+      ...sameServerWarnings(nodes),
+      ...charterWarnings(nodes.map(({ node }, index) => [node, charters.withheldBy(index)])),
+    ],
     ...(numbers && {
       charter: { id: numbers.id, longestLease: numbers.longest, allowedLease: charters.allowed },
     }),

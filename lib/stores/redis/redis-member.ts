@@ -1,8 +1,8 @@
 import type { Amendment, Charter, Identity, Member, MemberStore } from '../quorum/member.js';
 import type { Argument } from './commands/command.js';
 import type { ServerConnection } from './connection/connection.js';
-import { charterReply, onCharter } from './commands/charter.js';
-import { translate } from './connection/redis-errors.js';
+import { CHARTER_KEY, charterReply, onCharter } from './commands/charter.js';
+import { CharterWithheld, isWithheld, translate } from './connection/redis-errors.js';
 import { codeOf } from './commands/replies.js';
 import * as scripts from './commands/script.js';
 import { serverInfo } from './health/server-info.js';
@@ -34,7 +34,7 @@ export class RedisMember implements Member {
 
   async identify(): Promise<Identity> {
     const [{ runId }, { time, charter }] = await Promise.all([
-      serverInfo(this.deployment),
+      serverInfo(this.deployment).catch(unlessWithheld),
       this.charter(READING),
     ]);
     // Some managed services hide it behind zeros.
@@ -65,7 +65,19 @@ export class RedisMember implements Member {
     return charterReply(await this.run(scripts.charter, args));
   }
 
-  private run(script: scripts.Script, args: readonly Argument[]): Promise<unknown> {
-    return onCharter(this.deployment, script, args);
+  private async run(script: scripts.Script, args: readonly Argument[]): Promise<unknown> {
+    try {
+      return await onCharter(this.deployment, script, args);
+    } catch (error) {
+      throw isWithheld(error)
+        ? translate(new CharterWithheld(this.node, CHARTER_KEY, error), undefined)
+        : error;
+    }
   }
+}
+
+/** A server that refuses INFO does not tell its run. */
+function unlessWithheld(error: unknown): { runId: undefined } {
+  if (isWithheld(error)) return { runId: undefined };
+  throw error;
 }

@@ -150,6 +150,7 @@ describe('The health of a quorum', () => {
   const healthOf = (reports: readonly StoreHealth[], quarantines: readonly (number | undefined)[]) =>
     quorumHealth(reports, {
       quarantineOf: (index: number) => quarantines[index],
+      withheldBy: () => undefined,
       numbers: undefined,
       conflict: undefined,
     } as unknown as Charters);

@@ -239,6 +239,32 @@ describe('Services with different sets of nodes', () => {
     expect((await holder.health()).status).toBe('up');
   });
 
+  it.each([
+    ['goes on', false],
+    ['begins anew', true],
+  ])(
+    'are one quorum if only the names differ, also if a node restarts and a service %s',
+    async (_, isNew) => {
+      const urls = (await environment.proxies()).map(({ url }) => url);
+      const founder = environment.quorum({ leaseTime: SHORT });
+      await environment.settled(founder);
+      const other = environment.quorum({ leaseTime: SHORT }, urls);
+      await environment.settled(other);
+      const knowsNames = async () =>
+        (await environment.node(1).client().hkeys('~ndl:quorum')).filter((field) =>
+          field.startsWith('nodes '),
+        ).length === 2;
+      await until(knowsNames);
+      await founder.close();
+      if (isNew) await other.close();
+      await environment.node(0).restart();
+      const service = isNew ? environment.quorum({ leaseTime: SHORT }, urls) : other;
+      const lease = await service.acquire('a');
+      await lease.release();
+      await environment.settled(service);
+    },
+  );
+
   it('is warned of where a service has one of the nodes as its connection', async () => {
     const holder = environment.quorum({ leaseTime: LONG });
     await environment.settled(holder);

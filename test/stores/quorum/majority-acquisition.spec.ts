@@ -67,6 +67,7 @@ function attemptAt(answers: readonly (Answer | (() => Answer))[], setting: Setti
     time,
     quarantineOf: (index: number) => (quarantined.includes(index) || lookedUp?.has(index) ? 1 : 0),
     mayVote: (index: number) => lookedUp?.get(index) ?? false,
+    refusalOf: () => undefined,
   } as unknown as Charters;
   const attempt = new MajorityAcquisition<AcquireAllReply>(
     { members, leaseTime: LEASE, charters, presence, contention },

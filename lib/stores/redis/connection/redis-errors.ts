@@ -74,6 +74,18 @@ export class NodeOfCluster extends Error {
 export const NODE_OF_CLUSTER =
   'it is a node of a cluster, which needs a connection to all nodes: connection: { cluster: [{ host, port }] }';
 
+/** The user of a client has no right to the charter of a node. */
+export class CharterWithheld extends Error {
+  constructor(node: string, key: string, reply: unknown) {
+    super(
+      `${node} never votes: its user has no right to the charter of the quorum (${reasonOf(reply)}). Give the user that key and ` +
+        `the commands of the charter's scripts: ACL SETUSER <user> ~${key} +eval +time +hgetall +hset +hdel`,
+      { cause: reply },
+    );
+    this.name = 'CharterWithheld';
+  }
+}
+
 /** How a node of a cluster refuses what another node has, or what the cluster does not serve. */
 const OF_CLUSTER = new Set(['MOVED', 'ASK', 'CLUSTERDOWN', 'CROSSSLOT']);
 
@@ -147,6 +159,7 @@ export const isPermanent = (error: unknown): boolean =>
   error instanceof NotAdmitted ||
   error instanceof WrongDatabase ||
   error instanceof NodeOfCluster ||
+  error instanceof CharterWithheld ||
   isUnknown(error) ||
   PERMANENT.has(replyCode(error) ?? '');
 
