@@ -230,7 +230,8 @@ describe('A refusal inside of a script', () => {
     ['HSET', wrapped("The user executing the script can't run this command or subcommand")],
     ['PUBLISH', errorReply('ERR Unknown Redis command called from script script: f_1, on @user_script:3.')],
     ['PUBLISH', errorReply('NOPERM ACL failure in script: no permissions, on @user_script:3.')],
-  ])('names the command %s by its line', (command, error) => {
+    ['HDEL', errorReply("NOPERM ACL failure in script: User has no permissions to run the 'hdel' command")],
+  ])('names the command %s by its name or its line', (command, error) => {
     const named = withCommand(error, script);
     expect(named).toBeInstanceOf(CommandRefused);
     expect(named).toMatchObject({

@@ -12,6 +12,8 @@ export class CommandRefused extends Error {
   }
 }
 
+/** How Redis 7.2 names the command. rights.include.lua does the same. */
+const NAMED = /to run the '(\S+)' command/;
 /** Before Redis 7.2 a refusal says only in which line of the script it has happened. Each line names one command at most. */
 const LINE = /@user_script: ?(\d+)/;
 export const COMMAND = /redis\.p?call\('([A-Z]+)'/;
@@ -22,6 +24,6 @@ export function withCommand(error: unknown, { source }: Script): unknown {
   const text = unwrapped(error);
   if (!FORBIDDEN.test(text) && !UNKNOWN.test(text)) return error;
   const line = source.split('\n')[Number(LINE.exec(error.message)?.[1]) - 1] ?? '';
-  const command = COMMAND.exec(line)?.[1];
+  const command = NAMED.exec(text)?.[1]?.toUpperCase() ?? COMMAND.exec(line)?.[1];
   return command === undefined ? error : new CommandRefused(error, command);
 }

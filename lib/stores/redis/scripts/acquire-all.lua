@@ -53,7 +53,7 @@ for from, to in pieces(locks + 1, 2 * locks) do
   end
 end
 
-if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
+need('HDEL', KEYS[1])
 -- As in acquire.lua.
 local entered, span = next(held)
 if entered then redis.call('PEXPIRE', KEYS[entered], span) end

@@ -28,7 +28,7 @@ local owner, lease = ARGV[1], ARGV[2]
 -- the server makes them anew at each call, which takes as long as two commands.
 local fields = redis.pcall('HLEN', KEYS[1])
 if fields == 0 and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
-  if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
+  need('HDEL', KEYS[1])
   return enter(KEYS[1], KEYS[2], owner, lease, tonumber(ARGV[3]), ARGV[4]) or { QUEUED }
 end
 
@@ -43,13 +43,15 @@ if left == QUEUED then return { QUEUED } end
 if left == FOREIGN or left and not entry then ensure_master('HDEL', KEYS[1], owner) end
 if left == FOREIGN then return no_lock() end
 if left and not entry then return { left, holder } end
-if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
+need('HDEL', KEYS[1])
 local token
 if not left then
   -- Neither of these commands needs room. So a command that is sent again, and an owner at its turn, is not refused if the
   -- memory is full.
   if entry and ARGV[5] ~= '0' then redis.call('ZREM', KEYS[3], entry) end
   local span = lease
+  -- Without this, the crash of a process whose next caller wants a short lease would keep the lock for the long lease of a
+  -- caller that has left.
   local shortens = ARGV[7] and string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[6]
   if holder and not shortens then span = math.max(redis.call('PTTL', KEYS[1]), tonumber(lease)) end
   if holder then redis.call('PEXPIRE', KEYS[1], span) end
@@ -58,8 +60,8 @@ if not left then
   token = enter(KEYS[1], KEYS[2], owner, span, tonumber(ARGV[3]), span + stay)
   if not token then return { QUEUED } end
   if not has_waiters then return token end
-elseif lacks('ZREM', KEYS[3]) then
-  redis.call('ZREM', KEYS[3], '')
+else
+  need('ZREM', KEYS[3])
 end
 
 local asker, outsiders, last_token

@@ -39,7 +39,7 @@ if foreign then
   end
   return foreign
 end
-if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
+need('ZREM', KEYS[1])
 read_fence()
 if used and (used ~= kind or used_capacity ~= capacity) and in_use() then
   -- Perhaps only dead processes use the lock.
@@ -51,7 +51,8 @@ if used and (used ~= kind or used_capacity ~= capacity) and in_use() then
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
--- The lock has no holder, and some waiters wait for it as a plain lock. The first gets a claim of that kind. So each dead
+-- The lock has no holder, and some waiters wait for it as a plain lock. A name with waiters keeps its kind, so the first one
+-- gets a claim of that kind: without this, a later owner would take the name from waiters that arrived before it. Each dead
 -- waiter that cannot be told from a living one keeps this owner out for the time of a claim.
 while head and not is_of_kind(string.sub(head, 1, 1)) do
   local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')

@@ -39,7 +39,7 @@ local is_other = used and (used ~= kind or used_capacity ~= capacity)
 if not ends_before or is_other then ensure_master('ZREM', KEYS[1], '') end
 if not ends_before then return { may_enter(mode, kind, capacity) and 0 or -1, 0, now } end
 if is_other then return { -1, 0, now } end
-if lacks('ZREM', KEYS[1]) then redis.call('ZREM', KEYS[1], '') end
+need('ZREM', KEYS[1])
 -- The next owner may have renewed its hold since.
 local ends_at = math.max(repeated or 0, now + lease)
 -- This command needs no room, and lets the following writes pass if the memory is full.

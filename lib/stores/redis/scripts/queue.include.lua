@@ -20,6 +20,9 @@ local in_cluster = ARGV[#ARGV] == 'cluster'
 local CLAIM = 1000
 local SPREAD = 10
 local WIDEST = 250
+-- How many waiters are read at once, and at most: most queues have a living waiter soon, and a read of 256 takes 180 µs more.
+local PIECE_OF_QUEUE = 16
+local FURTHEST = 256
 -- Followed by the client's id: each process gets the messages for all its entries and holds over one subscription.
 local CHANNEL = 'lock_queue__channel:'
 local PROCESS = '^(.*):'
@@ -78,27 +81,34 @@ end
 
 -- A claim is in the way, and its owner may be dead. The head behind it may be dead too, and no waiter would poll when the
 -- claim is over. The entries of a process die with it, and a process may have many. So the script considers the processes
--- behind the head's in the order of their first waiters. It tells the 1st, 2nd, 4th, 8th, ... and the last one when to poll.
+-- behind the head's in the order of their first waiters. It tells the 1st, 2nd, 4th, 8th, ... and the last one when to poll,
+-- and reads no further than the piece of the queue with a living one. On a cluster it cannot tell which one lives.
 -- If the first living process is the p-th, and the processes behind it live, a living process among the first 2p gets the
 -- message, or the last one does. A poll grants the next claim and sends these messages again, so d dead waiters in a row
 -- cost d claims.
 local function tell_further(left, head)
-  local seen, first_waiters = { [string.match(head, PROCESS)] = true }, {}
+  local seen, found, turn = { [string.match(head, PROCESS)] = true }, 0, 1
+  local lives, last
+  local function tell_when(owner, rank)
+    lives = tell(owner, 'next', owner, digits(look_after(left, rank))) and not in_cluster or lives
+  end
   -- The waiters behind these poll without a message.
-  for rank, entry in ipairs(redis.call('ZRANGE', KEYS[3], 1, 256)) do
-    local owner = string.match(entry, '^%S (%S+)')
-    local whose = string.match(owner, PROCESS)
-    if not seen[whose] then
-      seen[whose] = true
-      table.insert(first_waiters, { owner, rank })
+  for from = 1, FURTHEST, PIECE_OF_QUEUE do
+    local entries = redis.call('ZRANGE', KEYS[3], from, from + PIECE_OF_QUEUE - 1)
+    for at, entry in ipairs(entries) do
+      local owner = string.match(entry, '^%S (%S+)')
+      local whose = string.match(owner, PROCESS)
+      if not seen[whose] then
+        seen[whose], found, last = true, found + 1, { owner, from + at - 1 }
+        if found == turn then
+          tell_when(unpack(last))
+          turn, last = 2 * turn, nil
+        end
+      end
     end
+    if lives or #entries < PIECE_OF_QUEUE then break end
   end
-  local at, last = 1, #first_waiters
-  while at <= last do
-    local owner, rank = unpack(first_waiters[at])
-    tell(owner, 'next', owner, digits(look_after(left, rank)))
-    at = at == last and last + 1 or math.min(2 * at, last)
-  end
+  if last then tell_when(unpack(last)) end
 end
 
 -- What `asker` has been granted, if its turn has come, and its rivals.

@@ -36,7 +36,7 @@ if not repeated and redis.call('HEXISTS', KEYS[1], owner) == 0 then
   if holder == false then return no_lock() end
   return { holder and -1 or 0, 0, now }
 end
-if lacks('HDEL', KEYS[1]) then redis.call('HDEL', KEYS[1], '') end
+need('HDEL', KEYS[1])
 local left, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
 -- The next owner may have renewed its hold since.
 if repeated then lease = math.max(left, lease) end

@@ -518,6 +518,20 @@ describe('A turn', () => {
       ['h:1', CLAIM + 110],
     ]);
   });
+
+  it.each<[string, (place: number) => boolean, readonly number[]]>([
+    ['no further back than to the 16th where one of those lives', () => true, [1, 2, 3, 5, 9, 17]],
+    ['further back where all of those are gone', (place) => place < 2 || place === 41, [1, 41]],
+  ])('is told behind a claim %s', async (_, lives, told) => {
+    await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
+    const clients = Array.from({ length: 42 }, (_, place) => `p${String(place)}`);
+    await lock.waiters(Object.fromEntries(clients.map((client, n) => [`x ${client}:1 30000`, 1_500 - n])));
+    await lock.listen(...clients.filter((_, place) => lives(place)));
+    await release('a:1');
+    // The first has got the claim, and the second is the head.
+    const next = (await lock.told()).flatMap((message) => /next p(\d+):1/.exec(message)?.[1] ?? []);
+    expect(next.map(Number)).toEqual(told);
+  });
 });
 
 describe('A release of a lock with holders', () => {
