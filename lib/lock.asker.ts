@@ -22,6 +22,6 @@ export const MAX_REASON = 1_000;
 /** For messages and log lines. */
 export const describeAsker = ({ by, reason }: Asker): string => `"${inQuotes(by)}"${because(reason)}`;
 
-/** The end of a line that tells what was done. */
+/** The end of a log line about an action. */
 export const because = (reason: string | undefined): string =>
   reason === undefined ? '' : `: "${inQuotes(reason)}"`;

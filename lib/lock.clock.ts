@@ -2,7 +2,7 @@ import { machineUptime, monotonicTime, processUptime, wallTime } from './lock.ru
 
 /** How far the wall clock may move away from this clock before the reason is looked for, ms. */
 const STEP = 50;
-/** The possible error of the kernel's uptime, ms: it counts in hundredths, or in whole seconds where there is no /proc. */
+/** The possible error of the kernel's uptime, ms: it counts in hundredths, or in whole seconds without /proc. */
 const FINE = 10;
 const COARSE = 1_000;
 /**
@@ -11,16 +11,16 @@ const COARSE = 1_000;
  */
 const LONGEST_LOOK = 5;
 /**
- * For how long of the monotonic clock one reading of the wall clock is enough, ms: what runs at one go asks for the time many
- * times, and reading both clocks takes twice as long. A process can be stopped for longer than that between its look at the
- * clock and what it does next.
+ * For how long of the monotonic clock one reading of the wall clock is enough, ms: code that runs at one go asks for the
+ * time many times, and reading both clocks takes twice as long. A process can be stopped for longer than that between its
+ * look at the clock and its next step.
  */
 const AT_ONE_GO = 0.1;
 
 /**
  * One clock for all copies of this package in the process. They compare moments that others have noted, and a copy that is
  * loaded later has not seen the suspensions before. Its fields have private names because Jest, when a test file has ended,
- * puts setters that call themselves in the place of all other fields of what it finds on globalThis.
+ * replaces all other fields of objects on globalThis by setters that call themselves.
  */
 class Clock {
   /** ms for which the machine has been suspended since this was made, as far as that has been noticed. */

@@ -1,6 +1,6 @@
 import { inQuotes } from './lock.text.js';
 
-/** One caller of a deadlock. It holds what the caller before it waits for. */
+/** One caller of a deadlock. It holds the lock that the caller before it waits for. */
 export interface DeadlockStep {
   /** The lock that it waits for, and the label of this lock. */
   readonly name: string;
@@ -9,6 +9,6 @@ export interface DeadlockStep {
   readonly process: string;
 }
 
-/** The callers in their order, the one that is told of first. */
+/** The callers in their order, the reporting one first. */
 export const describeCycle = (cycle: readonly DeadlockStep[]): string =>
   cycle.map(({ name, process }) => `${inQuotes(process)} waits for "${inQuotes(name)}"`).join(', ');

@@ -30,7 +30,7 @@ export const isTime = (value: unknown, least = 0): value is number =>
   Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= LONGEST;
 
 /**
- * A time in ms, from `least` to one year. Infinity only where `unbounded` says so.
+ * A time in ms, from `least` to one year. Infinity only if `unbounded` says so.
  * @throws LockConfigError
  */
 export function timeOf(

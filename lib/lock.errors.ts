@@ -6,8 +6,8 @@ import { inQuotes } from './lock.text.js';
 import { isKept, keeperOf } from './lock.state.js';
 
 /**
- * Every failure has a class of its own. `message` is for logs and job boards. `publicMessage` is what a client of the
- * application may see: it reveals nothing to a stranger.
+ * Every failure has a class of its own. `message` is for logs and job boards. `publicMessage` is for clients of the
+ * application: it reveals nothing to a stranger.
  */
 
 /** Marks the errors of this package, so that a guard recognises an error that another copy of this package has thrown. */
@@ -31,7 +31,7 @@ interface LockErrorDetails {
 
 interface LockErrorStatus {
   readonly status: number;
-  /** Left out where a client is told only that the server has failed. */
+  /** Left out if a client learns only that the server has failed. */
   readonly publicMessage?: string;
 }
 
@@ -49,7 +49,7 @@ function lockErrorOn(Base: new (message: string) => Error) {
     readonly statusCode: number;
     /** Whether `message` may be shown to a client: it is the public one. */
     readonly expose: boolean;
-    /** What a client of the application may be told: no name, owner, host or command. */
+    /** The text for clients of the application: no name, owner, host or command. */
     readonly publicMessage: string;
 
     constructor(message: string, http: LockErrorStatus, { key, cause }: LockErrorDetails = {}) {
@@ -104,7 +104,7 @@ abstract class ExpectedLockError extends lockErrorOn(HttpError) {
 }
 
 /**
- * The lock was still held by another owner when the wait time was over. HTTP 409. Of several locks `key` names the one that
+ * Another owner still held the lock at the end of the wait time. HTTP 409. With several locks, `key` names the lock that
  * was in the way, and `holder` its holder.
  */
 export class LockTimeoutError extends ExpectedLockError {
@@ -112,12 +112,12 @@ export class LockTimeoutError extends ExpectedLockError {
   /** How long the caller waited, in ms. */
   readonly waited: number;
   /**
-   * The owner that held the lock at the last try, if the store told; `kept:` and the owner where the lock is kept for the
+   * The owner that held the lock at the last try, if the store told; `kept:` and the owner, if the lock is kept for the
    * `minHoldTime` of an owner that has released it.
    */
   readonly holder: string | undefined;
   /**
-   * `timeout`: the wait time was over. `queue-full`: `maxWaiting` callers of this process waited already. `deadlock`: the
+   * `timeout`: the wait time ended. `queue-full`: `maxWaiting` callers of this process waited already. `deadlock`: the
    * caller and others waited for each other, and it began last.
    */
   readonly reason: 'timeout' | 'queue-full' | 'deadlock';
@@ -125,7 +125,7 @@ export class LockTimeoutError extends ExpectedLockError {
    * ms that the lease in the way had left at the last try, if that is known. Its holder may renew it, or release it before.
    */
   readonly remainingTime: number | undefined;
-  /** What the holder's instance is called, if that is known: the `label` of its module. It is not sent to clients. */
+  /** The label of the holder's instance, if known: `label` of its module. It is not sent to clients. */
   readonly holderLabel: string | undefined;
   /** With `deadlock`: the callers that waited for each other, this one first. It is not sent to clients. */
   readonly cycle: readonly DeadlockStep[] | undefined;
@@ -211,11 +211,11 @@ export class LockUnavailableError extends LockError {
 
 /**
  * Why a lease ended before its release.
- * - `expired`: its time was over, or the process was paused beyond it
+ * - `expired`: its time ended, or the process was paused beyond it
  * - `taken`: the store names another owner, or has another value under the name of the lock, which `cause` describes
  * - `deleted`: the store has no such lock any more (deleted by hand, evicted, flushed, failed over)
  * - `unreachable`: the store did not answer a renewal before the deadline
- * - `max-hold`: `maxHoldTime` was over
+ * - `max-hold`: `maxHoldTime` ended
  * - `released`: its holder has released it, or the application is shutting down
  * - `fenced`: the database has seen a later holder (subpath `fencing`); not in events
  */
@@ -236,7 +236,7 @@ export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
   /** Why it ended. */
   readonly reason: LossReason;
-  /** The service that has taken it by {@link LockService.forceRelease}, where a message has told so. */
+  /** The service that has taken it by {@link LockService.forceRelease}, if a message said so. */
   readonly forced: Asker | undefined;
   /** The owner of the lease. */
   readonly owner: string;
@@ -291,7 +291,7 @@ export class LockAbortedError extends ExpectedLockError {
 export class LockKeyError extends LockError {
   readonly code = 'LOCK_KEY';
 
-  /** @param http where a request is at fault */
+  /** @param http if a request is at fault */
   constructor(message: string, key?: string, cause?: unknown, http: LockErrorStatus = { status: 500 }) {
     super(message, http, { key, cause });
   }
@@ -311,13 +311,13 @@ export class LockKindMismatchError extends LockError {
   }
 }
 
-/** An option is wrong. Thrown at boot where possible, else at the call, before anything is sent. */
+/** An option is wrong. Thrown at boot if possible, otherwise at the call, before anything is sent. */
 export class LockConfigError extends LockError {
   readonly code = 'LOCK_CONFIG';
   /** Which option. */
   readonly option: string;
 
-  /** @param details `source`: what has given the option, where the stack does not show it */
+  /** @param details `source`: the origin of the option, if the stack does not show it */
   constructor(
     option: string,
     rule: string,
@@ -402,7 +402,7 @@ export const isLockConfigError = guard('LOCK_CONFIG');
 /** True for a {@link LockClosedError}, thrown by any copy of this package. */
 export const isLockClosedError = guard('LOCK_CLOSED');
 
-/** What a store has under a name, which may be something else than a lock. */
+/** The value that a store has under a name, which may be something else than a lock. */
 export type Found<A> = A | LockKindMismatchError;
 
 /**

@@ -74,9 +74,9 @@ export type LockEvent =
       readonly label: string;
       /** The lock under which it is asked for. */
       readonly heldName: string;
-      /** What is asked for now, and where. */
+      /** The lock of the present call, and its place. */
       readonly step: LockOrderStep;
-      /** The ways from it to the lock that is held, as they were first seen. Empty where both locks have one label. */
+      /** The ways from it to the lock that is held, as they were first seen. Empty if both locks have one label. */
       readonly former: readonly LockOrderStep[];
     }
   | {
@@ -131,13 +131,13 @@ export type LockEvent =
       readonly heldFor: number;
     }
   | {
-      /** The lease ended before its release: what it guarded may run twice now. */
+      /** The lease ended before its release: the guarded work may run twice now. */
       readonly type: 'lost';
       readonly name: string;
       readonly label: string;
       readonly owner: string;
       readonly reason: LossReason;
-      /** The service that has taken it by force, where a message has told so. */
+      /** The service that has taken it by force, if a message said so. */
       readonly forced?: Asker | undefined;
     }
   | {
@@ -189,15 +189,15 @@ export type LockEvent =
     }
   | {
       /**
-       * The store is set up in a way that can cost a lock. Sent once for each code and node. Or a locked method probably does
-       * not do what is meant: sent once at boot.
+       * The store is set up in a way that can cost a lock. Sent once for each code and node. Or a locked method is
+       * probably wrong: sent once at boot.
        */
       readonly type: 'warning';
       /** `eviction-policy`, `replica`, `same-server`, `command-timeout`, `lock-inside-transaction`… */
       readonly code: string;
-      /** The server; empty where the warning is of no server. */
+      /** The server; empty if the warning is of no server. */
       readonly node: string;
-      /** What is wrong, what it can lead to, and the cure. */
+      /** The fault, its consequence and the cure. */
       readonly message: string;
     }
   | {

@@ -15,7 +15,7 @@ export interface LockHealth {
   readonly nodes: readonly NodeHealth[];
   /** Settings that can cost a lock, each with the cure. They do not change the status. */
   readonly warnings: readonly StoreWarning[];
-  /** What the nodes of a quorum remember of it, as far as it is known. */
+  /** The charter of a quorum, as far as it is known. */
   readonly charter?: QuorumCharter | undefined;
   /** Leases that this process holds. */
   readonly held: number;

@@ -14,7 +14,7 @@ const CHOICES = {
   returns: ['promise', 'observable'],
 } as const;
 
-/** What a preset of the module may say. */
+/** The options of a preset of the module. */
 export const PRESET_OPTIONS: readonly string[] = ['kind', 'onLost', 'onBusy', ...ACQUIRE_OPTIONS];
 
 /** What may change from call to call. */
@@ -22,9 +22,9 @@ export const CALL_OPTIONS: readonly string[] = [...PRESET_OPTIONS, 'preset'];
 
 /**
  * Checks the options of a locked method.
- * @param known the options that there are where these stand
- * @param owner what takes the options, for the message
- * @param maxHoldTime ms; none where the service is not known yet
+ * @param known the options that are allowed in this place
+ * @param owner the receiver of the options, for the message
+ * @param maxHoldTime ms; none if the service is not known yet
  * @throws LockConfigError with the option, the rule and the value
  */
 export function assertMethodOptions(

@@ -11,14 +11,14 @@ import type { LockStore } from './port/lock-store.js';
  *   `protocol`, `username`. Anything else is LockConfigError
  * - ioredis options, Sentinel included. LockConfigError: texts where numbers belong (`port`, `db`, times), URLs as `host`,
  *   `path` or `name`, `tls` that is no object, `monitor`
- * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole. What a URL among the nodes contains beside
- *   host and port applies to all nodes, unless `redisOptions` says otherwise
+ * - `{ cluster }`: some nodes of a cluster, and ioredis options of the whole. The other parts of a URL among the nodes
+ *   apply to all nodes, unless `redisOptions` says otherwise
  * - a client of your own, which is used as it is and never closed; messages get a duplicate of it
  */
 export type RedisConnection =
   string | RedisOptions | { cluster: ClusterNode[]; options?: ClusterOptions } | Redis | Cluster;
 
-/** Options of {@link LockModule.forRoot}. Times are milliseconds, or texts such as `'30s'`. Exactly one of the first three says where locks live. */
+/** Options of {@link LockModule.forRoot}. Times are milliseconds, or texts such as `'30s'`. Exactly one of the first three names the Redis of the locks. */
 export interface LockModuleOptions {
   /** One Redis deployment: a single server, Sentinel or Cluster. */
   connection?: RedisConnection | undefined;
@@ -30,8 +30,8 @@ export interface LockModuleOptions {
   /** The name of a second, third… instance. Inject it with `@InjectLockService(name)`. */
   name?: string | undefined;
   /**
-   * What this instance of the application is called where other processes ask for the holder of a lock: in `inspect`, in the messages
-   * of errors and in the log. It is never sent to a client. At most 100 characters. @default '<hostname>:<pid>'
+   * The name of this instance for other processes that ask for the holder of a lock: in `inspect`, in the messages of
+   * errors and in the log. It is never sent to a client. At most 100 characters. @default '<hostname>:<pid>'
    */
   label?: string | undefined;
   /** Whether every module of the application sees the service without importing LockModule. @default true */
@@ -51,14 +51,14 @@ export interface LockModuleOptions {
   /** How long `acquire()` waits for a busy lock. Infinity is allowed. @default 10_000 */
   waitTime?: Duration | undefined;
   /**
-   * The watchdog stops here and the lease is lost, whatever the holder does. `extend()` of such a lease beyond it is
+   * The watchdog stops here, and the lease is lost in any case. `extend()` of such a lease beyond it is
    * refused with LockConfigError. A fixed lease has an end of its own, which `extend()` may move further. @default Infinity
    */
   maxHoldTime?: Duration | undefined;
   /**
    * How many times a plain lock may pass from one waiter of this process to the next without asking the store, before other
-   * processes get their turn. Passing also ends a second after the store has granted the lock, or 3 ms after the grant
-   * where another process waited then. Beside waiters of another library it passes once at most. 0 turns it off, 999 is the
+   * processes get their turn. Passing also ends a second after the store has granted the lock, or 3 ms after the grant if
+   * another process waited then. Beside waiters of another library it passes once at most. 0 turns it off, 999 is the
    * most.
    * @default 16
    */
@@ -125,7 +125,7 @@ export interface LockModuleOptions {
  * confirmed renewals ends at its deadline, and is lost as `unreachable`. Hand-offs inside of this process need no
  * confirmation. Only with `connection`.
  *
- * It protects against as many failovers at once as there are confirmed replicas, where the next master is the replica that
+ * It protects against as many failovers at once as there are confirmed replicas, if the next master is the replica that
  * has received the most: Sentinel and Cluster ensure that among replicas of equal priority.
  */
 export interface ReplicationOptions {
@@ -144,7 +144,7 @@ export interface LockOptionsFactory {
   createLockOptions(): LockFactoryOptions | Promise<LockFactoryOptions>;
 }
 
-/** What a factory returns: all options except those that decide the module's own shape. */
+/** The result of a factory: all options except those for the module itself. */
 export type LockFactoryOptions = Omit<LockModuleOptions, 'name' | 'isGlobal'>;
 
 /** Options of {@link LockModule.forRootAsync}. Exactly one of `useFactory`, `useClass` and `useExisting`. */
@@ -173,8 +173,8 @@ export interface AcquireOptions {
    */
   waitTime?: Duration | undefined;
   /**
-   * A fixed lease: not renewed, over after this time whatever the holder does. It is looked at every third of it (250 ms at
-   * least), so that the holder learns of a lock that has been deleted. @default none: renewed by the watchdog
+   * A fixed lease: not renewed, it ends after this time. It is checked every third of it (250 ms at least), so that the
+   * holder learns of a deleted lock. @default none: renewed by the watchdog
    */
   leaseTime?: Duration | undefined;
   /** With `leaseTime`: a lease of that length, but renewed. @default false when `leaseTime` is given */
@@ -192,26 +192,26 @@ export interface AcquireOptions {
   /** Stops the waiting with LockAbortedError. A lock that is held already is not affected. */
   signal?: AbortSignal | undefined;
   /**
-   * Time from the acquisition for which no other owner gets the lock, even where it is released sooner: for jobs that must
+   * Time from the acquisition for which no other owner gets the lock, even if it is released sooner: for jobs that must
    * not run twice, and against repetition. A crash does not lengthen it. At most a fixed lease's `leaseTime`, or
    * `maxHoldTime` of the module for a lease that is renewed, else LockConfigError at the call. @default 0
    */
   minHoldTime?: Duration | undefined;
   /**
-   * The group of this lock in events, traces and metrics, where a series per name would be too many: `order`, not `order:123`.
-   * From 1 to 1,024 characters. @default the kind of the lock; at decorators and interceptors the template as it is written,
-   * or `Orders.pay` where the key is a function
+   * The group of this lock in events, traces and metrics, because a series per name would be too many: `order`, not `order:123`.
+   * From 1 to 1,024 characters. @default the kind of the lock; at decorators and interceptors the template as it is
+   * written, or `Orders.pay` if the key is a function
    */
   label?: string | undefined;
 }
 
 /** For a call that asks the store about a lock that is held, or not at all. */
 export interface AnswerOptions {
-  /** Ends the wait for the answer, with LockAbortedError. What has been asked for goes on in the background. */
+  /** Ends the wait for the answer, with LockAbortedError. The request goes on in the background. */
   signal?: AbortSignal | undefined;
 }
 
-/** For what a call does to the lock of another holder. */
+/** Options of a call that changes the lock of another holder. */
 export interface ReasonOptions {
   /** Why, in 1 to 1,000 characters: for the holder, for events and for log lines. */
   reason?: string | undefined;
@@ -265,7 +265,7 @@ export interface DistributedLockOptions extends Omit<AcquireOptions, 'signal'> {
 /** Options that can change from call to call. The others have to be known when Nest boots. */
 export type CallOptions = Omit<DistributedLockOptions, 'instance' | 'returns'>;
 
-/** What a preset may say. */
+/** The options of a preset. */
 export type PresetOptions = Omit<CallOptions, 'preset'>;
 
 /** Each default with the rule behind it. */
@@ -293,7 +293,7 @@ export const DEFAULTS = Object.freeze({
   /** A decorator means a lock. */
   enabled: true,
   isGlobal: true,
-  /** What is long depends on the work. */
+  /** The threshold depends on the work. */
   longWaitTime: Infinity,
   longHoldTime: Infinity,
 });
@@ -320,7 +320,7 @@ export interface CheckedAcquireOptions {
 
 /** Options with every default filled in, in ms. */
 export interface ResolvedLockOptions {
-  /** The option that says where locks live. */
+  /** The option that names the Redis of the locks. */
   readonly location: 'connection' | 'nodes' | 'store';
   readonly keyPrefix: string;
   readonly leaseTime: number;

@@ -57,7 +57,7 @@ const MOST_HANDOFFS = 999;
 
 /**
  * Checks the module's options at boot and fills the defaults in.
- * @throws LockConfigError with the option, what it allows and what was found
+ * @throws LockConfigError with the option, the rule and the value
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions {
   assertNoClientOption(options);
@@ -135,7 +135,7 @@ function limitOf(
 
 /**
  * Checks the options of forRootAsync, before its factory is called.
- * @throws LockConfigError with the option, what it allows and what was found
+ * @throws LockConfigError with the option, the rule and the value
  */
 export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
   // An option that the factory has to give would be ignored silently here.
@@ -155,7 +155,7 @@ export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
 /**
  * Checks the factory's result for options that belong beside the factory: the module has been made by then. A repetition of
  * the same value is accepted.
- * @throws LockConfigError with the option, and what was found
+ * @throws LockConfigError with the option and the value
  */
 export function assertFactoryOptions(
   made: LockModuleOptions,
@@ -195,7 +195,7 @@ export function assertInstanceName(name: unknown, option = 'name'): asserts name
   }
 }
 
-/** Options of a client, where the module's stand. */
+/** Options of a client in the place of the module's options. */
 const CLIENT_OPTIONS = [
   'host',
   'port',

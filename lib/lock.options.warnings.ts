@@ -4,13 +4,13 @@ import { inQuotes } from './lock.text.js';
 /** A shorter lease of the module is more likely given in seconds than meant, ms. */
 const SHORT_LEASE = 100;
 
-/** What is allowed and probably not meant. */
+/** Settings that are allowed and probably not meant. */
 export interface ProbableMistake {
   readonly code: string;
   readonly message: string;
 }
 
-/** What is probably not meant in the options. */
+/** Options that are probably not meant. */
 export function settingsWarnings({
   leaseTime,
   enabled,
@@ -31,7 +31,7 @@ export function settingsWarnings({
   return warnings;
 }
 
-/** What is probably not meant where a lock and a transaction stand on one method. */
+/** A wrong order of a lock and a transaction on one method. */
 export const transactionWarning = (method: string): ProbableMistake => ({
   code: 'lock-inside-transaction',
   message:
@@ -39,7 +39,7 @@ export const transactionWarning = (method: string): ProbableMistake => ({
     'the next holder reads the state from before it. Write @DistributedLock above that decorator',
 });
 
-/** What is probably not meant where a fence and a transaction stand on one method. */
+/** A wrong order of a fence and a transaction on one method. */
 export const fenceWarning = (method: string): ProbableMistake => ({
   code: 'fence-outside-transaction',
   message:
@@ -47,7 +47,7 @@ export const fenceWarning = (method: string): ProbableMistake => ({
     'Write @DistributedLock, below it @Transactional, below that @Fenced',
 });
 
-/** What is probably not meant in production. */
+/** Settings that are probably not meant in production. */
 export const unguardedBoardWarning = (path: string): ProbableMistake => ({
   code: 'unguarded-board',
   message:
@@ -55,7 +55,7 @@ export const unguardedBoardWarning = (path: string): ProbableMistake => ({
     'names of locks, hosts and labels. Set its option guards',
 });
 
-/** What is probably not meant where GraphQL runs no filters for field resolvers. */
+/** A warning for applications whose GraphQL runs no filters for field resolvers. */
 export const fieldResolverWarning = (method: string): ProbableMistake => ({
   code: 'unfiltered-field-resolver',
   message:

@@ -2,11 +2,11 @@ import { inQuotes } from './lock.text.js';
 
 /** A lock that was asked for under another one. */
 export interface LockOrderStep {
-  /** The label of the lock that was held; its name where it has no label of its own. */
+  /** The label of the lock that was held; its name if it has no label of its own. */
   readonly held: string;
   /** The same of the lock that was asked for. */
   readonly acquired: string;
-  /** File and line of the call that asked for it the first time; undefined where they cannot be told. */
+  /** File and line of the call that asked for it the first time; undefined if they cannot be told. */
   readonly at: string | undefined;
 }
 
@@ -15,10 +15,10 @@ export interface LockOrderConflict {
   /** The lock that is asked for, and the one that is held. */
   readonly name: string;
   readonly heldName: string;
-  /** What is asked for now. */
+  /** The lock of the present call. */
   readonly step: LockOrderStep;
   /**
-   * How callers came from the lock that is asked for now to the one that is held, when this was first seen. Empty where both
+   * How callers came from the lock that is asked for now to the one that is held, when this was first seen. Empty if both
    * locks have one label: each may come first.
    */
   readonly former: readonly LockOrderStep[];
@@ -32,7 +32,7 @@ const siteOf = ({ at }: LockOrderStep): string =>
 const told = (step: LockOrderStep): string =>
   `${quoted(step.acquired)} under ${quoted(step.held)} (${siteOf(step)})`;
 
-/** What is wrong, what it can lead to, and the cure, on one line. */
+/** The fault, its consequence and the cure, on one line. */
 export function describeConflict({ name, heldName, step, former }: LockOrderConflict): string {
   if (former.length === 0) {
     return (

@@ -20,7 +20,7 @@ export const wallTime = (): number => Date.now();
 /** How long this process has been running, s. It stops while the machine is suspended. */
 export const processUptime = (): number => process.uptime();
 
-/** How long the machine has been running, s, suspensions included. Undefined where the platform does not tell that. */
+/** How long the machine has been running, s, suspensions included. Undefined if the platform does not tell that. */
 export function machineUptime(): number | undefined {
   try {
     return process.platform === 'linux' ? uptime() : undefined;
@@ -51,7 +51,7 @@ export const idle = (timer: Timer): Timer => {
 /** Fake timers do not delay it. */
 export const sleep = (time: number): Promise<void> => sleepReally(time);
 
-/** Calls back when what has already arrived from the network has been read. */
+/** Calls back when all arrived data of the network have been read. */
 export const afterInput = (callback: () => void): void => {
   setImmediate(callback);
 };
@@ -64,8 +64,8 @@ export const afterStep = (callback: () => void): void => {
 const nextTick = process.nextTick.bind(process);
 
 /**
- * Calls back at the end of this turn of the event loop, even if fake timers of a test are installed later. Where they were
- * installed before this was loaded, the real function is not available. Then a promise, which no fake timers replace, calls
+ * Calls back at the end of this turn of the event loop, even if fake timers of a test are installed later. If they were
+ * installed before this file was loaded, the real function is not available. Then a promise, which no fake timers replace, calls
  * back a little earlier.
  */
 export const atEndOfTurn: (callback: () => void) => void =

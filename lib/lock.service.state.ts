@@ -5,22 +5,22 @@ import type { Election } from './locks/election.js';
 import type { ProbableMistake } from './lock.options.warnings.js';
 import type { Server } from './stores/redis/connection/deployment.js';
 
-/** What the module and the decorators know of a LockService, and its users do not. */
+/** The side of a LockService for the module and the decorators, hidden from its users. */
 export interface ServiceState {
   readonly settings: ResolvedLockOptions;
-  /** What the owners of its locks begin with. */
+  /** The beginning of the owners of its locks. */
   clientId(): string;
-  /** The share of the lease that is left, of the lease closest to its end; undefined where it renews none. */
+  /** The share of the lease that is left, of the lease closest to its end; undefined if it renews none. */
   headroomShare(): number | undefined;
   /** How many callers of this process wait for a lock. */
   waitingFor(name: string): number;
-  /** ms for which the first of them has waited; undefined where none waits. */
+  /** ms for which the first of them has waited; undefined if none waits. */
   longestWait(name: string): number | undefined;
   /** How many leases this process has, and how many of its callers wait. */
   counts(): { readonly held: number; readonly waiting: number };
   /** Opens the connections. */
   connect(): void;
-  /** Tells of what is allowed and probably not meant, unless its code is silenced. */
+  /** Reports a setting that is allowed and probably not meant, unless its code is silenced. */
   warn(warning: ProbableMistake): void;
   /**
    * One look at the deadlocks that stand among all processes; see StandingDeadlocks.

@@ -55,7 +55,7 @@ export type LockName = string | readonly string[];
 export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown, AsyncDisposable {
   /**
    * All events of the locks of this service, successes and failures. Completes at shutdown. Listeners are called at once
-   * and run outside of any scope: what they acquire is their own.
+   * and run outside of any scope: their locks are their own.
    */
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
@@ -188,7 +188,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * Several locks as one: all or none. They may be of any kind, and of several services. It waits without holding anything.
-   * Only where several members stay in use at the same time, some are held for a bounded time while the next is waited for,
+   * Only if several members stay in use at the same time, some are held for a bounded time while the next is waited for,
    * in one order for all processes.
    * @throws LockConfigError when there is none, when one is no lock, and when a semaphore is among them twice
    */
@@ -218,8 +218,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * `using` does. A success is noted beside the lock before the lock is released, and counts from then on for `period`. A
    * call that comes while another one runs waits for it. A failure lets the next call try, after `retryAfterFailure`; a crash
    * does so after the lease.
-   * @returns what the callback has given, or how long ago another call has succeeded, ms by the clock of the store
-   * @throws what the callback throws, and what {@link acquire} throws
+   * @returns the result of the callback, or how long ago another call has succeeded, ms by the clock of the store
+   * @throws the error of the callback, and the errors of {@link acquire}
    * @throws LockLostError with the callback's `result`, when the lease was lost before the success was noted: it does not count
    * @throws LockUnavailableError when the store refused the note for good: another call may run
    * @throws LockConfigError on `nodes`, and when an option is wrong
@@ -258,8 +258,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * The locks that are held or waited for, by all processes, a page at a time. Reads what the store has, in steps that do not
-   * block it; see {@link LockSummary}. A lock that is held the whole time is listed, also if a server restarts with its data
+   * The locks that are held or waited for, by all processes, a page at a time. Reads the store in steps that do not block
+   * it; see {@link LockSummary}. A lock that is held the whole time is listed, also if a server restarts with its data
    * meanwhile. On a Cluster it is left out only if its slot changes hands twice. One that comes or goes meanwhile may be listed or
    * not, and rarely twice. A page ends with `cursor: null` when there are no more.
    * @throws LockConfigError for a wrong option, and on a store of your own that cannot list
@@ -269,7 +269,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return await new LockList(this.client).page(options);
   }
 
-  /** What this process holds now through this service. */
+  /** The present leases of this process through this service. */
   leases(): readonly Lease[] {
     const leases: Lease[] = [];
     for (const holder of this.client.tenures.users())
@@ -279,7 +279,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * What the store knows of a lock; null when it has no holder.
+   * The state of a lock in the store; null when it has no holder.
    * @throws LockUnavailableError when the store did not answer in time
    * @throws LockAbortedError when the signal aborts
    */
@@ -309,7 +309,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Asks every node of the store. Never rejects, and answers within 5 s whatever the store does; see {@link LockHealth}.
+   * Asks every node of the store. Never rejects, and answers within 5 s in any state of the store; see {@link LockHealth}.
    */
   async health(): Promise<LockHealth> {
     const { preflight, watchdog } = this.client;
@@ -345,7 +345,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Ends the service. Only where no Nest application does it: in a script, a worker or a test. Until then the connections
+   * Ends the service. Only if no Nest application does it: in a script, a worker or a test. Until then the connections
    * keep the process alive.
    *
    * From the call on, callers get no lock, and those that wait are refused. Code that runs under a lock still gets further
@@ -367,7 +367,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return this.close();
   }
 
-  /** For a log line: what this instance is called. */
+  /** The name of this instance, for a log line. */
   toJSON(): object {
     const { instance: name, label } = this.state.settings;
     return { name, label };

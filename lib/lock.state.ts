@@ -1,8 +1,8 @@
-/** What the store knows of one lock. */
+/** The state of one lock in the store. */
 export interface LockState {
   readonly name: string;
   readonly kind: 'lock' | 'fair' | 'read-write' | 'semaphore';
-  /** Several where readers or permits share it. */
+  /** Several if readers or permits share it. */
   readonly holders: readonly LockHolder[];
   /** ms until the lock is free by itself; Infinity when it has no end. */
   readonly remainingTime: number;
@@ -18,7 +18,7 @@ export interface LockState {
   /**
    * The waiters in order: for a plain lock the processes, for the other kinds the callers. A process that waits for the
    * release of a plain lock and has no entry is only counted. A waiter whose process has died, or has lost its connection for
-   * messages, is left out where the store knows of it.
+   * messages, is left out if the store knows of it.
    */
   readonly queue: readonly LockWaiter[];
 }
@@ -28,7 +28,7 @@ export interface LockWaiter {
   /** From 1 on. */
   readonly position: number;
   readonly owner: string;
-  /** What its instance is called; undefined where that is not known: for one that has waited for less than a second. */
+  /** The label of its instance; undefined if it is not known, as for a wait of less than a second. */
   readonly label: string | undefined;
   /** Whether that is this service. */
   readonly local: boolean;
@@ -39,11 +39,10 @@ export interface LockWaiter {
 
 /** An owner that has the lock, as the store sees it. */
 export interface LockHolder {
-  /** `kept:` and the owner where the lock is kept for the `minHoldTime` of an owner that has released it. */
+  /** `kept:` and the owner, if the lock is kept for the `minHoldTime` of an owner that has released it. */
   readonly owner: string;
   /**
-   * What its instance is called; undefined where that is not known: a holder of another library, or one that has held it for
-   * less than a second.
+   * The label of its instance; undefined if it is not known: a holder of another library, or a hold of less than a second.
    */
   readonly label: string | undefined;
   /** Whether that is this service. */
@@ -51,7 +50,7 @@ export interface LockHolder {
   /** `shared`: a reader, or a permit of a semaphore. */
   readonly mode: 'exclusive' | 'shared';
   /**
-   * When this owner acquired it, by the store's clock; undefined where the store does not know. A hand-off inside of the
+   * When this owner acquired it, by the store's clock; undefined if the store does not know. A hand-off inside of the
    * owner's process sends nothing to the store, so it changes neither the owner nor this time.
    */
   readonly since: Date | undefined;

@@ -22,7 +22,7 @@ export const onOneLine = (text: string): string =>
     emoji === undefined ? escaped(hidden) : emojiOf(emoji),
   );
 
-/** An emoji of several characters stays whole where it is one picture. Two that only stand side by side look the same without the joint. */
+/** An emoji of several characters stays whole if it is one picture. Two that only stand side by side look the same without the joint. */
 function emojiOf(emoji: string): string {
   if (!HAS_UNSEEN.test(emoji)) return emoji;
   wholeOrHidden ??= new RegExp(String.raw`(\p{RGI_Emoji})|${UNSEEN}`, 'gv');

@@ -8,7 +8,7 @@ export const TRACING_CHANNELS = Object.freeze({
   hold: 'nestjs-distributed-lock:hold',
 });
 
-/** What an acquisition asked for, and a hold is of. */
+/** The lock of an acquisition or a hold. */
 export interface LockTraceContext {
   /** The lock's name. It may name a user or an order: a series or a span per name is rarely wanted. For a multi-lock, all. */
   readonly name: string;
@@ -37,7 +37,7 @@ export type AcquireOutcome =
   | 'lost'
   | 'refused';
 
-/** The context of the channel `nestjs-distributed-lock:acquire`. What is optional is there from `asyncStart` on. */
+/** The context of the channel `nestjs-distributed-lock:acquire`. Optional fields are set from `asyncStart` on. */
 export interface LockAcquireContext extends LockTraceContext {
   outcome?: AcquireOutcome;
   /** With `busy`: `timeout`, `queue-full` or `deadlock`. With `lost`: why. */
@@ -51,7 +51,7 @@ export interface LockAcquireContext extends LockTraceContext {
   attempts: number;
   /** Requests to the store during the call: the attempts, and looks at a hold of this process. Subscriptions do not count. */
   commands: number;
-  /** The lease, or null where `tryAcquire` found it busy; set by Node, and removed when the last subscriber has been told. */
+  /** The lease, or null if `tryAcquire` found it busy; set by Node, and removed when the last subscriber has been told. */
   result?: unknown;
   /** Set by Node. */
   error?: unknown;
@@ -68,7 +68,7 @@ export interface LockHoldContext extends LockTraceContext {
   readonly handedOver: 'local' | 'fleet' | undefined;
   /** The watchdog renews it. Otherwise it is a fixed lease, whose end its caller has chosen. */
   readonly renewed: boolean;
-  /** The call that it is the answer to, or a part of it; undefined where that call is not traced. */
+  /** The call that it is the answer to, or a part of it; undefined if that call is not traced. */
   readonly acquisition: LockAcquireContext | undefined;
   outcome?: 'released' | 'lost';
   /** With `lost`. */
@@ -79,10 +79,10 @@ export interface LockHoldContext extends LockTraceContext {
   error?: unknown;
 }
 
-/** Gets what an acquisition does on its way, while it is traced. */
+/** Receives the steps of an acquisition while it is traced. */
 export interface AcquisitionObserver {
   readonly context: LockAcquireContext;
-  /** The caller waits, or has waited, for this owner; undefined where it is not known. */
+  /** The caller waits, or has waited, for this owner; undefined if it is not known. */
   waitsFor(holder: string | undefined): void;
   /** One of the locks that were asked for is held now. */
   entered(how: 'granted' | 'handed-off' | 're-entered'): void;

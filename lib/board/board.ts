@@ -9,7 +9,7 @@ import { LockFeed } from './feed/lock-feed.js';
 import { endConnectionAfter, type BoardResponse } from './http/respond.js';
 import type { ResolvedBoardOptions } from './lock-board.options.js';
 
-/** What is known of one LockService. */
+/** The state of one LockService. */
 export interface BoardInstance {
   readonly name: string;
   readonly service: LockService;
@@ -30,7 +30,7 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
     private readonly application: ApplicationConfig,
   ) {}
 
-  /** @throws LockConfigError where there is no such LockService */
+  /** @throws LockConfigError if there is no such LockService */
   onModuleInit(): void {
     const { instances, readOnly, limit, interval } = this.options;
     for (const name of instances) {
@@ -52,7 +52,7 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
     return guards.length === 0 && process.env.NODE_ENV === 'production';
   }
 
-  /** The first one without a name; undefined where there is none of this name. */
+  /** The first one without a name; undefined if there is none of this name. */
   instance(name: string | null): BoardInstance | undefined {
     return this.byName.get(name ?? this.options.instances[0] ?? '');
   }

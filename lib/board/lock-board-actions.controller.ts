@@ -7,11 +7,11 @@ import { urlOf, type BoardRequest } from './http/request.js';
 import { signed } from './view/signed.js';
 import { respondJson, statusOf, type BoardResponse } from './http/respond.js';
 
-/** How long a reason may be that a viewer gives. What the board adds has to fit beside it. */
+/** The longest reason of a viewer. The addition of the board must fit beside it. */
 const LONGEST_REASON = 500;
 const LONGEST_ACTOR = 200;
 
-/** What viewers may do where `readOnly` is false. Its path and its guards come from the options. */
+/** The actions of viewers, if `readOnly` is false. Its path and its guards come from the options. */
 export class LockBoardActionsController {
   constructor(@Inject(Board) private readonly board: Board) {}
 
@@ -49,8 +49,8 @@ export class LockBoardActionsController {
 
   /**
    * @throws ForbiddenException for a request of another site
-   * @throws BadRequestException where the name has not been typed, or there is no reason
-   * @throws InternalServerErrorException where the option `actor` gives what is no name
+   * @throws BadRequestException if the name has not been typed, or there is no reason
+   * @throws InternalServerErrorException if the option `actor` gives no name
    */
   private async wishOf(request: BoardRequest): Promise<Wish> {
     assertOwnPage(request);

@@ -104,13 +104,13 @@ export class LockBoardController {
     if (!stream.isGone) feed.add(stream);
   }
 
-  /** The page with a slash at the end, where that is a path of its own. */
+  /** The page with a slash at the end, if that is a path of its own. */
   async rest(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
     if (request.params?.['*'] === '') await this.page(request, response);
     else throw new NotFoundException();
   }
 
-  /** Answers by itself where there is no such instance. */
+  /** Answers the request if there is no such instance. */
   protected instanceOf(request: BoardRequest, response: BoardResponse): BoardInstance | undefined {
     const instance = this.board.instance(urlOf(request).searchParams.get('instance'));
     if (instance !== undefined) return instance;

@@ -19,15 +19,15 @@ import { resolveBoardOptions } from './lock-board.options.validation.js';
 /**
  * A page that shows the locks of this application's LockServices, as the whole fleet holds and waits for them. Import it in the
  * root module, beside LockModule. It is subject to the guards, the global prefix and the other settings of the application, and
- * answers in each version; where versions are in the path, at the path without one.
+ * answers in each version; with versions in the path, at the path without one.
  *
- * The page tells names of locks, hosts, ports and labels, so it belongs behind a guard.
+ * The page shows names of locks, hosts, ports and labels, so it belongs behind a guard.
  */
 @Module({})
 export class LockBoardModule implements NestModule {
   constructor(@Inject(SlashRoute) private readonly slashRoute: { add(): void }) {}
 
-  /** @throws LockConfigError when an option is wrong, and where `readOnly` is false and there is no guard */
+  /** @throws LockConfigError when an option is wrong, or if `readOnly` is false and there is no guard */
   static forRoot(options: LockBoardOptions = {}): DynamicModule {
     const resolved = resolveBoardOptions(options);
     const controller = controllerOf(LockBoardController, resolved);

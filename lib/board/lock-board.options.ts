@@ -4,7 +4,7 @@ import type { Duration } from '../lock.duration.js';
 /** A guard as `@UseGuards` takes it: a class, which Nest makes, or an object. */
 export type LockBoardGuard = CanActivate | Type<CanActivate>;
 
-/** A name or a number; nothing where it is not known. */
+/** A name or a number; nothing if it is not known. */
 export type LockBoardActor = string | number | bigint | null | undefined;
 
 /** What `LockBoardModule.forRoot` takes. */
@@ -17,7 +17,7 @@ export interface LockBoardOptions {
    */
   instances?: readonly string[];
   /**
-   * False lets viewers ask for a lock and take it away. It needs a guard: what is taken away may run twice.
+   * False lets viewers ask for a lock and take it away. It needs a guard: work whose lock is taken away may run twice.
    * @default true
    */
   readOnly?: boolean;
@@ -26,13 +26,13 @@ export interface LockBoardOptions {
    * @default none
    */
   guards?: readonly LockBoardGuard[];
-  /** Modules that provide what the guards inject. @default none */
+  /** Modules with the providers of the guards. @default none */
   imports?: ModuleMetadata['imports'];
   /**
-   * What to call the person behind a request, for the reason of what is asked for or taken away. It gets the request of
+   * The name of the person behind a request, for the reason of a request or removal. It gets the request of
    * Express or Fastify. A number, such as the id of a user, becomes text; of a longer name the first 200 characters count.
-   * Without a name the reason names the board only. Where it gives anything else, such as a whole user, the viewer is
-   * answered 500 with a message that says so, and where it throws, with what it throws: nothing is asked for or taken away.
+   * Without a name the reason names the board only. If it gives anything else, such as a whole user, the viewer gets 500
+   * with a message that says so; if it throws, the viewer gets that error. Nothing is asked for or taken away then.
    * @default none: the reason names the board only
    */
   actor?: (request: unknown) => LockBoardActor | Promise<LockBoardActor>;

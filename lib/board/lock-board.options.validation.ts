@@ -19,7 +19,7 @@ const OPTIONS: readonly (keyof LockBoardOptions)[] = [
 const SHORTEST = 200;
 const MOST = 10_000;
 
-/** @throws LockConfigError for what is no option, for a wrong value, and for writing without a guard */
+/** @throws LockConfigError for an unknown option, for a wrong value, and for writing without a guard */
 export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOptions {
   assertKnownOptions(options, OPTIONS, 'LockBoardModule.forRoot');
   const { readOnly = true, guards = [], path = 'locks', instances = ['default'] } = options;

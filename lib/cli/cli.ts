@@ -46,7 +46,7 @@ async function dispatch([word, ...rest]: readonly string[], screen: Screen): Pro
 
 const asksForHelp = (word: string | undefined): boolean => word === '--help' || word === '-h';
 
-/** Without what stands behind `--`: there may be a program with a help of its own, or a name. */
+/** Without the words after `--`: they may be a program with its own help, or a name. */
 function own(rest: readonly string[]): readonly string[] {
   const end = rest.indexOf('--');
   return end < 0 ? rest : rest.slice(0, end);

@@ -6,7 +6,7 @@ export interface CommandModule {
   readonly run: (given: Given, screen: Screen) => Promise<number>;
 }
 
-/** What a command takes. `value`: an option with a value. `flag`: one without. */
+/** The options of a command. `value`: an option with a value. `flag`: one without. */
 export interface Command {
   /** What its arguments are called. One in brackets may be left out. */
   readonly arguments: readonly string[];

@@ -11,9 +11,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 type ServerOptions = ReturnType<typeof urlOptions>;
 
 /**
- * Where the locks are. A password comes with a URL or the environment, never as an option of its own: all users of the
+ * The Redis of the locks. A password comes with a URL or the environment, never as an option of its own: all users of the
  * machine see the options of a process.
- * @throws Failure for what is no address; it never repeats the address
+ * @throws Failure for an invalid address; it never repeats the address
  */
 export function connectionOf(
   given: Given,
@@ -43,7 +43,7 @@ export function connectionOf(
 }
 
 interface Context {
-  /** What the address was given as. */
+  /** The option or variable of the address. */
   readonly source: string;
   readonly environment: Environment;
   readonly files: TlsFiles;
@@ -57,7 +57,7 @@ function serverOf(address: string, context: Context): RedisConnection {
   return { ...credentialsOf(environment, read), ...read, ...tlsOf(read, context) };
 }
 
-/** With the files of TLS, where there is any. */
+/** With the files of TLS, if there is any. */
 function tlsOf({ tls }: ServerOptions, { source, files }: Context): Pick<ServerOptions, 'tls'> {
   if (tls !== undefined) return { tls: { ...tls, ...files } };
   if (Object.keys(files).length === 0) return {};
@@ -70,7 +70,7 @@ function socketOf(source: string, address: string): ServerOptions {
   const path = url && decodeURIComponent(url.pathname);
   if (url === undefined || path === undefined || path.length < 2)
     throw usageFailure(`${source}: a socket is written unix:///path/of/redis.sock`);
-  // The rest is what a URL of a host may say as well.
+  // The other parts may be in a URL of a host as well.
   const authority = url.username === '' && url.password === '' ? '' : `${url.username}:${url.password}@`;
   return { ...urlOf(source, `redis://${authority}localhost${url.search}${url.hash}`), path };
 }
@@ -83,7 +83,7 @@ function urlOf(source: string, address: string): ServerOptions {
   }
 }
 
-/** Of the servers, where their addresses say nothing of it. */
+/** Of the servers, if their addresses do not contain it. */
 function credentialsOf(
   { REDIS_USERNAME: username, REDIS_PASSWORD: password }: Environment,
   read: ServerOptions,
@@ -92,7 +92,7 @@ function credentialsOf(
   return username === undefined ? { password } : { username, password };
 }
 
-/** Addresses as `host:port` or URLs. What a URL says beside host and port is for all servers. */
+/** Addresses as `host:port` or URLs. The other parts of a URL apply to all servers. */
 function addressesOf(source: string, parts: readonly string[], usualPort: number) {
   let shared: ServerOptions = {};
   const addresses = parts.map((part) => {

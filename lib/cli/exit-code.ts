@@ -1,5 +1,5 @@
 /**
- * What the command line exits with. `run` exits with the code of its command: 128 and the number of a signal that ended it.
+ * The exit codes. `run` exits with the code of its command: 128 plus the number of a signal that ended it.
  * From 64 on, the codes are those of sysexits and of shells.
  */
 export const EXIT = {

@@ -40,5 +40,5 @@ function messageOf(error: unknown): string | undefined {
   return reason === undefined ? message : `${message}: ${reason}`;
 }
 
-/** Errors of the system come from another realm where the code runs in one of its own. */
+/** Errors of the system come from another realm if the code runs in its own one. */
 const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);

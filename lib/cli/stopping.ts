@@ -8,7 +8,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** How a program that would go on for ever is stopped: by a key of the terminal, or by a signal. */
 export class Stopping {
-  /** Undefined until then. Ctrl-C is what it is meant to be stopped by. */
+  /** Undefined until then. Ctrl-C is the usual way to stop it. */
   exitCode: number | undefined;
   readonly stopped: Promise<undefined>;
   private readonly hasKeys: boolean;

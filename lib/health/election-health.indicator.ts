@@ -17,8 +17,8 @@ export class ElectionHealthIndicator {
   ) {}
 
   /**
-   * Reports the election under `key`: `up` where the store knows a leader, with its label and term, else `down`. `state` is
-   * what this process does in it, as `Election.state` says.
+   * Reports the election under `key`: `up` if the store knows a leader, with its label and term, otherwise `down`. `state`
+   * is that of this process, see `Election.state`.
    * @param election its name
    * @throws LockConfigError when there is no such instance; a store that does not answer is reported and never thrown
    */

@@ -21,8 +21,8 @@ export class LockHealthIndicator {
   ) {}
 
   /**
-   * Reports `health()` of the LockService under `key`, with details that name hosts and ports. Where the health is degraded,
-   * the check still answers 200. Terminus 11 has no word for degraded: there the status is `up`, with `degraded: true`.
+   * Reports `health()` of the LockService under `key`, with details that name hosts and ports. With a degraded health, the
+   * check still answers 200. Terminus 11 has no word for degraded: there the status is `up`, with `degraded: true`.
    * @throws LockConfigError when there is no such instance; the health itself is reported and never thrown
    */
   async isHealthy<const Key extends string>(

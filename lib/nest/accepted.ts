@@ -12,7 +12,7 @@ const LONGEST = 1_000;
  * @throws LockConfigError when it does not: the nodes of the service are those of another quorum
  */
 export async function assertAccepted(service: LockService): Promise<void> {
-  // A double of the service has no state. Where decorators take no locks, the store may not be there.
+  // A double of the service has no state. If decorators take no locks, the store may not be there.
   const state = stateOf(service);
   const limit = state?.settings.enabled === true ? state.client.store.leaseLimit : undefined;
   if (state === undefined || limit === undefined) return;

@@ -45,7 +45,7 @@ export function assertWrittenName(type: Named, declared: string): void {
   );
 }
 
-/** @throws LockConfigError where a label would be made of such a name */
+/** @throws LockConfigError if a label would be made of such a name */
 export function assertWrittenLabel(type: Named, declared: string): void {
   if (!isMade(type)) return;
   throw new LockConfigError(
@@ -72,8 +72,8 @@ const classes = new WeakMap<LockService, Map<string, { readonly type: Named; rea
 
 /**
  * Notes a class that has a key with `$<class>`.
- * @param key what two such keys differ in beside the class
- * @throws LockConfigError where another class was written with that name: both would have one lock, or the bundler has
+ * @param key the part of the key beside the class
+ * @throws LockConfigError if another class was written with that name: both would have one lock, or the bundler has
  *   renamed one of them, and may exchange the names in the next build
  */
 export function assertOnlyName(service: LockService, type: Named, key: string, declared: string): void {

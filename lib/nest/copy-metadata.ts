@@ -1,5 +1,5 @@
 /**
- * Gives a wrapper the properties of what it wraps: name, length, and all metadata of decorators (routes, guards, schedules,
+ * Gives a wrapper the properties of the wrapped function: name, length, and all metadata of decorators (routes, guards, schedules,
  * patterns…). So the order of the decorators does not matter.
  */
 export function copyMetadata(from: object, to: object): void {

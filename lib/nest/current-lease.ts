@@ -5,8 +5,8 @@ import type { Lease } from '../locks/lock.js';
 import { locksPassThrough } from './pass-through.js';
 
 /**
- * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost where they
- * are nested; undefined outside of any. A lease that was acquired by hand is not among them.
+ * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost of nested
+ * ones; undefined outside of any. A lease by hand is not among them.
  */
 export function currentLease(): Lease | undefined {
   return currentScope()?.innermostLease() as Lease | undefined;

@@ -16,7 +16,7 @@ import { lockMethod, type LockDeclaration } from './locked-method.js';
 import type { CallOptionsMaker, MethodOptions } from './method-options.js';
 import { assertNotStandard } from './standard-decorator.js';
 
-/** The options, with the type of what a busy call gives. */
+/** The options, with the result type of a busy call. */
 type MethodOptionsWith<Choice, Given> = Omit<DistributedLockOptions, 'onBusy'> & BusyOption<Choice, Given>;
 
 /** With `returns: 'observable'`: fits classes, and methods that return an Observable, or a Promise of one. */
@@ -89,7 +89,7 @@ export interface DistributedLockDecorator<
  *
  * The caller gets a plain Promise or Observable, so the type refuses subclasses of them. A subclass that adds nothing to
  * Promise (`class Task<T> extends Promise<T> {}`) is the same type to TypeScript and passes.
- * @throws LockConfigError where it is applied, when the key or an option is wrong
+ * @throws LockConfigError when it is applied, if the key or an option is wrong
  */
 export function DistributedLock<
   Args extends readonly unknown[] = [],
@@ -129,7 +129,7 @@ export function DistributedLock<
   Given = never,
 >(
   key: LockKey<Args, Text>,
-  // eslint-disable-next-line @typescript-eslint/unified-signatures -- last, so that what is known of `returns` is used
+  // eslint-disable-next-line @typescript-eslint/unified-signatures -- last, so that a known `returns` is used
   options?: MethodOptionsWith<Choice, Given>,
 ): DistributedLockDecorator<KeyArgs<Args, Text>, Instead<Choice, Given>>;
 export function DistributedLock<Args extends readonly unknown[] = []>(

@@ -7,7 +7,7 @@ const OPTIONS_TOKEN = 'GqlModuleOptions';
 /**
  * A field resolver of an application that runs no filters for these: the message of a LockTimeoutError, which names the lock
  * and its holder, would reach clients.
- * @returns its class and method; undefined where there is none
+ * @returns its class and method; undefined if there is none
  */
 export function unfilteredFieldResolver(modules: ModulesContainer): string | undefined {
   const providers = [...modules.values()].flatMap((module) => [...module.providers.entries()]);

@@ -45,7 +45,7 @@ const bootOf =
             checkNames(wrapper.metatype, wrapper.getEnhancersMetadata());
           }
         }
-        // Where several modules provide one, Nest decides which class gets which.
+        // If several modules provide one, Nest decides which class gets which.
         if (providing.length === 1) {
           for (const { providers, controllers } of all) {
             for (const { metatype } of [...providers.values(), ...controllers.values()]) {
@@ -57,7 +57,7 @@ const bootOf =
         await assertAccepted(service);
       },
       onApplicationBootstrap: () => {
-        // A double of the service has no state. Where decorators take no locks, the store may not be there.
+        // A double of the service has no state. If decorators take no locks, the store may not be there.
         const state = stateOf(service);
         if (state === undefined) return;
         if (!state.settings.enabled) {
@@ -78,7 +78,7 @@ const bootOf =
 
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 
-/** @throws LockConfigError where two services have one name, and every injection would get the one that Nest finds first */
+/** @throws LockConfigError if two services have one name, and every injection would get the one that Nest finds first */
 function assertOneGlobal(
   providing: readonly Module[],
   all: readonly Module[],
@@ -110,7 +110,7 @@ function offeredBy(
   return exported.flatMap((imported) => offeredBy(imported, providing, passed));
 }
 
-/** @throws LockConfigError where a module imports two services of one name for itself, and would get one of them */
+/** @throws LockConfigError if a module imports two services of one name for itself, and would get one of them */
 function assertOneImported(module: Module, providing: readonly Module[], name: string | undefined): void {
   const imported = providing.filter((provider) => !provider.isGlobal && module.imports.has(provider));
   if (imported.length < 2) return;

@@ -50,7 +50,7 @@ export function compileTemplate(template: string, roots: readonly string[]): Key
     }
     // A key without values is not checked: the literal text of a template is intended.
     if (given.length > 0) for (const key of keys) assertSound(key, source);
-    // A value that is missing by itself is refused, whatever text it is joined to.
+    // A missing value is refused, with any text around it.
     for (const text of given) assertSound(text, source);
     return keys;
   };
@@ -67,7 +67,7 @@ export const usesRoot = (key: unknown, root: string, roots: readonly string[]): 
 const sourceOf = (written: string): string => `The key template "${written}"`;
 
 /**
- * The text of a missing value, as a word of its own. `null` does not match where another word is joined to it, as in
+ * The text of a missing value, as a word of its own. `null` does not match if another word is joined to it, as in
  * `null-island`. A name that begins with one of the other words is rarer than a mistake.
  */
 const MISSING =

@@ -12,8 +12,8 @@ const TERM_END = 1_000;
 const ofApplications = new WeakMap<ModulesContainer, LockService[]>();
 
 /**
- * Ends a service after the last hook of its application. Until then the hooks of other modules, in an order that depends on
- * the imports, end what uses the locks: consumers start work until their own hook has run, and finish what they have started.
+ * Ends a service after the last hook of its application. Until then the hooks of other modules, in an order that depends
+ * on the imports, end the users of the locks: consumers start work until their own hook has run, and finish it.
  *
  * The module of Nest that provides ModulesContainer is the first one of each application and is global, so Nest calls its
  * hooks at last. Nest knows it from the boot on, and calls no hook of a module that is loaded lazily.
@@ -38,7 +38,7 @@ export function endAfterLastHook(service: LockService, modules: ModulesContainer
 const lastHooks = (services: readonly LockService[]) => {
   const states = () => services.flatMap((service) => stateOf(service) ?? []);
   return {
-    // Before the application closes what the work of a term needs.
+    // Before the application closes the resources that the work of a term needs.
     beforeApplicationShutdown: async (): Promise<void> => {
       for (const service of services) service.beforeApplicationShutdown();
       const ended = Promise.all(states().map((state) => state.endTerms()));

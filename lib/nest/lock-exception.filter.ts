@@ -34,11 +34,11 @@ const GRPC: Readonly<Record<LockErrorCode, number>> = {
 const INVALID_ARGUMENT = 3;
 
 /**
- * Answers the clients of each transport in its convention where a lock is busy, lost or unavailable. The answer has the
+ * Answers the clients of each transport in its convention if a lock is busy, lost or unavailable. The answer has the
  * error's `code` and `publicMessage`, and reveals no name, owner, host or command.
  *
- * - HTTP: the status with `statusCode`, `error`, `message` and `code`; the header `Retry-After` where
- *   {@link LockTimeoutError.remainingTime} is known
+ * - HTTP: the status with `statusCode`, `error`, `message` and `code`; the header `Retry-After` if {@link
+ *   LockTimeoutError.remainingTime} is known
  * - microservices: an error with `status: 'error'`, `code` and `message`; for gRPC one of its status codes
  * - WebSocket: the event `exception` with `status: 'error'`, `code` and `message`
  * - GraphQL: an error with `extensions.code` and `extensions.http.status`
@@ -47,7 +47,7 @@ const INVALID_ARGUMENT = 3;
  * catches these errors comes before it. Nest binds no global filter to microservices of a hybrid application without
  * `inheritAppConfig`. There bind it with `@UseFilters(LockExceptionFilter)`.
  *
- * Failures are logged as errors: an outage once, with the number of calls at its end. A busy lock, a shutdown and what a client has caused are not.
+ * Failures are logged as errors: an outage once, with the number of calls at its end. A busy lock, a shutdown and a fault of a client are not.
  */
 @Catch(LockError)
 @Injectable()
@@ -106,7 +106,7 @@ const bodyOf = ({ status, publicMessage, code }: LockError): LockErrorBody => ({
 
 type Adapter = Pick<AbstractHttpAdapter, 'isHeadersSent' | 'end' | 'setHeader' | 'reply'>;
 
-/** What the responses of Express and Fastify have in common. */
+/** The common part of the responses of Express and Fastify. */
 interface HttpResponse {
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -134,7 +134,7 @@ const isGrpc = (host: ArgumentsHost): boolean =>
 
 const grpcCodeOf = ({ code, status }: LockError): number => (status === 400 ? INVALID_ARGUMENT : GRPC[code]);
 
-/** As Nest's own filter. A native WebSocket is an EventEmitter too, but what it emits stays on the server. */
+/** As Nest's own filter. A native WebSocket is an EventEmitter too, but its events stay on the server. */
 function emitException(client: unknown, payload: object): void {
   if (hasMethod(client, 'send') && typeof (client as { readyState?: unknown }).readyState === 'number') {
     client.send(JSON.stringify({ event: 'exception', data: payload }));
@@ -150,8 +150,7 @@ const hasMethod = <Name extends string>(
   typeof (value as Record<Name, unknown> | null | undefined)?.[name] === 'function';
 
 /**
- * What a GraphQL server makes its answer of: it sends the message of every error, and the `extensions` of an error that has
- * them.
+ * The error for the answer of a GraphQL server, which sends the message of every error, and its `extensions`.
  */
 class GraphQLLockError extends Error {
   readonly extensions: object;

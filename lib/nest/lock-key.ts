@@ -88,7 +88,7 @@ export function compileKey<Args extends readonly unknown[]>(
 export const labelOf = (key: LockKey<never[]>): string | undefined =>
   typeof key === 'function' ? undefined : [key].flat().join(',').slice(0, MAX_LABEL);
 
-/** A key function may be wrong where the types cannot see it. */
+/** A key function may be wrong in ways that the types cannot see. */
 function checked(result: unknown): readonly string[] {
   const keys: readonly unknown[] = Array.isArray(result) ? result : [result];
   if (keys.length === 0) throw new LockKeyError('The key function gives no key');

@@ -4,7 +4,7 @@ import { LockService } from '../lock.service.js';
 import { assertNotStandard } from './standard-decorator.js';
 
 /**
- * The LockService classes of this process: two where one part of it has loaded this package as ESM and another as CommonJS.
+ * The LockService classes of this process: two if one part of it has loaded this package as ESM and another as CommonJS.
  * The decorators of all ask for the first one, so that a decorator of one copy gets the service of the other's module.
  */
 const COPIES = Symbol.for('nestjs-distributed-lock.services');

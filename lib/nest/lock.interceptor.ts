@@ -38,13 +38,13 @@ const ROOTS = ['req', 'args', 'class', 'method'];
 /**
  * An interceptor that runs handlers under a lock: for `@UseInterceptors` on a handler or a controller, of any transport, or
  * for all handlers as `APP_INTERCEPTOR`. The lock is held until a value that is read later, such as a stream, has been
- * sent. Where the handler answers by itself, because it injects the response or `next` without `passthrough`, the lock is
+ * sent. If the handler answers by itself, because it injects the response or `next` without `passthrough`, the lock is
  * held until the response is finished.
  *
  * @param key as for {@link DistributedLock}, but paths start with `req` (the HTTP request: `req.params.id`), `args` (the
  *   handler's raw arguments: `args[0]` is a microservice's payload), `class` or `method`; a function gets the
  *   ExecutionContext.
- * @throws LockConfigError where it is made, when the key or an option is wrong
+ * @throws LockConfigError when it is made, if the key or an option is wrong
  */
 export function LockInterceptor(
   key: LockKey<[context: ExecutionContext]>,
@@ -101,7 +101,7 @@ export function LockInterceptor(
       return answer.pipe(logUnhandledEvent(context));
     }
   }
-  // Nest names the class where it cannot make one: the module that provides the service is missing.
+  // Nest names the class if it cannot make one: the module that provides the service is missing.
   Object.defineProperty(MixinLockInterceptor, 'name', { value: title });
   return MixinLockInterceptor;
 }
@@ -141,7 +141,7 @@ function responseOver(context: ExecutionContext, lost: AbortSignal | undefined):
   return new Promise((resolve) => {
     const ignoreLoss = lost && onAbort(lost, () => response.destroy());
     // With its default, `finished` also waits for the end of a readable side, which a response only seems to have. It never
-    // comes where the response is over already, unless it is one of HTTP/1.
+    // comes after the end of the response, too, except with HTTP/1.
     finished(response, { readable: false }, () => {
       ignoreLoss?.();
       resolve();
@@ -150,7 +150,7 @@ function responseOver(context: ExecutionContext, lost: AbortSignal | undefined):
 }
 
 /**
- * Calls back when the HTTP client goes away, at once where it has gone while a guard ran.
+ * Calls back when the HTTP client goes away, at once if it has gone while a guard ran.
  * @returns a function that ends this
  */
 function onClientGone(context: ExecutionContext, callback: () => void): () => void {
@@ -197,6 +197,6 @@ function responseOf(context: ExecutionContext): ServerResponse | undefined {
   return isEmitter(response) && 'destroy' in response ? response : undefined;
 }
 
-/** Of a request, a key also reads what a getter of its class computes. Undefined outside HTTP. */
+/** Of a request, a key also reads getters of its class. Undefined outside HTTP. */
 const requestOf = (context: ExecutionContext): unknown =>
   context.getType() === 'http' ? context.switchToHttp().getRequest<unknown>() : undefined;

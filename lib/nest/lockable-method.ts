@@ -13,7 +13,7 @@ interface Fitting<Args extends readonly unknown[], Result> {
 /** A method with this result, for a key function with these parameters. */
 export type FittingMethod<Args extends readonly unknown[], Result> = Fitting<Args, Result>['method'];
 
-/** A type that no decorator may return. Where one would return it, TypeScript's error contains the reason. */
+/** A type that no decorator may return. If one would return it, TypeScript's error contains the reason. */
 interface Refused<Reason extends string> {
   readonly refused: Reason;
 }
@@ -89,7 +89,7 @@ interface Skipped {
 }
 
 /**
- * What the caller of a busy method gets, or never. Where a function is given, TypeScript infers nothing for the choice. A
+ * The result of a busy call, or never. With a function, TypeScript infers nothing for the choice. A
  * type that may be `'throw'` as well is not checked.
  */
 export type Instead<Choice, Given> = [Given] extends [never]

@@ -34,7 +34,7 @@ export interface LockedCall {
   readonly options: ResolvedCall;
   /** The name of the called method, for messages: `Orders.pay`. */
   readonly title: string;
-  /** A client waits for the answer, and may ask another instance where this one shuts down. */
+  /** A client waits for the answer, and may ask another instance if this one shuts down. */
   readonly isRequest?: true;
   /** The call alone answers its client: nothing can take its place. */
   readonly isSoleAnswer?: boolean;
@@ -42,7 +42,7 @@ export interface LockedCall {
   readonly unfinished?: (() => object | undefined) | undefined;
 }
 
-/** Gives the call; undefined where its service takes no locks for decorators. */
+/** Gives the call; undefined if its service takes no locks for decorators. */
 type MakeCall = () => LockedCall | undefined;
 
 /** Runs a call that gives a Promise. Errors of the call itself pass through untouched. */
@@ -69,9 +69,9 @@ interface Answer {
    * @param lost cuts it off
    */
   sending(value: unknown, lost: AbortSignal | undefined): Promise<void> | undefined;
-  /** The same for the whole answer, where the handler gives it by itself. */
+  /** The same for the whole answer, if the handler gives it by itself. */
   answering(lost: AbortSignal | undefined): Promise<void> | undefined;
-  /** Whether the handler is announced to give an Observable, which ends where its subscriber leaves. A Promise goes on. */
+  /** Whether the handler is announced to give an Observable, which ends when its subscriber leaves. A Promise goes on. */
   isStream(): boolean;
 }
 
@@ -248,7 +248,7 @@ interface Forwarding {
   /** Stops the source. */
   readonly lost?: AbortSignal | undefined;
   /**
-   * Asked where the subscriber leaves before the first value: whether the source may be the work of a Promise. It is stopped
+   * Asked when the subscriber leaves before the first value: whether the source may be the work of a Promise. It is stopped
    * with its first value then.
    */
   readonly goesOn?: () => boolean;
@@ -267,7 +267,7 @@ function forward(
   let isPending = !to.closed;
   let leave = (): void => undefined;
   const stopped = new Observable<void>((stop) => {
-    // The source cleans up where it has run, under its lock, also when another context stops it.
+    // The source cleans up in its own context, under its lock, also when another context stops it.
     const end = AsyncResource.bind(() => {
       stop.next();
     });

@@ -102,7 +102,7 @@ export function lockMethod(
     return { ...call, keys };
   };
   const lock = returns === 'observable' ? lockObservable : lockPromise;
-  // The caller expects a Promise, whatever its value is.
+  // The caller expects a Promise of any value.
   const isAsync = emitted === 'promise' || isAsyncFunction(method);
   const wrapper = function (this: object | undefined, ...args: unknown[]) {
     const result = lock(

@@ -20,17 +20,17 @@ export interface ResolvedCall extends Pick<DistributedLockOptions, 'onBusy' | 'o
   readonly acquire: AcquireOptions;
 }
 
-/** The options of a locked method, as they stand where it is declared. */
+/** The options of a locked method, as declared. */
 export interface DeclaredOptions extends Pick<DistributedLockOptions, 'instance' | 'returns'> {
   /**
    * For the moment when Nest injects the service.
-   * @returns the kind that is asked for, where it is known by then
-   * @throws LockConfigError where the module has no such preset
+   * @returns the kind that is asked for, if it is known by then
+   * @throws LockConfigError if the module has no such preset
    */
   kindWith(service: LockService): AcquireOptions['kind'];
   /** They have a label, or may get one from a preset or a function. */
   readonly isLabelled: boolean;
-  /** @throws LockConfigError where a function of the call gives something else than options */
+  /** @throws LockConfigError if a function of the call gives something else than options */
   resolve(service: LockService, args: readonly unknown[], self?: object): ResolvedCall;
 }
 
@@ -39,7 +39,7 @@ const DECLARED_OPTIONS: readonly string[] = [...CALL_OPTIONS, 'instance', 'retur
 interface CompileSettings {
   /** The options that there are. */
   readonly known?: readonly string[];
-  /** The label of the locks where the options have none. */
+  /** The label of the locks if the options have none. */
   readonly label?: string | undefined;
 }
 
@@ -123,7 +123,7 @@ function split(
   return {
     onBusy,
     onLost,
-    // Only where it differs: a service that has been made by hand for a test may know fewer options.
+    // Only if it differs: a service that has been made by hand for a test may know fewer options.
     acquire: {
       ...acquire,
       ...(label === undefined ? {} : { label }),

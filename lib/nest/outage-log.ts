@@ -39,7 +39,7 @@ export class OutageLog {
   }
 }
 
-/** The causes in a row, for what is known of them. */
+/** The chain of causes. */
 function reasonOf({ cause, message }: Error): string {
   const texts: string[] = [];
   for (let error = cause; error instanceof Error && texts.length < 3; error = error.cause)

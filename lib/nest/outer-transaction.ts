@@ -1,6 +1,6 @@
 /**
  * Calls back when a later decorator, which stands above, puts a wrapper that opens a transaction in the method's place. Such
- * a wrapper has no mark of its own: the file of the decorator that assigns it tells what it is.
+ * a wrapper has no mark of its own: the file of the decorator that assigns it identifies it.
  */
 export function watchForTransaction(descriptor: PropertyDescriptor, found: () => void): void {
   let method: unknown = descriptor.value;

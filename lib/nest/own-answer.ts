@@ -19,11 +19,11 @@ const OWN: readonly number[] = [RouteParamtypes.RESPONSE, NEXT];
 /** How a handler's answer is sent, as Nest sees it. */
 interface Answering {
   /**
-   * The kinds of the parameters that a handler takes in order to answer by itself, and where they stand among its arguments.
-   * Empty where Nest answers.
+   * The kinds of the parameters that a handler takes in order to answer by itself, and their positions among its arguments.
+   * Empty if Nest answers.
    */
   readonly own: ReadonlyMap<number, number>;
-  /** Nest answers with an event stream, a redirection or a page, also where the handler injects the response. */
+  /** Nest answers with an event stream, a redirection or a page, also if the handler injects the response. */
   readonly isByNest: boolean;
 }
 
@@ -75,7 +75,7 @@ export function answersByItself(type: Type, handler: { readonly name: string }):
   return property === undefined || answering(type, property).own.size > 0;
 }
 
-/** Whether Nest sends nothing for a handler, neither its result nor what is given in place of a call. */
+/** Whether Nest sends nothing for a handler, neither its result nor a replacement for it. */
 export function isLeftToHandler(type: Type, handler: { readonly name: string }): boolean {
   const property = nameOf(type, handler);
   if (property === undefined) return false;
@@ -98,8 +98,8 @@ export function isLeftToCall(type: Type, property: string | symbol, args: readon
 
 /**
  * Begins a call of a handler. `next` among its arguments is replaced by a function that notes its call.
- * @returns what gives, when the call has ended, the response that a handler which answers by itself has not finished;
- *   undefined where Nest answers
+ * @returns a function for the end of the call: it gives the unfinished response of a handler that answers by itself;
+ *   undefined if Nest answers
  */
 export function watchAnswer(
   type: Type,
@@ -122,7 +122,7 @@ export function watchAnswer(
     const isLate = isHandedOn ? isPipedInto : isUnfinished;
     for (const argument of args) {
       if (isLate(argument)) return argument;
-      // Fastify's reply has Node's response inside. Its hooks may delay what it has been given to send.
+      // Fastify's reply has Node's response inside. Its hooks may delay the answer.
       const raw = (argument as { raw?: unknown } | null | undefined)?.raw;
       if (isPipedInto(raw)) return raw;
     }

@@ -59,7 +59,7 @@ function perRequest(option: string, path: readonly Wrapper[]): LockConfigError {
   );
 }
 
-/** From the provider to the one that depends on a request by itself; undefined where there is none. */
+/** From the provider to the one that depends on a request by itself; undefined if there is none. */
 function requestPath(
   wrapper: Wrapper | undefined,
   before: readonly Wrapper[] = [],
@@ -67,7 +67,7 @@ function requestPath(
   if (wrapper === undefined || before.includes(wrapper) || wrapper.isDependencyTreeStatic()) return undefined;
   const path = [...before, wrapper];
   if (wrapper.scope === Scope.REQUEST) return path;
-  // Nest leaves both undefined where there are none.
+  // Nest leaves both undefined if there are none.
   const parameters = (wrapper.getCtorMetadata() as Wrapper[] | undefined) ?? [];
   const properties = (wrapper.getPropertiesMetadata() as { wrapper: Wrapper }[] | undefined) ?? [];
   for (const dependency of [...parameters, ...properties.map(({ wrapper: injected }) => injected)]) {

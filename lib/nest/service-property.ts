@@ -4,8 +4,8 @@ import type { LockService } from '../lock.service.js';
 import { decoratorToken } from './lock-service.token.js';
 
 /**
- * The property into which Nest puts the LockService. Nest prints its description at boot where no LockModule provides the
- * service, so the description says what to do.
+ * The property into which Nest puts the LockService. Nest prints its description at boot if no LockModule provides the
+ * service, so the description is the cure.
  */
 export const serviceProperty = (instance: string | undefined): symbol => {
   const cure = instance === undefined ? '' : `name: "${instance}", `;
@@ -16,7 +16,7 @@ export const serviceProperty = (instance: string | undefined): symbol => {
 
 /**
  * Makes Nest inject the service into every instance of the class: provider or controller, of any scope, inherited too.
- * @param check called with the service and the object when it is injected; what it throws fails the boot
+ * @param check called with the service and the object when it is injected; its error fails the boot
  */
 export function injectService(
   prototype: object,

@@ -10,7 +10,7 @@ const GATEWAY_METADATA = 'websockets:is_gateway';
 const bound = new WeakSet<ApplicationConfig>();
 
 /**
- * Binds the filter where it comes after every filter of the application: Nest begins at the end of the list. This factory
+ * Binds the filter after every filter of the application: Nest begins at the end of the list. This factory
  * runs before Nest makes the contexts of handlers, which copy that list.
  */
 export const transportAnswers: Provider = {

@@ -4,7 +4,7 @@ import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 /** How many holds that have ended are remembered: a caller that waited for one gets its answer a moment later. */
 const MOST_ENDED = 1_000;
 
-/** What an owner holds of one name. Holders that hand a lock off to each other have one owner. */
+/** The holds of one owner under one name. Holders that hand a lock off to each other have one owner. */
 interface OwnersHold {
   readonly acquisition: LockAcquireContext | undefined;
   readonly context: SpanContext;
@@ -48,7 +48,7 @@ export class HoldSpans {
     return ended;
   }
 
-  /** The hold that a caller has waited for, where it was of this process. */
+  /** The hold that a caller has waited for, if it was of this process. */
   inTheWayOf(acquisition: LockAcquireContext, holder: string): Link | undefined {
     const { kind, name } = acquisition;
     const keys = (kind === 'multi' ? name.split(',') : [name]).map((each) => keyOf(holder, each));

@@ -55,7 +55,7 @@ export class LockSpans implements Recorder {
       // The caller of an aborted call does not want the lock any more, and a `tryAcquire` asks whether it is free.
       if (error !== undefined && outcome !== 'aborted') this.fail(span, error);
       const inTheWay = holder && this.holds.inTheWayOf(acquisition, holder);
-      // An older SDK has no links to what is known later.
+      // An older SDK has no later links.
       if (inTheWay) span.addLink(inTheWay);
     } finally {
       span.end();

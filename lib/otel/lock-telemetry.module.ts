@@ -7,7 +7,7 @@ import { LockTelemetry } from './lock-telemetry.js';
  * Makes spans and metrics of OpenTelemetry from the locks of this application. Import it once, in the root module, and start
  * the SDK before the application. It needs `@opentelemetry/api`, an optional peer.
  *
- * Each LockService of the process is measured once, also where several applications run in it: by the telemetry of the
+ * Each LockService of the process is measured once, also if several applications run in it: by the telemetry of the
  * application that provides it, else by the telemetry that was started first.
  */
 @Module({})

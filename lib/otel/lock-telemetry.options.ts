@@ -26,7 +26,7 @@ const PROVIDERS = [
   ['meterProvider', 'getMeter'],
 ] as const;
 
-/** @throws LockConfigError for what is no option, and for a value of the wrong type */
+/** @throws LockConfigError for an unknown option, and for a value of the wrong type */
 export function assertTelemetryOptions(options: LockTelemetryOptions): void {
   const known = [...SWITCHES, ...PROVIDERS.map(([option]) => option)];
   assertKnownOptions(options, known, 'LockTelemetryModule.forRoot');

@@ -45,7 +45,7 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
     );
   }
 
-  /** The services of the application close later, perhaps. What they release until then is measured. */
+  /** The services of the application may close later. Their releases until then are measured. */
   onApplicationShutdown(): void {
     const left = new Set(this.provided());
     const endIfAlone = (): void => {
@@ -117,7 +117,7 @@ export class LockTelemetry implements Telemetry, OnModuleInit, OnApplicationShut
   }
 }
 
-/** A double of the service has no state. Any other provider may be a proxy that throws where it is touched outside of a request. */
+/** A double of the service has no state. Any other provider may be a proxy that throws when it is touched outside of a request. */
 function isService(provided: unknown): provided is LockService {
   if (typeof provided !== 'object' || provided === null) return false;
   try {

@@ -1,6 +1,6 @@
 import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
 
-/** Makes spans or metrics of what is published. An end is told once, and only where the start was told. */
+/** Turns published contexts into spans or metrics. An end comes once, and only after its start. */
 export interface Recorder {
   acquireStarted(acquisition: LockAcquireContext): void;
   acquireEnded(acquisition: LockAcquireContext): void;

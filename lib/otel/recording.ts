@@ -5,7 +5,7 @@ import type { Recorder } from './recorder.js';
 type Told = Exclude<keyof Recorder, 'stop'>;
 
 /**
- * Tells recorders of what is published. Nothing is thrown into the application: Node would end the process because of a
+ * Passes published contexts to recorders. Nothing is thrown into the application: Node would end the process because of a
  * subscriber that throws.
  */
 export class Recording {
@@ -16,7 +16,7 @@ export class Recording {
 
   constructor(
     private readonly recorders: readonly Recorder[],
-    /** Whether these recorders are told of the service with this id. */
+    /** Whether these recorders record the service with this id. */
     private readonly measures: (client: string) => boolean,
     private readonly onFailure: (error: unknown) => void,
   ) {
@@ -30,7 +30,7 @@ export class Recording {
     for (const [channel, handle] of this.subscriptions) subscribe(channel, handle);
   }
 
-  /** Nothing new is recorded. What has begun is recorded to its end. */
+  /** Nothing new is recorded. Open spans are recorded to their end. */
   end(): void {
     if (this.ending) return;
     this.ending = true;

@@ -3,7 +3,7 @@ import type { ServiceState } from '../lock.service.state.js';
 
 /** What measures the locks of one application. */
 export interface Telemetry {
-  /** Undefined where it has no metrics. */
+  /** Undefined if it has no metrics. */
   readonly meterProvider: MeterProvider | undefined;
   /** The LockServices that its application provides. */
   services(): Iterable<ServiceState>;
@@ -32,7 +32,7 @@ const shared: Shared = (globals[TELEMETRIES] ??= {
 /** How many values the attribute `lock.label` has at most in metrics, `other` included. */
 const MOST_LABELS = 100;
 
-/** Services may come and go, each with an id of its own. What is forgotten is found again. */
+/** Services may come and go, each with its own id. A forgotten one is found again. */
 const MOST_CLIENTS = 1_000;
 
 export const remember = (telemetry: Telemetry): unknown => shared.made.add(telemetry);
@@ -41,7 +41,7 @@ export const remember = (telemetry: Telemetry): unknown => shared.made.add(telem
 export const isTelemetry = (value: unknown): boolean => shared.made.has(value as object);
 
 export function add(telemetry: Telemetry): void {
-  // Not when the last one ends: what it has begun ends under the same label.
+  // Not when the last one ends: its open measurements end under the same label.
   if (shared.started.size === 0) shared.labels.clear();
   shared.started.add(telemetry);
   // It may provide services that another one has measured so far.

@@ -4,7 +4,7 @@ import type { AskRequest, LossMessage, QueueMessage, Rivals } from './queue-mess
 import type { ConnectionChange, HealthDepth, StoreHealth } from './store-health.js';
 
 /**
- * The port between the locks and the location where they live. A store knows names and owners. It knows nothing of leases,
+ * The port between the locks and their location. A store knows names and owners. It knows nothing of leases,
  * scopes or Nest. Every operation is idempotent, because a reply can be lost after the command was carried out: an
  * acquisition by the owner that already holds the lock succeeds, and a release of a lock that is not held changes nothing.
  *
@@ -18,7 +18,7 @@ export interface LockStore {
    */
   readonly queues?: StoreQueues | undefined;
 
-  /** Why the store has no `queues`, for the error of the kinds that need them. Undefined where it has queues. */
+  /** Why the store has no `queues`, for the error of the kinds that need them. Undefined if it has queues. */
   readonly noQueues?: string | undefined;
 
   /** For a store that several processes share: what its clients are called. */
@@ -27,7 +27,7 @@ export interface LockStore {
   /** Notes beside locks that their work is done. A store without them runs nothing once per period. */
   readonly periods?: StorePeriods | undefined;
 
-  /** For a store that several processes share: what they wait for, so that deadlocks over processes are found. */
+  /** For a store that several processes share: their waits, so that deadlocks over processes are found. */
   readonly waits?: StoreWaits | undefined;
 
   /** Names the locks that there are. A store without it cannot list them. */
@@ -45,7 +45,7 @@ export interface LockStore {
    */
   acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply>;
 
-  /** Where a lock lives. Names of one location can be taken in one step. */
+  /** The location of a lock. Names of one location can be taken in one step. */
   locationOf(name: string): string;
 
   /**
@@ -73,14 +73,14 @@ export interface LockStore {
   release(request: ReleaseRequest): Promise<ReleaseReply>;
 
   /**
-   * Runs a function that asks for several operations. What it asks for may travel as one command, and has its own answers as
-   * without that. A store that gains nothing by it leaves this out.
+   * Runs a function that asks for several operations. They may travel as one command, each with its own answer. A store
+   * that gains nothing by it leaves this out.
    */
   together?<R>(run: () => R): R;
 
   /**
    * Passes the hold of an owner on to another owner in one step, under a greater token: the lock is not free between. No
-   * waiter gets a message, except where the hold now ends sooner than the waiters have been told. A request for the owner
+   * waiter gets a message, except if the hold now ends sooner than the waiters have been told. A request for the owner
    * that got the hold before is granted again, and does not shorten it. A store without this has no leases that travel.
    */
   readonly transfer?: ((request: TransferRequest) => Promise<TransferReply>) | undefined;
@@ -93,11 +93,11 @@ export interface LockStore {
 
   /**
    * For a store without `queues`: tells a client which of its holds have been taken away by force, and which it is asked to
-   * release. Where it is left out, the client learns of a loss when it renews.
+   * release. Without it, the client learns of a loss when it renews.
    */
   subscribeToLosses?(client: string, onMessage: (message: LossMessage) => void): Promise<Subscription>;
 
-  /** What the store knows of the lock. Null when no owner holds it and its store queue is empty. */
+  /** The state of the lock. Null when no owner holds it and its store queue is empty. */
   inspect(name: string): Promise<StoredLock | null>;
 
   /**
@@ -109,14 +109,14 @@ export interface LockStore {
   forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean>;
 
   /**
-   * Tells the client of an owner that the lock is wanted, by the message `asked`. Changes nothing. Where it is left out, only
+   * Tells the client of an owner that the lock is wanted, by the message `asked`. Changes nothing. Without it, only
    * holders of the own client are asked.
    * @returns whether the client gets messages now, as far as the store can tell
    */
   readonly requestRelease?: ((request: AskRequest) => Promise<boolean>) | undefined;
 
   /**
-   * The state of each node, and what it means for the whole store. Never rejects: a node that does not answer is `down`.
+   * The state of each node, and of the whole store. Never rejects: a node that does not answer is `down`.
    * @param depth `look`: only asks the servers, for checks in the background. `try`: finds out whether a lock can be taken
    * now, at best by taking a lock that no caller can name. @default 'try'
    */
@@ -142,19 +142,19 @@ export interface LeaseLimit {
 }
 
 /**
- * What a store with queues adds to {@link LockStore}. Its `acquire` and `release` take an entry in a store queue and give it
- * up where the request has a `queue`.
+ * The additions of a store with queues to {@link LockStore}. Its `acquire` and `release` take and give up an entry in a
+ * store queue if the request has a `queue`.
  */
 export interface StoreQueues {
   /**
-   * Receives what the store tells one client about its entries in store queues and about its holds. The client takes no
+   * Receives the messages of the store to one client about its entries in store queues and about its holds. The client takes no
    * entry before this has resolved: the store takes a client without a subscription for dead.
    */
   subscribe(client: string, onMessage: (message: QueueMessage) => void): Promise<Subscription>;
 
   /**
    * Gives a plain lock up, and adds an entry for another owner at the end of its store queue, in one step: for the next
-   * caller of the client that held the lock. Where the method is missing, the client sends one request after the other.
+   * caller of the client that held the lock. Without this method, the client sends one request after the other.
    */
   readonly handOver?: ((request: ReleaseRequest, next: NextOwner) => Promise<HandOverReply>) | undefined;
 }
@@ -164,7 +164,7 @@ export interface StoreLabels {
   /** Keeps the label of a client for `time` ms. */
   keep(client: string, label: string, time: number): Promise<void>;
 
-  /** The label of a client; undefined where none is kept. */
+  /** The label of a client; undefined if none is kept. */
   find(client: string): Promise<string | undefined>;
 }
 
@@ -173,7 +173,7 @@ export interface StorePeriods {
   /** Makes the note if the owner holds the lock. Otherwise it changes nothing, and says whether another owner holds it. */
   remember(request: RememberRequest): Promise<HoldState>;
 
-  /** ms since the last note, by the clock of the store; undefined where there is none, or its period is over. */
+  /** ms since the last note, by the clock of the store; undefined if there is none, or its period is over. */
   recall(name: string): Promise<number | undefined>;
 }
 
@@ -186,14 +186,14 @@ export interface RememberRequest {
 }
 
 /**
- * Tells processes what the others wait for while they hold something. A deadlock over processes that is not found ends with
+ * Tells processes the waits of others that hold something. A deadlock over processes that is not found ends with
  * a wait time. No rule of a lock depends on it.
  */
 export interface StoreWaits {
   /** Keeps the note of a client for `time` ms, in place of its last one. */
   keep(client: string, note: string, time: number): Promise<void>;
 
-  /** The note of a client; undefined where none is kept. */
+  /** The note of a client; undefined if none is kept. */
   find(client: string): Promise<string | undefined>;
 
   /** Removes the note of a client. */
@@ -202,7 +202,7 @@ export interface StoreWaits {
 
 /** Names the locks of a store, in steps that do not block it. */
 export interface StoreListing {
-  /** One step. A name may come in several steps, and what has a name need not be a lock. */
+  /** One step. A name may come in several steps, and need not be the name of a lock. */
   names(request: NamesRequest): Promise<NamesReply>;
 }
 
@@ -217,7 +217,7 @@ export interface NamesRequest {
 /** The answer of one step. */
 export interface NamesReply {
   readonly names: readonly ListedName[];
-  /** Undefined after the last step. The step that follows may begin anew, where the one before cannot be gone on with. */
+  /** Undefined after the last step. The step that follows may begin anew, if the one before cannot be gone on with. */
   readonly cursor: string | undefined;
   /** Reads this step again; undefined if the `cursor` that led to it does. */
   readonly step?: string | undefined;
@@ -249,8 +249,8 @@ export interface AcquireRequest {
   /** The lowest token that may be granted. */
   readonly leastToken?: number | undefined;
   /**
-   * The last token that the owner has got. A plain lock that it holds already is held for `leaseTime` from now on, also where
-   * that ends sooner. Without it, or where the lock has a later token, such a hold ends no sooner than before: the request may
+   * The last token that the owner has got. A plain lock that it holds already is held for `leaseTime` from now on, also if
+   * that ends sooner. Without it, or if the lock has a later token, such a hold ends no sooner than before: the request may
    * arrive after an extension.
    */
   readonly shortens?: number | undefined;
@@ -268,8 +268,8 @@ export interface AcquireAllRequest {
 }
 
 /**
- * What a request asks for where the store has queues: how many owners may hold the lock at once, and whether this owner
- * wants it alone. A plain lock (`lock`) is always held alone. An owner that finds it free takes it, even if other owners
+ * The terms of a request to a store with queues: how many owners may hold the lock at once, and whether this owner wants
+ * it alone. A plain lock (`lock`) is always held alone. An owner that finds it free takes it, even if other owners
  * have entries in its store queue. The release of its holder hands it over to the next entry.
  */
 export interface QueueTerms {
@@ -361,7 +361,7 @@ export interface RenewRequest {
 export type HoldState = 'held' | 'taken' | 'deleted';
 
 /**
- * Whether the owner gave the lock up now, or how it had lost the lock before. Where several owners may share a lock, the
+ * Whether the owner gave the lock up now, or how it had lost the lock before. If several owners may share a lock, the
  * holders that would have let the owner in do not count as another owner.
  */
 export type ReleaseReply = 'released' | Exclude<HoldState, 'held'>;
@@ -391,7 +391,7 @@ export interface TransferRequest {
   readonly leaseTime: number;
   /** The lowest token that may be given. */
   readonly leastToken: number;
-  /** The terms under which the owner holds the lock, where the store has queues. */
+  /** The terms under which the owner holds the lock, if the store has queues. */
   readonly queue?: QueueTerms | undefined;
 }
 
@@ -421,7 +421,7 @@ export interface StoredHold {
   readonly owner: string;
   /** ms; Infinity when the hold has no end. */
   readonly remainingTime: number;
-  /** Wall-clock ms of the acquisition; undefined where the store does not know it. */
+  /** Wall-clock ms of the acquisition; undefined if the store does not know it. */
   readonly since: number | undefined;
   readonly mode: 'exclusive' | 'shared';
 }
@@ -436,7 +436,7 @@ export interface StoredLock {
     readonly mode: 'exclusive' | 'shared';
     /** Wall-clock ms */
     readonly since: number;
-    /** True where the store knows that the client of the entry has no subscription: it takes such a client for dead. */
+    /** True if the store knows that the client of the entry has no subscription: it takes such a client for dead. */
     readonly dead?: boolean | undefined;
   }[];
   readonly fencingToken: number | undefined;

@@ -1,4 +1,4 @@
-/** The oldest of what is kept, where that is more than the bound: the one to forget. */
+/** The oldest kept entry, if there are more than the bound: the one to forget. */
 export function oldestBeyond<K>(
   most: number,
   kept: { readonly size: number; keys(): Iterable<K> },

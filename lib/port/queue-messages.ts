@@ -2,7 +2,7 @@ import type { Asker } from '../lock.asker.js';
 
 export type { Asker } from '../lock.asker.js';
 
-/** What the store tells a client with owners that have entries in store queues, or that hold locks of any kind. */
+/** The messages of the store to a client whose owners have entries in store queues, or hold locks of any kind. */
 export type QueueMessage =
   | {
       /** A hold of this owner has been taken away by force. A hint, which may be late: the client asks the store. */
@@ -20,7 +20,7 @@ export type QueueMessage =
       /** The time of the grant on this process's monotonic clock, never later than the real one. */
       readonly grantedAt: number;
       /**
-       * ms: the lease that the owner has asked for, where it has arrived within the last second; else a claim, of a second
+       * ms: the lease that the owner has asked for, if it has arrived within the last second; else a claim, of a second
        * at most. A client that is granted less than it has asked for acquires again before its caller runs. That makes the
        * claim a whole lease.
        */
@@ -40,7 +40,7 @@ export type QueueMessage =
       readonly listen?: boolean | undefined;
     }
   | {
-      /** Messages may have been missed, or no message can say what has happened: the owner should ask again. */
+      /** Messages may have been missed, or no message can describe the change: the owner should ask again. */
       readonly type: 'missed';
       /** @default every owner */
       readonly owner?: string;
@@ -55,12 +55,12 @@ export interface AskRequest extends Asker {
   readonly owner: string;
 }
 
-/** Another client asks for what the owner holds: see `LockStore.requestRelease`. The same request may come several times. */
+/** Another client asks for the owner's lock: see `LockStore.requestRelease`. The same request may come several times. */
 export interface AskedMessage extends AskRequest {
   readonly type: 'asked';
 }
 
-/** What a store without queues tells a client. */
+/** The messages of a store without queues to a client. */
 export type LossMessage = Extract<QueueMessage, { readonly type: 'lost' | 'missed' | 'asked' }>;
 
 /**
@@ -77,7 +77,7 @@ export const CLAIM = 1_000;
 export const QUEUE_ENTRY_LIFE = 3_600_000;
 
 /**
- * Which other waiters a lock has at the moment of its grant, where that is known: `queued` are waiters with an entry in the
+ * Which other waiters a lock has at the moment of its grant, if that is known: `queued` are waiters with an entry in the
  * store queue, `outside` are also waiters without an entry, like clients of Redisson. A client that shares a plain lock
  * among its callers leaves it to such waiters sooner.
  */

@@ -39,7 +39,7 @@ interface Sending {
   readonly request: ReleaseRequest;
   readonly until: number;
   readonly options: ReleaseOptions;
-  /** When it is sent the first time; only where `keepFor` counts from there. */
+  /** When it is sent the first time; only if `keepFor` counts from there. */
   readonly first: number;
 }
 

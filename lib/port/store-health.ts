@@ -14,7 +14,7 @@ export interface StoreHealth {
   readonly nodes: readonly NodeHealth[];
   /** The settings that can cost a lock, even if everything works now. */
   readonly warnings: readonly StoreWarning[];
-  /** What the nodes of a quorum remember of it, as far as it is known. */
+  /** The charter of a quorum, as far as it is known. */
   readonly charter?: QuorumCharter | undefined;
 }
 
@@ -36,14 +36,14 @@ export interface NodeHealth {
   readonly latency: number | undefined;
   /** Why the status is not `up`. */
   readonly error: string | undefined;
-  /** Whether messages from the node arrive. Waiters poll where none arrive. Undefined before the first wait or long hold. */
+  /** Whether messages from the node arrive. Without messages, waiters poll. Undefined before the first wait or long hold. */
   readonly subscriber?: boolean | undefined;
   /** Distinguishes two servers, and a server from itself after a restart. */
   readonly runId?: string | undefined;
   readonly version?: string | undefined;
   readonly role?: 'master' | 'replica' | undefined;
   readonly replicas?: readonly ReplicaHealth[] | undefined;
-  /** How many sentinels watch the node, if the connection does not ask them where the master is. */
+  /** How many sentinels watch the node, if the connection does not ask them for the master. */
   readonly sentinels?: number | undefined;
   /** ms by which the node's clock is ahead of this process's clock. Nothing depends on it. */
   readonly clockOffset?: number | undefined;
@@ -67,11 +67,11 @@ export interface ReplicaHealth {
   readonly behind: number | undefined;
 }
 
-/** What a server keeps through a restart. */
+/** The data that a server keeps through a restart. */
 export interface Persistence {
   /** Writes are logged as they happen. Without the log a restart forgets what came after the last snapshot. */
   readonly appendOnly: boolean;
-  /** Wall-clock ms of the last snapshot, or of the server's start where there is no snapshot yet. */
+  /** Wall-clock ms of the last snapshot, or of the server's start before the first snapshot. */
   readonly lastSave: number | undefined;
   /** The last attempt to save failed. */
   readonly failing: boolean;
@@ -82,7 +82,7 @@ export interface StoreWarning {
   /** `eviction-policy`, `replica`, `same-server`, `command-timeout`… */
   readonly code: string;
   readonly node: string;
-  /** What is wrong, what it can lead to, and how to correct it. */
+  /** The fault, its consequence and its correction. */
   readonly message: string;
 }
 

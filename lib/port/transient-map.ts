@@ -3,8 +3,8 @@ const LEAST_ROOM = 4;
 
 /**
  * A Map for entries that come and go all the time. V8 gives a Map a new table when the room of the old one is used up, and
- * the old table points to the new one. If a table has lived for two minor collections by then, all tables that follow it, and
- * what they have ever held, stay until the next full collection, and are copied by the minor ones. So a new Map is begun
+ * the old table points to the new one. If a table has lived for two minor collections by then, all tables that follow it,
+ * with all their former entries, stay until the next full collection, and are copied by the minor ones. So a new Map is begun
  * before that: it has no table in common with the Map before it.
  *
  * An iteration may still come to an entry that was removed after it had begun.
@@ -30,7 +30,7 @@ export class TransientMap<K, V> {
     this.map.set(key, value);
   }
 
-  /** Takes as long as with a Map: copying what is left is spread over as many removals. */
+  /** Takes as long as with a Map: copying the rest is spread over as many removals. */
   delete(key: K): boolean {
     if (!this.map.delete(key)) return false;
     this.removed++;

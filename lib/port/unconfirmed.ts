@@ -14,8 +14,8 @@ export const isGrantedInVain = (error: object): boolean => unconfirmed.has(error
 const doubts = new WeakMap<object, LockUnavailableError>();
 
 /**
- * For the answer that another owner has the lock, where a grant would not count either: that owner may be one whose grant is
- * just being given up.
+ * For the answer that another owner has the lock, while a grant would not count either: the grant of that owner may be
+ * about to be undone.
  */
 export function doubted(answer: object, error: LockUnavailableError): void {
   doubts.set(answer, error);

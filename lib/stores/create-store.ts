@@ -46,7 +46,7 @@ const connectors = new WeakMap<LockStore, () => void>();
  */
 export const connect = (store: LockStore): void => connectors.get(store)?.();
 
-/** Where the commands of a store go that this module has made. */
+/** The connections of a store that this module has made. */
 const deployments = new WeakMap<LockStore, readonly Deployment[]>();
 
 /** The Redis servers of a store, one by one: none for any other store. Rejects if one of its clusters cannot be asked. */

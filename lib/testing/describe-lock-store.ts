@@ -18,10 +18,10 @@ import { words } from './test-framework.js';
 export type { StorePlace } from './store-suite/stage.js';
 
 /**
- * What every store has to do, as tests: for the authors of stores, and for the stores of this package.
+ * The contract of every store, as tests: for the authors of stores, and for the stores of this package.
  * @param createPlace makes a location of its own for this suite
  * @param options `queues: false` for a store without the kinds that have a queue; see `LockStore.queues`. `losses: false` for
- * such a store that does not tell of forced releases either; see `LockStore.subscribeToLosses`
+ * such a store that does not report forced releases either; see `LockStore.subscribeToLosses`
  * @throws LockConfigError when the test framework has no globals (`describe`, `it`, `beforeAll`, `afterAll`)
  */
 export function describeLockStore(

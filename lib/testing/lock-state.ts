@@ -31,7 +31,7 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
 }
 
 /**
- * What has to be held so that the lock is busy for every other owner: readers share a read lock, and a semaphore has several
+ * The locks to hold so that the lock is busy for every other owner: readers share a read lock, and a semaphore has several
  * permits. Found by shape: the lock may be of another copy of this package.
  */
 function whatBlocks(lock: Lock): Lock[] {

@@ -12,10 +12,10 @@ export interface LockTestingOptions extends Omit<LockModuleOptions, 'connection'
 /**
  * LockModule without Redis, for tests: locks live in memory and behave as they do on Redis, expiry, queues and fencing
  * tokens included. All time is that of timers and of `performance.now()`, so fake timers control it if they are installed
- * before the module is made. Under fake timers a wait ends one millisecond after its time is over.
+ * before the module is made. Under fake timers a wait ends one millisecond after its time.
  *
  * A lock that stays held, after a failed assertion for example, keeps no process alive. Nor does a wait for that lock
- * without an end. A wait with a `waitTime` keeps the process alive until that time is over.
+ * without an end. A wait with a `waitTime` keeps the process alive until its end.
  */
 @Module({})
 export class LockTestingModule {

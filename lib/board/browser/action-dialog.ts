@@ -91,7 +91,7 @@ export class ActionDialog {
     }
   }
 
-  /** Once more where the token has changed since the page was loaded: by another tab, or as the browser has lost its cookie. */
+  /** Once more if the token has changed since the page was loaded: by another tab, or as the browser has lost its cookie. */
   private async post({ action, name }: Wish, reason: string): Promise<Response> {
     const send = () =>
       fetch(this.url(action), {
@@ -107,7 +107,7 @@ export class ActionDialog {
   }
 }
 
-/** What the dialog is opened for. */
+/** The purpose of the dialog. */
 interface Wish {
   readonly action: Action;
   readonly name: string;

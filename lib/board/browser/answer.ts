@@ -1,6 +1,6 @@
 /**
- * What the board has answered. A guard, a login and a proxy answer in words of their own, which need not be JSON.
- * @throws Error that says why there is no such answer
+ * The answer of the board. A guard, a login or a proxy may answer in its own words, which need not be JSON.
+ * @throws Error with the reason, if the board has not answered
  */
 export async function answerOf<T>(response: Response): Promise<T> {
   const answer = (await response.json().catch(() => null)) as { message?: unknown } | null;

@@ -18,7 +18,7 @@ export interface Listener {
   cut(isRefused: boolean): void;
 }
 
-/** The events of the server. Comes back by itself after whatever has cut it, with the whole state. */
+/** The events of the server. Reconnects after each cut, and gets the whole state. */
 export class Connection {
   private source: EventSource | undefined;
   private silence = 0;
@@ -39,13 +39,13 @@ export class Connection {
     window.addEventListener('pagehide', () => {
       this.close();
     });
-    // A tab that is opened behind another one is hidden from the start, and tells of no change.
+    // A tab that is opened behind another one is hidden from the start, without an event for it.
     window.addEventListener('pageshow', () => {
       this.follow();
     });
   }
 
-  /** Lets the connection go where the tab stays hidden, and takes it up where it is shown: a tab that is opened hidden waits for that. */
+  /** Closes the connection while the tab stays hidden, and opens it when the tab is shown. A tab that is opened hidden waits for that. */
   follow(): void {
     clearTimeout(this.hiding);
     if (document.hidden)

@@ -22,7 +22,7 @@ export class DetailPanel {
     private readonly url: (name: string) => string,
     private readonly home: () => string,
     private readonly onChange: (name: string | undefined) => void,
-    /** Undefined where viewers may only look. */
+    /** Undefined if viewers may only look. */
     private readonly onAction: ((action: 'ask' | 'force', name: string) => void) | undefined,
   ) {
     this.element.addEventListener('click', (event) => {
@@ -79,7 +79,7 @@ export class DetailPanel {
     clearTimeout(this.timer);
     if (name === undefined || isHidden()) return;
     const headers = { Accept: 'application/json' };
-    // Where the server does not answer, the page says so by itself.
+    // If the server does not answer, the page says so.
     const response = await fetch(this.url(name), { headers }).catch(() => undefined);
     if (response !== undefined) {
       const answer = await answerOf<BoardDetail>(response).catch((error: unknown) => error as Error);

@@ -2,7 +2,7 @@ import type { Child, Tree } from '../view/tree.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Makes what a tree describes. Texts are set as texts: nothing in them becomes an element. */
+/** Makes the elements of a tree. Texts are set as texts: nothing in them becomes an element. */
 function build(child: Child, isInSvg = false): Node | undefined {
   if (child === null || child === false) return undefined;
   if (typeof child !== 'object') return document.createTextNode(String(child));
@@ -31,12 +31,12 @@ export function one(selector: string, within: ParentNode = document): HTMLElemen
 
 export const byId = (id: string): HTMLElement => one(`#${id}`);
 
-/** Sets a text where it is another one: an assignment alone makes the browser work. */
+/** Sets a text if it is another one: an assignment alone makes the browser work. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Puts new content in where it differs from what has been put in last. */
+/** Puts new content in, if it differs from the last content. */
 export class Slot {
   private shown = '';
 

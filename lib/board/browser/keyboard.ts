@@ -2,14 +2,14 @@ import { byId } from './elements.js';
 
 export interface Commands {
   move(by: number): void;
-  /** Closes what is open. @returns whether something was */
+  /** Closes an open dialog or panel. @returns whether one was open */
   close(): boolean;
   clearSearch(): void;
   switchTheme(): void;
   help(): void;
 }
 
-/** Keys that work anywhere but where something is typed. */
+/** Keys that work outside of text fields. */
 export function listenToKeys(commands: Commands): void {
   const keys: Readonly<Record<string, () => void>> = {
     '/': () => {

@@ -11,7 +11,7 @@ import type { Model } from './model.js';
 import { Row } from './row.js';
 import { staying } from './staying.js';
 
-/** How many rows are added when the end of the table comes into view: what is not looked at need not be made. */
+/** How many rows are added when the end of the table comes into view: rows out of view are not made. */
 const STEP = 100;
 /** How many rows are added at once on the way to the last one: many more keep a browser busy for seconds. */
 const LEAP = 500;
@@ -25,7 +25,7 @@ export class LockTable {
   private sort: SortKey = 'age';
   private isReversed = false;
   private shown = STEP;
-  /** What is wanted, also beyond the rows that are shown. */
+  /** The wanted rows, also beyond the shown ones. */
   private wanted: readonly BoardLock[] = [];
   private readonly rows = new Map<string, Row>();
   private readonly byElement = new WeakMap<Element, Row>();
@@ -79,7 +79,7 @@ export class LockTable {
     });
   }
 
-  /** Shows the model as it is now; until there is one, what the page has come with. */
+  /** Shows the present model; before there is one, the content that the page came with. */
   render(): void {
     if (this.model.rest === undefined) return;
     if (this.rows.size === 0) this.body.replaceChildren();
@@ -186,7 +186,7 @@ export class LockTable {
     return row;
   }
 
-  /** An observer tells of a change only, and the end may still be in view, or be so already: it is observed anew. */
+  /** An observer reports changes only, and the end may still be in view: it is observed anew. */
   private watchEnd(): void {
     this.endWatcher.unobserve(this.foot);
     if (this.shown < this.wanted.length) this.endWatcher.observe(this.foot);

@@ -3,7 +3,7 @@ import type { BoardLock, BoardState, BoardUpdate } from '../view/wire.js';
 /** How many changes are kept. */
 const MOST_CHANGES = 200;
 
-/** What the page knows. */
+/** The state of the page. */
 export class Model {
   readonly locks = new Map<string, BoardLock>();
   /** Without the locks. */

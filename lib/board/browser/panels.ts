@@ -6,7 +6,7 @@ import type { Model } from './model.js';
 
 const contentOf = (id: string): Element => byId(id).querySelector('.content') ?? byId(id);
 
-/** What is around the table. */
+/** The panels around the table. */
 export class Panels {
   private readonly summary = new Slot(byId('summary'));
   private readonly problem = new Slot(byId('problem'));

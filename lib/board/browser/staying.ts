@@ -1,7 +1,7 @@
 /**
- * What may stay where it is while all come into another order: as many as possible, so that an element that goes from the first
- * place to the last one is the only one that moves.
- * @param positions in the new order, the position that each has now; undefined for what is new
+ * The elements that can stay while all get another order: as many as possible. An element that goes from the first place
+ * to the last one is then the only one that moves.
+ * @param positions in the new order, the present position of each element; undefined for a new one
  * @returns the indexes of those that stay
  */
 export function staying(positions: readonly (number | undefined)[]): Set<number> {

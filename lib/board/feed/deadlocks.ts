@@ -12,7 +12,7 @@ const LONG = 1_000;
 /** How often it is looked for, ms. */
 const PAUSE = 1_000;
 
-/** The deadlocks that stand in the fleet, and the last ones that this process was told of. */
+/** The present deadlocks of all processes, and the last ones that this process was part of. */
 export class Deadlocks {
   private past: readonly BoardDeadlock[] = [];
   private standing: readonly BoardDeadlock[] = [];
@@ -26,7 +26,7 @@ export class Deadlocks {
     return [...this.standing, ...this.past.filter((deadlock) => !standing.has(keyOf(deadlock)))];
   }
 
-  /** This process was told of one. All of its members are told of it. */
+  /** This process has reported a deadlock, as all of its members do. */
   told(cycle: readonly DeadlockStep[], isBroken: boolean): void {
     const told: BoardDeadlock = { at: Date.now(), cycle, state: isBroken ? 'broken' : 'told' };
     const same = this.past.find((other) => keyOf(other) === keyOf(told) && told.at - other.at < LONG);
@@ -34,7 +34,7 @@ export class Deadlocks {
     this.past = [same?.state === 'broken' ? same : told, ...past].slice(0, MOST);
   }
 
-  /** Looks for those that stand. @throws what the store throws */
+  /** Looks for present deadlocks. @throws the error of the store */
   async look(locks: Iterable<BoardLock>, at: number): Promise<void> {
     if (now() < this.lookAt) return;
     const waited = [...locks].filter(({ waiting, holders }) => waiting > 0 && holders.length > 0);

@@ -2,7 +2,7 @@ import type { BoardChange, BoardHolder, BoardLock } from '../view/wire.js';
 import { pairsOf } from './pairs.js';
 import type { Snapshot } from './snapshot.js';
 
-/** What a change tells, before it has a number. */
+/** A change, before it has a number. */
 export type Change = Omit<BoardChange, 'id'>;
 
 /** The locks that are new or different, and those that are gone. */
@@ -19,8 +19,8 @@ const isEqual = (one: BoardLock | undefined, other: BoardLock): boolean =>
   one !== undefined && JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * What must have happened between two looks. What began and ended between them is not seen. Where not all locks are shown,
- * nothing is told of those that come and go: they may have been there.
+ * The changes between two looks. A hold or wait that began and ended between them is not seen. If not all locks are shown,
+ * new and missing locks are not reported: they may have been there.
  */
 export function changesBetween(before: Snapshot, after: Snapshot): Change[] {
   const { at } = after;

@@ -2,8 +2,8 @@ import { types } from 'node:util';
 import { isLockUnavailableError } from '../../lock.errors.js';
 
 /**
- * Why the store has not answered. A LockUnavailableError has a message for clients, which says nothing of it: the reason is in what
- * each node has said, or in what has caused it.
+ * Why the store has not answered. A LockUnavailableError has a message for clients, without the reason: the reason is in
+ * the outcome of each node, or in the cause.
  */
 export function failureOf(error: unknown): string {
   if (!isLockUnavailableError(error)) return messagesOf(error).join(': ') || String(error);
@@ -13,7 +13,7 @@ export function failureOf(error: unknown): string {
   return nodes.join('; ') || messagesOf(error.cause).join(': ') || error.message;
 }
 
-/** The messages of an error and of what has caused it, the outer one first. Each is told once. */
+/** The messages of an error and of its causes, the outer one first, each once. */
 function messagesOf(error: unknown): string[] {
   const messages = new Set<string>();
   // The system gives some errors no message, but a code.
@@ -22,5 +22,5 @@ function messagesOf(error: unknown): string[] {
   return [...messages];
 }
 
-/** Errors of the system come from another realm where the code runs in one of its own. */
+/** Errors of the system come from another realm if the code runs in its own one. */
 const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);

@@ -27,7 +27,7 @@ import { oncePer } from '../once-per.js';
 const HEALTH = 5_000;
 /** After so many ms of one look the page says so. */
 const SLOW = 3_000;
-/** Nothing is told of what has changed where a look comes by so many ms too late: the moments are not known. */
+/** A look that comes later than this, in ms, reports no changes: their moments are not known. */
 const GAP = 10_000;
 
 export interface FeedOptions {
@@ -59,7 +59,7 @@ export class LockFeed {
   private own: BoardOwn = NOTHING;
   private elections: readonly BoardElection[] = [];
   private readonly deadlocks: Deadlocks;
-  /** What viewers know, as JSON: what is the same is not told again. */
+  /** The state that viewers have, as JSON: equal parts are not sent again. */
   private readonly told = new Map<string, string>();
   private toldChange = 0;
   private reading: Promise<void> | undefined;
@@ -68,7 +68,7 @@ export class LockFeed {
   private healthAt = -Infinity;
   /** Between the last look and the one after it, ms. */
   private pause = 0;
-  /** What the look that is under way has seen may have changed since. */
+  /** The result of the present look may be old already. */
   private isOvertaken = false;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
@@ -94,14 +94,14 @@ export class LockFeed {
     return this.viewers.size;
   }
 
-  /** What is known now. Reads first where that is older than an interval, and waits for `patience` ms at most. */
+  /** The present state. If it is older than an interval, reads the store first, for at most `patience` ms. */
   async state(patience = 2_000): Promise<BoardState> {
     const isOld = now() - this.readAt >= this.options.interval && this.timer === undefined;
     if (this.snapshot === undefined || isOld) await this.readWithin(patience);
     return this.present;
   }
 
-  /** What is known now, without a look at the store: the same object until something changes. */
+  /** The present state, without a look at the store: the same object until something changes. */
   private get present(): BoardState {
     return (this.shown ??= this.stateNow());
   }

@@ -3,7 +3,7 @@ import type { BoardHolder, BoardLock } from '../view/wire.js';
 /** Two looks at one moment differ by the time that the answers took, ms. */
 const TOLERANCE = 500;
 
-/** The moment of the look before, where it is the same one. */
+/** The moment of the look before, if it is the same one. */
 export const steady = (moment: number | null, former: number | null): number | null =>
   moment !== null && former !== null && Math.abs(moment - former) <= TOLERANCE ? former : moment;
 
@@ -11,8 +11,9 @@ const isNear = (one: number | null, other: number | null): boolean =>
   one !== null && other !== null && Math.abs(one - other) <= TOLERANCE;
 
 /**
- * The holders that two looks at a lock have both seen, the later one first. A hold has no name of its own, and what is known of it
- * changes: its label is found after a while, and of several that share a lock the store knows only when the last one began.
+ * The holders that two looks at a lock have both seen, the later one first. A hold has no name of its own, and its data
+ * change: its label is found after a while, and if several owners share a lock, the store knows only the start of the last
+ * one.
  */
 export function pairsOf(former: BoardLock, lock: BoardLock): Map<BoardHolder, BoardHolder> {
   const pairs = new Map<BoardHolder, BoardHolder>();

@@ -6,7 +6,7 @@ const LONGEST = 20_000;
 /**
  * The time from the end of a look at the store to the next one, ms.
  * @param spent ms that the look took
- * @param interval ms from the beginning of a look to the next one, where the store answers quickly
+ * @param interval ms from the beginning of a look to the next one, if the store answers quickly
  */
 export function pauseAfter(spent: number, interval: number, hasFailed: boolean): number {
   const rest = hasFailed ? interval : Math.min((SHARE - 1) * spent, LONGEST);

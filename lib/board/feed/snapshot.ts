@@ -65,8 +65,8 @@ function lockOf(
 }
 
 /**
- * The callers of this process that wait for a plain lock have one place in its queue together, or none where the lock goes from one
- * to the next. They count where they are more, and where they have waited for longer.
+ * The callers of this process that wait for a plain lock have one place in its queue together, or none if the lock goes from one
+ * to the next. They count if they are more, or have waited for longer.
  */
 function withCallersHere(lock: BoardLock, service: LockService, at: number): BoardLock {
   const state = stateOf(service);
@@ -88,7 +88,7 @@ function firstLease(remaining: number, since: number, leaseTime: number): number
   return Math.max(remaining, Math.min(whole, leaseTime));
 }
 
-/** The lock with the moments of the look before, where they are the same ones: what has not changed is not told again. */
+/** The lock with the moments of the look before, if they are the same ones: an unchanged lock is not sent again. */
 function steadyLock(lock: BoardLock, former: BoardLock | undefined, at: number): BoardLock {
   if (former === undefined) return lock;
   const pairs = pairsOf(former, lock);

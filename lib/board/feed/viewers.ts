@@ -7,7 +7,7 @@ const MOST_AT_ONCE = 1_000_000;
 /** A short event takes as long as one of so many bytes. */
 const LEAST = 10_000;
 
-/** Gets what is told of changes. */
+/** Receives the changes. */
 export interface Viewer {
   /** @param events server-sent events, which belong together */
   send(...events: readonly Buffer[]): void;
@@ -34,7 +34,7 @@ export class Viewers {
     return this.viewers.size;
   }
 
-  /** Sends it the whole state, and from then on what has changed. A viewer that has missed an update is added again. */
+  /** Sends it the whole state, and then the changes. A viewer that has missed an update is added again. */
   add(viewer: Viewer): void {
     this.viewers.add(viewer);
     this.pending.set(viewer, undefined);

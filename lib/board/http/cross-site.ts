@@ -8,8 +8,7 @@ const HEADER = 'x-board-token';
 const TOKEN = /^[\w-]{24,64}$/;
 
 /**
- * What a page of this board gets, for the requests that change something: the token, and the cookie that has it where the browser
- * has none yet. Another site can neither read the token nor set the header that repeats it. No process remembers anything, so a
+ * The page's token for requests that change something, and the cookie with it if the browser has none yet. Another site can neither read the token nor set the header that repeats it. No process remembers anything, so a
  * request may go to another one than the page came from.
  */
 export function tokenFor(request: BoardRequest): {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Viewer } from '../feed/viewers.js';
 import { closeSession, streamOf } from './http2-session.js';
 
-/** A viewer that has read nothing for so many ms is gone, whatever its connection says. */
+/** A viewer that has read nothing for so many ms is gone, even if its connection is open. */
 const STUCK = 60_000;
 /**
  * After how many ms a viewer that is cut off comes back: between this and three times as long, so that the viewers of a process that
@@ -13,8 +13,8 @@ const RETRY = 1_000;
 const GRACE = 1_000;
 
 /**
- * Server-sent events for one viewer. A viewer that reads more slowly than the events come misses some, and gets the whole state
- * once it has read what it was sent: nothing piles up.
+ * Server-sent events for one viewer. A viewer that reads more slowly than the events come misses some, and gets the whole
+ * state once it has read the sent part: nothing piles up.
  */
 export class EventStream implements Viewer {
   private isFull = false;

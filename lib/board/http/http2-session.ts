@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2Session, Http2Stream } from 'node:http2';
 
-/** How long a client that has been told of the end may take to close its connection, ms. */
+/** How long a client may take to close its connection after the notice of the end, ms. */
 const GRACE = 1_000;
 
 /** The stream of a response of HTTP/2, which Fastify gives in place of one of HTTP/1; undefined for HTTP/1. */
@@ -9,8 +9,8 @@ export const streamOf = (raw: ServerResponse & { readonly stream?: Http2Stream }
   raw.stream;
 
 /**
- * Closes the connection of a viewer. The server waits for it when it closes, and the page would go on asking over it. What is
- * under way on it comes to its end. After that a client that does not close its side is cut off.
+ * Closes the connection of a viewer. The server waits for it when it closes, and the page would go on asking over it.
+ * Requests under way are answered. After that a client that does not close its side is cut off.
  */
 export function closeSession(session: Http2Session): void {
   if (session.closed || session.destroyed) return;

@@ -16,7 +16,7 @@ export const isSecure = (request: BoardRequest): boolean =>
   listOf(headerOf(request, 'x-forwarded-proto'))[0] === 'https' ||
   forwarded(request, 'proto')[0]?.toLowerCase() === 'https';
 
-/** Several proxies make lists of what they have been asked for. HTTP/2 has the host in `:authority`. */
+/** Several proxies make lists of the requested hosts. HTTP/2 has the host in `:authority`. */
 function hostsOf(request: BoardRequest): string[] {
   const [port = ''] = listOf(headerOf(request, 'x-forwarded-port'));
   const asked = [headerOf(request, 'host'), headerOf(request, ':authority')].flatMap((host) => host ?? []);

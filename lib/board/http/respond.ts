@@ -19,7 +19,7 @@ export type BoardResponse = ServerResponse | Reply;
 const isReply = (response: BoardResponse): response is Reply => 'hijack' in response;
 
 /**
- * What the page may do: load what comes from here, and nothing that stands in it as a script or a style. Only a page of the
+ * The rights of the page: it loads files from here, and no inline script or style. Only a page of the
  * application may have it in a frame.
  */
 const POLICY = [
@@ -102,6 +102,6 @@ export function endConnectionAfter(response: BoardResponse): void {
   else if (stream.session !== undefined) closeSession(stream.session);
 }
 
-/** Of what a LockService throws: the request is wrong, or the store does not serve it. */
+/** The error of a LockService: the request is wrong, or the store does not serve it. */
 export const statusOf = (error: unknown): number =>
   error instanceof LockKeyError || error instanceof LockConfigError ? 400 : 503;

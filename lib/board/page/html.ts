@@ -19,7 +19,7 @@ export function shared(tree: Tree): Tree {
   return tree;
 }
 
-/** The tree as HTML. Its texts and attributes come out as they are, whatever they contain. */
+/** The tree as HTML. Its texts and attributes come out unchanged, with any content. */
 export function htmlOf(tree: Child): string {
   if (tree === null || tree === false) return '';
   if (typeof tree !== 'object') return escaped(String(tree));

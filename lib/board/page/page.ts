@@ -29,11 +29,11 @@ const ICON =
 
 export interface PageOptions {
   readonly state: BoardState;
-  /** What the addresses of the board's files begin with, as seen from the page. */
+  /** The beginning of the addresses of the board's files, seen from the page. */
   readonly base: string;
   /** Changes with the files. */
   readonly version: string;
-  /** For what viewers change; undefined where they may not. */
+  /** For changes of viewers; undefined if they may not change anything. */
   readonly token: string | undefined;
   /** The lock that is looked at. */
   readonly detail: BoardDetail | undefined;

@@ -7,7 +7,7 @@ import type { BoardDetail, BoardDetailHolder, BoardWaiter } from './wire.js';
 /** How many of a queue are shown. */
 const MOST_WAITERS = 100;
 
-/** The name, and the way back. @param href where the page is without it */
+/** The name, and the way back. @param href the page without it */
 export const detailHead = (name: string, href: string): Tree =>
   h(
     'header',
@@ -16,7 +16,7 @@ export const detailHead = (name: string, href: string): Tree =>
     h('a', { class: 'close', href, 'aria-label': 'Close' }, '×'),
   );
 
-/** What a viewer may do with a lock. */
+/** The actions of a viewer on a lock. */
 export const detailActions = (): Tree =>
   h(
     'div',
@@ -84,7 +84,7 @@ const waiterItem = ({ label, owner, mode, since }: BoardWaiter, at: number): Tre
     h('span', { class: 'times' }, h('time', { 'data-since': since }, timeText(at - since))),
   );
 
-/** What an instance is called, and the owner. */
+/** The label of an instance, and the owner. */
 const named = (label: string | null, owner: string): Tree =>
   h(
     'span',

@@ -4,11 +4,11 @@ import { ageShare, isoTime, leaseShare, timeText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';
 import type { BoardHolder, BoardLock, LockKindName } from './wire.js';
 
-/** What a row tells of the times of its lock. */
+/** The times of a lock in its row. */
 export interface RowTimes {
-  /** ms since the oldest hold began; undefined where that is not known. */
+  /** ms since the oldest hold began; undefined if that is not known. */
   readonly age: number | undefined;
-  /** ms until the first hold ends by itself; undefined where it has no end. */
+  /** ms until the first hold ends by itself; undefined if it has no end. */
   readonly left: number | undefined;
   readonly leftShare: number;
   /** ms for which the first of the queue has waited. */

@@ -3,7 +3,7 @@ import { describeCycle } from '../../lock.deadlock.js';
 import type { Change } from '../feed/difference.js';
 import { failureOf } from '../feed/failure.js';
 
-/** An event of this process as the page tells it; undefined for what the fleet's changes tell anyway. */
+/** An event of this process for the page; undefined for events that the changes of the store show anyway. */
 export function changeOf(event: LockEvent): Change | undefined {
   const at = Date.now();
   const { type } = event;

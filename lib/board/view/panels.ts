@@ -11,7 +11,7 @@ import type {
   BoardProblem,
 } from './wire.js';
 
-/** The store, node by node, and what this process has of it. */
+/** The store, node by node, and this process's part of it. */
 export const healthPanel = (health: BoardHealth | null, { held, waiting }: BoardOwn): Child[] => [
   ...(health === null ? [h('p', { class: 'empty' }, 'Not known yet')] : nodesAndWarnings(health)),
   h('p', { class: 'note' }, `This process holds ${String(held)} and waits for ${String(waiting)}`),

@@ -1,3 +1,3 @@
-/** A reason, and where it comes from. @param actor empty where that is not known */
+/** A reason, and its origin. @param actor empty if that is not known */
 export const signed = (reason: string, actor: string): string =>
   actor === '' ? `${reason} (on the board)` : `${reason} (${actor}, on the board)`;

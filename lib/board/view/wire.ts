@@ -2,7 +2,7 @@ import type { DeadlockStep } from '../../lock.deadlock.js';
 import type { HealthStatus } from '../../port/store-health.js';
 
 /**
- * What the page is told, as JSON. Times of day are ms by the clock of the process that tells them; `at` is its time of that
+ * The data of the page, as JSON. Times of day are ms by the clock of the sending process; `at` is its time of that
  * moment.
  */
 export interface BoardState {
@@ -10,7 +10,7 @@ export interface BoardState {
   /** The LockService that is looked at, and all that can be. */
   readonly instance: string;
   readonly instances: readonly string[];
-  /** What the process is called that tells it. */
+  /** The label of the sending process. */
   readonly label: string;
   /** Whether viewers may ask for locks and take them away. */
   readonly writable: boolean;
@@ -26,7 +26,7 @@ export interface BoardState {
   readonly changes: readonly BoardChange[];
 }
 
-/** What has changed since the state or the update before. What is absent is as it was. */
+/** The changes since the state or the update before. Absent parts are unchanged. */
 export interface BoardUpdate extends Partial<
   Pick<BoardState, 'more' | 'problem' | 'health' | 'own' | 'elections' | 'deadlocks' | 'changes'>
 > {
@@ -45,7 +45,7 @@ export interface BoardLock {
   readonly name: string;
   readonly kind: LockKindName;
   readonly holders: readonly BoardHolder[];
-  /** The last token; 0 where none is known. */
+  /** The last token; 0 if none is known. */
   readonly token: number;
   readonly waiting: number;
   /** Since when the first of the queue waits. */
@@ -55,20 +55,20 @@ export interface BoardLock {
 export interface BoardHolder {
   readonly label: string;
   readonly since: number | null;
-  /** When it ends by itself; null where it has no end. */
+  /** When it ends by itself; null if it has no end. */
   readonly until: number | null;
   /** ms: the length of the lease as far as it can be told, for the bar. */
   readonly lease: number | null;
 }
 
-/** Why what is shown is not what is there now. */
+/** Why the shown state is not the present one. */
 export interface BoardProblem {
   /** `slow`: a look at the store has begun and is not over. `failed`: the store does not answer, or refuses. */
   readonly kind: 'slow' | 'failed';
   readonly since: number;
-  /** When what is shown was seen; null where nothing has been seen yet. */
+  /** When the shown state was read; null before the first one. */
   readonly seen: number | null;
-  /** What the store says; empty where it is slow. */
+  /** The reason of the store; empty if it is slow. */
   readonly message: string;
 }
 
@@ -103,8 +103,8 @@ export interface BoardDeadlock {
   readonly at: number;
   readonly cycle: readonly DeadlockStep[];
   /**
-   * `stands`: its members wait now. `broken`: one of them has ended, so that the others go on. `told`: members of this process have
-   * been told of it, and it is over or only just there.
+   * `stands`: its members wait now. `broken`: one of them has ended, so that the others go on. `told`: members of this
+   * process have reported it, and it has ended or has just begun.
    */
   readonly state: 'stands' | 'broken' | 'told';
 }
@@ -133,7 +133,7 @@ export interface BoardChange {
     | 'warning'
     | 'disconnected'
     | 'reconnected';
-  /** The lock; empty where it is of none. */
+  /** The lock; empty if it is of none. */
   readonly name: string;
   readonly text: string;
 }
@@ -142,7 +142,7 @@ export interface BoardChange {
 export interface BoardDetail {
   readonly at: number;
   readonly name: string;
-  /** Null where the lock is free. */
+  /** Null if the lock is free. */
   readonly lock: {
     readonly kind: LockKindName;
     readonly token: number | null;

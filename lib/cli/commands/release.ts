@@ -35,7 +35,7 @@ export async function run(given: Given, screen: Screen): Promise<number> {
 
 const count = (holders: number): string => (holders === 1 ? 'the holder' : `${String(holders)} holders`);
 
-/** How the holder is told of the asker: the person, and not the process, which has ended by then. */
+/** The asker, as the holder sees it: the person, and not the process, which has ended by then. */
 function asker(): string {
   try {
     return `${userInfo().username}@${hostname()}`.slice(0, 100);
@@ -45,7 +45,7 @@ function asker(): string {
   }
 }
 
-/** @throws Failure where no terminal is there to ask */
+/** @throws Failure if no terminal is there to ask */
 async function confirm(quoted: string): Promise<boolean> {
   if (!isatty(0) || !isatty(2)) throw usageFailure('--force needs --yes where no terminal can be asked');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

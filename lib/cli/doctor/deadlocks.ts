@@ -9,7 +9,7 @@ const PAUSE = 200;
 const LOOKS = 15;
 const MOST = 256;
 
-/** The deadlocks that stand in the fleet. It takes three seconds where locks are waited for. */
+/** The present deadlocks of all processes. It takes three seconds if callers wait. */
 export async function deadlockFindings(service: LockService): Promise<Finding[]> {
   const { locks, more } = await findLocks(service, { prefix: '', state: 'waited', limit: MOST });
   const names = locks.filter(({ holders }) => holders.length > 0).map(({ name }) => name);

@@ -13,7 +13,7 @@ import { latencyOf, type Latency } from './latency.js';
 import { nodeFindings } from './node-findings.js';
 import { rightFindings, type UserContext } from './right-findings.js';
 
-/** What has been found, by node, and what concerns them all. */
+/** The findings by node, and those of all nodes together. */
 export interface Examination {
   readonly status: LockHealth['status'];
   readonly latencies: ReadonlyMap<string, Latency>;
@@ -24,7 +24,7 @@ export interface Examination {
 /** ms by which the clocks of nodes may differ. */
 const SPREAD = 1_000;
 
-/** @throws Failure where no server answers: there is nothing to examine */
+/** @throws Failure if no server answers: there is nothing to examine */
 export async function examine(service: LockService, context: UserContext): Promise<Examination> {
   const health = await service.health();
   assertReached(health);
@@ -63,7 +63,7 @@ const unknownRights = (node: string, error: unknown): Finding => ({
   cure: 'Run doctor again when the server answers',
 });
 
-/** None where a cluster cannot be asked, which its health says. */
+/** None if a cluster cannot be asked, which its health says. */
 const serversOf = (service: LockService): Promise<readonly Server[]> =>
   stateOf(service)
     ?.servers()
@@ -81,13 +81,13 @@ function settingFindings(node: string, { nodes, warnings }: LockHealth): Finding
   return found;
 }
 
-/** The first sentence says what is wrong, the next one how to correct it. */
+/** The first sentence is the fault, the next one the cure. */
 function asFinding({ code, node, message }: StoreWarning): Finding {
   const [, what = message, cure = ''] = /^(.*?)\. ([^]*)$/.exec(message) ?? [];
   return { level: 'warning', code, node, message: what, cure };
 }
 
-/** What the nodes of a quorum remember of it. */
+/** The charter of a quorum, as its nodes have it. */
 function charterOf({ charter }: LockHealth): Finding[] {
   if (charter === undefined) return [];
   const { id, longestLease, allowedLease } = charter;

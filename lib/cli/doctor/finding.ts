@@ -1,4 +1,4 @@
-/** What `doctor` has found. What is not as it should be comes with a cure. */
+/** A finding of `doctor`. Warnings and errors come with a cure. */
 export type Finding = Good | Trouble;
 
 interface Good {

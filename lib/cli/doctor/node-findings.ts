@@ -46,7 +46,7 @@ function versionOf(
   good: Make,
   bad: Blame,
 ): Finding | undefined {
-  // What does not answer at all tells nothing, whatever it allows.
+  // A server that does not answer says nothing about rights.
   if (latency === undefined) return undefined;
   if (version === undefined)
     return bad('warning', 'info', 'the server does not tell its version, role and settings', 'allow INFO');

@@ -9,7 +9,7 @@ export interface UserContext {
   readonly isCluster: boolean;
 }
 
-/** What the user of this connection lacks, for which use, and the rule that gives it. */
+/** The missing rights of this connection's user, with their use and the rule that gives them. */
 export async function rightFindings(
   server: Server,
   { keyPrefix, isCluster }: UserContext,

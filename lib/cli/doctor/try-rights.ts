@@ -7,9 +7,9 @@ import type { Right } from './rights.js';
 const NO_SCRIPT = '0'.repeat(40);
 
 /**
- * How each right is tried, for a key that does not exist, and channels without a subscriber. No command changes anything, also
- * where the key of another program stands there: some have an argument too many, which the server finds after it has looked
- * at the rights of the user.
+ * How each right is tried, for a key that does not exist, and channels without a subscriber. No command changes anything,
+ * even if another program has that key: some commands have an argument too many, which the server finds after its check of
+ * the rights.
  */
 const TRIES: Readonly<Record<string, (key: string) => readonly string[]>> = {
   evalsha: () => ['EVALSHA', NO_SCRIPT, '0'],
@@ -54,8 +54,8 @@ const SUBSCRIPTIONS: Readonly<Record<string, (client: Redis) => Promise<unknown>
 };
 
 /**
- * Which of these a user lacks, each with the refusal. Tries each of them, so refusals stand in the ACL LOG of the server.
- * @throws what the connection throws
+ * Which of these a user lacks, each with the refusal. Tries each of them, so refusals appear in the ACL LOG of the server.
+ * @throws the error of the connection
  */
 export async function refusedOf(
   server: Server,
@@ -88,7 +88,7 @@ async function refusalOf(server: Server, right: string, key: string): Promise<st
 /** On a connection of its own: in RESP2 one that is subscribed refuses all other commands. */
 async function apart(client: Redis, subscription: (client: Redis) => Promise<unknown>): Promise<unknown> {
   const other = client.duplicate({ enableReadyCheck: false, enableOfflineQueue: true, lazyConnect: true });
-  // What is lost fails the command.
+  // A lost lease fails the command.
   other.on('error', () => undefined);
   try {
     await other.connect();

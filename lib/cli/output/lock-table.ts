@@ -31,7 +31,7 @@ function rowOf({ name, kind, holders, waiting, longestWait }: LockSummary): stri
   ];
 }
 
-/** NaN where one of them is: there may be more numbers than a function takes arguments. */
+/** NaN if one of them is: there may be more numbers than a function takes arguments. */
 const greatest = (numbers: readonly number[]): number =>
   numbers.reduce((most, number) => Math.max(most, number), -Infinity);
 

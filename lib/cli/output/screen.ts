@@ -5,7 +5,7 @@ const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], ye
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the program writes: results to stdout, everything else to stderr. */
+/** The output of the program: results to stdout, everything else to stderr. */
 export class Screen {
   readonly isTerminal: boolean;
   private readonly hasColour: boolean;
@@ -52,7 +52,7 @@ export class Screen {
     this.printed = written(this.out, text);
   }
 
-  /** Resolves when all is out. Never where stdout fails, whose error says so. */
+  /** Resolves when all is out. Never if stdout fails, whose error says so. */
   async flush(): Promise<void> {
     await Promise.all([this.printed, this.complained]);
   }

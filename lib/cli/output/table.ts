@@ -4,7 +4,7 @@ export interface Column {
   readonly title: string;
   /** Numbers stand on the right. */
   readonly right?: boolean;
-  /** May be cut down to so many columns where the terminal is narrow. */
+  /** May be cut down to so many columns on a narrow terminal. */
   readonly least?: number;
 }
 

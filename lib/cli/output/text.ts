@@ -15,7 +15,7 @@ export const widthOf = (text: string): number => {
   return width;
 };
 
-/** The beginning of a text that fits, with an ellipsis where something is cut off. */
+/** The beginning of a text that fits, with an ellipsis if something is cut off. */
 export function fit(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = '';

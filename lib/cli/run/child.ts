@@ -6,15 +6,15 @@ import { codeOfSignal } from './signals.js';
 
 /** A command that runs. */
 export interface Child {
-  /** It and what it has started, as far as signals are passed on. */
+  /** The command and its processes, as far as signals are passed on. */
   readonly command: Processes;
-  /** These, and what has left them: all that is to end with the lease. */
+  /** These, and processes that have left them: all processes that must end with the lease. */
   readonly everything: Processes;
   /** Its exit code; 128 and the number of the signal that has ended it. Rejects with NotStarted. */
   readonly ended: Promise<number>;
 }
 
-/** With the exit code of a shell where a command cannot be started. */
+/** With the exit code of a shell if a command cannot be started. */
 export class NotStarted extends Error {
   readonly exitCode: number;
 
@@ -27,7 +27,7 @@ export class NotStarted extends Error {
 /**
  * Starts a command with the streams of this process. With a terminal it stays in the process group that has it, so that keys
  * reach it and it may ask for a password. Without one it leads a group, so that all that it starts can be ended.
- * @param owner of the lease, by which `env` marks what the command starts
+ * @param owner of the lease, by which `env` marks the processes of the command
  */
 export function startChild(
   [command = '', ...args]: readonly string[],

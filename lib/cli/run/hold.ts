@@ -46,7 +46,7 @@ export async function hold(lease: Lease, { service, given, say, leaseTime }: Con
   try {
     const code = await ended;
     await leash.ended();
-    // Its work may have gone on without the lock: that is no success, whatever it says.
+    // Its work may have gone on without the lock: that is no success, even with exit code 0.
     return leash.isEnding && code === EXIT.done ? codeOfSignal('SIGTERM') : code;
   } catch (error) {
     if (!(error instanceof NotStarted)) throw error;

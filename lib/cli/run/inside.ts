@@ -4,7 +4,7 @@ import { usageFailure } from '../command-failure.js';
 import { answerWithin } from '../service.js';
 import { MARK, runsOf } from './mark.js';
 
-/** ms: where Redis is silent, the acquisition says so. */
+/** ms: if Redis is silent, the acquisition says so. */
 const TIME = 2_000;
 
 /**

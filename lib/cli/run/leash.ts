@@ -36,7 +36,7 @@ export class Leash {
     return this.toldAt !== undefined;
   }
 
-  /** The command has ended by itself: what it has started goes on, unless the lease is over. */
+  /** The command has ended by itself: its other processes go on, unless the lease has ended. */
   async ended(): Promise<void> {
     this.lease.signal.removeEventListener('abort', this.lost);
     while (this.isEnding && performance.now() < this.deadline && this.processes.alive()) {

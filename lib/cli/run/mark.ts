@@ -13,7 +13,7 @@ export const markedWith = (owner: string, environment: Environment): string =>
   [...runsOf(environment), owner].join(',');
 
 /**
- * The runs of another process, as its environment was when its program started. None where the system does not show it: on
+ * The runs of another process, as its environment was when its program started. None if the system does not show it: on
  * other systems than Linux, of other users, and of a program that has cleared or overwritten it.
  */
 export function runsOfProcess(pid: number): string[] {

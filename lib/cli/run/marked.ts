@@ -49,7 +49,7 @@ export class Marked implements Processes {
     return !this.command.has(entry) && runsOfProcess(entry.pid).at(-1) === this.owner;
   }
 
-  /** Those that have been found before stay known, whatever has become of their environment. */
+  /** Processes that were found once stay known, even if their environment changes. */
   private look(): readonly ProcessEntry[] {
     const end = performance.now() + LOOK;
     const found = new Map(this.known.filter(isSame).map((entry) => [entry.pid, entry]));
@@ -64,7 +64,7 @@ export class Marked implements Processes {
     return this.known;
   }
 
-  /** Numbers grow until they begin again, so what the command has started is likely to stand behind it. */
+  /** Process ids grow until they wrap around, so processes of the command mostly have greater ids. */
   private numbers(): number[] {
     const numbers = allNumbers().sort((a, b) => a - b);
     const later = numbers.filter((pid) => pid > this.root);

@@ -12,7 +12,7 @@ export interface ProcessEntry {
 
 const isLinux = process.platform === 'linux';
 
-/** All processes that this system shows; none where it shows none. */
+/** All processes that this system shows; none if it shows none. */
 export function allProcesses(): ProcessEntry[] {
   if (!isLinux) return listedBy('-A');
   return allNumbers()
@@ -29,7 +29,7 @@ export function allNumbers(): number[] {
   }
 }
 
-/** Undefined for one that has ended, also where its parent has not asked for its exit code yet. */
+/** Undefined for one that has ended, also if its parent has not asked for its exit code yet. */
 export function entryOf(pid: number): ProcessEntry | undefined {
   if (!isLinux) return listedBy('-p', String(pid))[0];
   try {

@@ -3,7 +3,7 @@ import { EXIT } from '../exit-code.js';
 
 /** What asks a process to do something, and can be caught. */
 export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
-/** What the terminal tells of itself, or the shell to a job. */
+/** Signals of the terminal, or of the shell to a job. */
 const OTHERS = ['SIGWINCH', 'SIGCONT', 'SIGTSTP'] as const;
 
 /** As shells do it. */

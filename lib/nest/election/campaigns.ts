@@ -43,7 +43,7 @@ class Campaign {
     this.works.push(work);
   }
 
-  /** Runs a call as a part of the present term. Undefined where this process does not lead. */
+  /** Runs a call as a part of the present term. Undefined if this process does not lead. */
   call(run: () => unknown): unknown {
     // A double of the service has other elections.
     const election: Election & Partial<Pick<Candidate, 'partOfTerm'>> = this.election;
@@ -66,7 +66,7 @@ class Campaign {
     void runOutsideScopes(() => this.campaign());
   }
 
-  /** Where decorators take no locks: this process is the only one. */
+  /** If decorators take no locks: this process is the only one. */
   async lead(signal: AbortSignal): Promise<void> {
     const term = { name: this.name, number: 0, signal };
     await Promise.all(
@@ -121,7 +121,7 @@ class Campaign {
       await work.run(term);
       return 'done';
     } catch (error) {
-      if (term.signal.aborted) throw error; // the election tells what is worth a line
+      if (term.signal.aborted) throw error; // the election logs the important errors itself
       this.log(`@OnLeader on ${work.title} has failed in term ${String(term.number)}: ${consequence}`, error);
       return 'failed';
     }
@@ -150,7 +150,7 @@ export class Campaigns {
     throw new LockConfigError(declared, rule);
   }
 
-  /** @throws LockConfigError where two decorators of one election differ in their lease time */
+  /** @throws LockConfigError if two decorators of one election differ in their lease time */
   of(name: string, { leaseTime }: ElectionOptions = {}): Campaign {
     const known = this.byName.get(name);
     const before = known?.options.leaseTime;
@@ -176,7 +176,7 @@ export class Campaigns {
     for (const { campaign } of this.byName.values()) campaign.start();
   }
 
-  /** Where decorators take no locks. */
+  /** If decorators take no locks. */
   lead(signal: AbortSignal): void {
     this.isBooted = true;
     for (const { campaign } of this.byName.values()) void campaign.lead(signal).catch(() => undefined);

@@ -109,7 +109,7 @@ interface Leader {
   readonly isFromClass: boolean;
 }
 
-/** @returns undefined where there is none, also where Nest has not made it */
+/** @returns undefined if there is none, also if Nest has not made it */
 function leaderOf(wrapper: Wrapper): Leader | undefined {
   const { metatype } = wrapper;
   const instance = wrapper.instance as Leader['instance'] | undefined;
@@ -121,7 +121,7 @@ function leaderOf(wrapper: Wrapper): Leader | undefined {
   return instance === undefined || methods.length === 0 ? undefined : { instance, methods, isFromClass };
 }
 
-/** Lets the method lead where the object has got this service. */
+/** Lets the method lead if the object has got this service. */
 function addTo(service: LockService, { instance, isFromClass }: Leader, method: LeaderMethod): void {
   const { property, election, options } = method;
   const title = titleOf(instance.constructor, property);
@@ -132,7 +132,7 @@ function addTo(service: LockService, { instance, isFromClass }: Leader, method: 
   campaignsOf(service).of(election, options).add({ title, run });
 }
 
-/** The class of what a factory has made. It may be a proxy that throws where it is touched outside of a request. */
+/** The class of a factory's result. It may be a proxy that throws when it is touched outside of a request. */
 function prototypeOf(made: unknown): unknown {
   try {
     return typeof made === 'object' && made !== null ? Object.getPrototypeOf(made) : undefined;

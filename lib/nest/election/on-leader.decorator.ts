@@ -27,7 +27,7 @@ export type OnLeaderDecorator = <Method extends (term: Term) => unknown>(
  * The class has to be a provider, a controller, or a guard and the like, of the default scope, whose object Nest makes, else
  * the boot fails. A lazily loaded module with such a class fails to load.
  * @param election the name of the election, see {@link LockService.getElection}
- * @throws LockConfigError where it is applied, when the name or an option is wrong
+ * @throws LockConfigError when it is applied, if the name or an option is wrong
  */
 export function OnLeader(election: string, options: LeaderOptions = {}): OnLeaderDecorator {
   return (target, property, descriptor) => {

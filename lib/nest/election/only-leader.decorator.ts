@@ -17,14 +17,14 @@ export type OnlyLeaderDecorator = <Method extends SkippableMethod>(
 ) => void;
 
 /**
- * Runs calls of the method only where this process is the leader of that election; elsewhere the call gives `undefined`.
+ * Runs calls of the method only if this process is the leader of that election; elsewhere the call gives `undefined`.
  * For `@Cron`, `@Interval` and `@OnEvent`, above or below them. The application campaigns from its bootstrap to its shutdown.
  *
  * A call that has begun is a part of the term: a leader that resigns or shuts down keeps the lock until its calls have
  * ended, at the latest until the deadline of the lease. A call that goes on after that has no signal; work that may take
  * longer belongs into {@link OnLeader}.
  * @param election the name of the election, see {@link LockService.getElection}
- * @throws LockConfigError where it is applied, when the name or an option is wrong
+ * @throws LockConfigError when it is applied, if the name or an option is wrong
  */
 export function OnlyLeader(election: string, options: LeaderOptions = {}): OnlyLeaderDecorator {
   return (target, property, given) => {

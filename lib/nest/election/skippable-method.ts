@@ -11,7 +11,7 @@ interface Unskippable<Reason extends string> {
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- the result of a method without one
 type Nothing = void | undefined;
 
-/** Never where the caller may get undefined in place of the result. */
+/** Never if the caller may get undefined in place of the result. */
 export type SkippedRefusal<Method extends SkippableMethod> = 0 extends 1 & ReturnType<Method>
   ? never
   : ReturnType<Method> extends Observable<unknown>

@@ -32,7 +32,7 @@ import { now } from '../../lock.clock.js';
 import { timeOrigin } from '../../lock.runtime.js';
 
 /**
- * The distance of a token from the last one where the clock has not gone on, as under fake timers. A hand-off inside a
+ * The distance of a token from the last one if the clock stands still, as under fake timers. A hand-off inside a
  * process gives out the next token without the store, at most 999 times in a row. The store learns of these tokens only with
  * the release, and a forced release or the end of a lease comes before that.
  */
@@ -234,7 +234,7 @@ export class MemoryLockStore implements LockStore {
     return lock;
   }
 
-  /** Undefined where the name is not in use as that kind. */
+  /** Undefined if the name is not in use as that kind. */
   private leave(request: ReleaseRequest, next?: NextOwner): HandOverReply | undefined {
     const { name, queue = PLAIN } = request;
     const lock = this.find(name);

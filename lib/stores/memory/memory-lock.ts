@@ -44,13 +44,13 @@ interface QueueEntry {
 /** The request for a plain lock without an entry in its queue. */
 const PLAIN_REQUEST = { mode: 'exclusive', entry: undefined, ownWriteHold: undefined } as const;
 
-/** What a lock needs from its store. */
+/** The services of the store for a lock. */
 export interface LockSurroundings {
   nextToken(least?: number): number;
   microseconds(): number;
   /** False when the owner's client does not subscribe to the queue. */
   tell(owner: string, message: QueueMessage): boolean;
-  /** How many subscribe to the releases of a plain lock: waiters without an entry, and the first of the queue where it does. */
+  /** How many subscribe to the releases of a plain lock: waiters without an entry, and the first of the queue if it does. */
   outsiders(): number;
   tellOutsiders(): void;
 }
@@ -150,7 +150,7 @@ export class MemoryLock {
     return { released, next: this.answerTo(next, mode, arrival, leftFor) };
   }
 
-  /** @returns the token of the next owner; undefined where none of the two owners holds the lock */
+  /** @returns the token of the next owner; undefined if none of the two owners holds the lock */
   transfer({ owner, next, leaseTime, leastToken, queue }: TransferRequest): number | undefined {
     const { mode } = queue ?? PLAIN_REQUEST;
     this.dropExpired();
@@ -165,7 +165,7 @@ export class MemoryLock {
     this.holders.delete(owner);
     const token = this.hold(next, mode, expiresAt, leastToken);
     if (expiresAt < before.expiresAt) {
-      // The waiters have been told of a later end.
+      // The waiters know a later end.
       this.advance();
       this.around.tellOutsiders();
     }
@@ -281,8 +281,8 @@ export class MemoryLock {
   }
 
   /**
-   * Lets in each waiter at the head that may enter now: for the whole lease where it has arrived within a claim's time, else
-   * on a claim. Leaves out a waiter if its client has no subscription.
+   * Lets in each waiter at the head that may enter now: for the whole lease if it has arrived within a claim's time,
+   * otherwise on a claim. Leaves out a waiter if its client has no subscription.
    * @param asker gets its answer without a message
    */
   private advance(asker?: string): void {

@@ -2,7 +2,7 @@ import { now } from '../../lock.clock.js';
 import type { StoreWaits } from '../../port/lock-store.js';
 import { SweptMap } from './swept-map.js';
 
-/** What the clients of one store tell each other, for a time. */
+/** Notes between the clients of one store, with an end. */
 export function memoryNotes(): StoreWaits {
   const notes = new SweptMap<{ readonly note: string; readonly until: number }>(
     ({ until }) => until <= now(),

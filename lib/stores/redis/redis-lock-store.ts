@@ -64,7 +64,7 @@ export interface RedisLockStoreOptions {
   readonly clientWarnings: readonly StoreWarning[];
   /** It is one of the nodes of a quorum. */
   readonly isMember: boolean;
-  /** Confirms what the connection has written. Without it, the store waits for no replica. */
+  /** Confirms the writes of the connection. Without it, the store waits for no replica. */
   readonly replication?: Replication | undefined;
 }
 
@@ -181,7 +181,7 @@ export class RedisLockStore implements LockStore {
     const letter = mode === undefined ? '' : LETTERS[mode];
     const args = [...this.calls.publishing(keys), letter, ...settings];
     await this.calls.run(scripts.forceRelease, keys.queued, args, name, (reply) => codeOf(reply, 0, 1));
-    // Also where the script finds that they do not hold it any more: a client of the application may have sent it before.
+    // Also if the script finds that they do not hold it any more: a client of the application may have sent it before.
     // Without owners, the script only finds out whether this is a master: a replica may lack the lock.
     return owners.length > 0;
   }

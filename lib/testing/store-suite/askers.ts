@@ -4,7 +4,7 @@ import { words } from '../test-framework.js';
 import { listenTo } from './hearing.js';
 import { LEASE, sleep, type Stage, until } from './stage.js';
 
-/** What a store tells holders of the clients that want their locks. */
+/** The messages of a store to holders whose locks are wanted. */
 export function describeAskers(stage: Stage): void {
   const { it } = words();
 

@@ -5,7 +5,7 @@ import { hear } from './hearing.js';
 import { ASK, FAIR, STAND } from './queue-terms.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What a waiter in a queue is granted by a message, and how its entry is given up. */
+/** The grant of a waiter in a queue by a message, and the end of its entry. */
 export function describeClaims(stage: Stage): void {
   const { it } = words();
   const hearing = (client: string) => hear(stage, client);
@@ -13,7 +13,7 @@ export function describeClaims(stage: Stage): void {
   it('grants a waiter its lease in the first second of its wait, else a claim, which a repeated request makes the lease', async () => {
     const client = await hearing('b');
     const left = async (name: string) => (await stage.store.inspect(name))?.holders[0]?.remainingTime ?? 0;
-    /** What a waiter is granted, and how long after it asked for its entry. */
+    /** The grant of a waiter, and how long after its request for an entry. */
     const handOver = async (owner: string, leaseTime: number, arrival?: number) => {
       const name = stage.freshName();
       await stage.store.acquire({ name, owner: 'a:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -52,7 +52,7 @@ export function describeClaims(stage: Stage): void {
 
     for (const leases of [2, 3]) {
       let grant = await handOver(`b:3${String(leases)}`, leases * LEASE);
-      // Repeats the hand-over where this machine took too long.
+      // Repeats the hand-over if this machine took too long.
       for (let n = 0; grant.took > CLAIM && n < 10; n++) {
         await grant.release();
         grant = await handOver(`b:4${String(leases)}${String(n)}`, leases * LEASE);
@@ -119,7 +119,7 @@ export function describeClaims(stage: Stage): void {
     let reply = await stand('live:1', 9);
     await stage.store.release({ name, owner: 'a:1', queue: FAIR });
     const started = performance.now();
-    // The waiter does what the store tells it, and nothing else.
+    // The waiter follows the store, and does nothing else.
     const told = () => client.heard.findLast(({ type }) => type === 'next');
     await until(() => told() !== undefined);
     for (let looks = 0; !reply.granted && looks < 10; looks++) {

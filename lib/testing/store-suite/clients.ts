@@ -4,7 +4,7 @@ import type { ConnectionChange, NodeHealth, StoreWarning } from '../../port/stor
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 
-/** What a client of the location reports about itself and about the servers, and how it ends. */
+/** The reports of a client about itself and about the servers, and its end. */
 export function describeClients(stage: Stage, queues: boolean): void {
   const { it } = words();
 
@@ -165,7 +165,7 @@ export function describeClients(stage: Stage, queues: boolean): void {
     assert.equal(await stage.other.release({ name: free, owner: 'b:1' }), 'released');
     await until(() => woken.has('theirs'));
     await sleep(20);
-    // Where all clients are one object, it stays in use, and gets the messages of the subscriptions that are left.
+    // If all clients are one object, it stays in use, and gets the messages of the remaining subscriptions.
     if (client !== stage.other) assert.ok(!woken.has('own'), 'a client that is closed hears nothing');
     own.close();
     theirs.close();

@@ -8,7 +8,7 @@ export function describeGroups(stage: Stage): void {
 
   const owners = async (names: readonly string[]) =>
     await Promise.all(names.map(async (name) => (await stage.store.inspect(name))?.holders[0]?.owner));
-  /** Names of one location: where hash tags decide, these names share one. */
+  /** Names of one location: if hash tags decide, these names share one. */
   const freshNames = (count: number) => {
     const tag = stage.freshName();
     return Array.from({ length: count }, (_, n) => `{${tag}}:${String(n)}`);

@@ -5,7 +5,7 @@ import { CLAIM } from '../../port/queue-messages.js';
 import { grantOf, grantsOf, PlainLockStage } from './plain-stage.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What a store does that can give a plain lock up and add an entry to its queue in one step. */
+/** The behaviour of a store that can release a plain lock and add an entry to its queue in one step. */
 export function describeHandOver(stage: Stage): void {
   const { it } = words();
   it('grants at once where the queue is empty, also when it is sent twice', async () => {

@@ -4,7 +4,7 @@ import type { QueueMessage } from '../../port/queue-messages.js';
 import { subscribeToMessages } from '../../port/subscribe-to-messages.js';
 import { assertMessage, type Stage, until } from './stage.js';
 
-/** Subscribes to what the store tells one client. */
+/** Subscribes to the messages of the store to one client. */
 export async function listenTo(
   store: LockStore,
   client: string,

@@ -5,7 +5,7 @@ import { hear } from './hearing.js';
 import { FAIR, READ, WRITE, SEMAPHORE, STAND, ASK } from './queue-terms.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 
-/** One name is one kind of lock at a time, and what is left of a kind before. */
+/** One name is one kind of lock at a time, also after another kind. */
 export function describeKinds(stage: Stage): void {
   const { it } = words();
   const hearing = (client: string) => hear(stage, client);
@@ -47,7 +47,7 @@ export function describeKinds(stage: Stage): void {
   });
 
   it('takes none of several plain locks when one of the names is a lock of another kind', async () => {
-    // Names of one location: where hash tags decide, these names share one.
+    // Names of one location: if hash tags decide, these names share one.
     const tag = stage.freshName();
     const [free, fair] = [`{${tag}}:1`, `{${tag}}:2`];
     await stage.other.acquire({ name: fair, owner: 'b:1', leaseTime: LEASE, queue: { ...FAIR, ...ASK } });
@@ -95,7 +95,7 @@ export function describeKinds(stage: Stage): void {
   });
 
   it('admits another kind where the queue has only dead waiters, in as many steps as there are', async () => {
-    // Names of one location: where hash tags decide, these names share one.
+    // Names of one location: if hash tags decide, these names share one.
     const tag = stage.freshName();
     const [name, second] = [`{${tag}}:1`, `{${tag}}:2`];
     for (const each of [name, second]) {

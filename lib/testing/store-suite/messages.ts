@@ -4,7 +4,7 @@ import { words } from '../test-framework.js';
 import { listenTo } from './hearing.js';
 import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What the store tells by messages: its clients of their holds, and waiters of releases. */
+/** The messages of the store: to clients about their holds, and to waiters about releases. */
 export function describeMessages(stage: Stage): void {
   const { describe, it } = words();
 

@@ -3,7 +3,7 @@ import type { StorePeriods } from '../../port/lock-store.js';
 import { words } from '../test-framework.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What a store does that notes beside plain locks when their work was done. */
+/** The behaviour of a store with notes of done work beside plain locks. */
 export function describePeriods(stage: Stage): void {
   const { it } = words();
   const take = async (name: string, owner: string, leaseTime = LEASE) =>

@@ -80,7 +80,7 @@ export function describePlainQueue(stage: Stage): void {
     await claim.lock.release('lease:1');
 
     let whole = await handOver('lease:2');
-    // Repeats the hand-over where this machine took too long.
+    // Repeats the hand-over if this machine took too long.
     for (let n = 3; whole.took > CLAIM && n < 13; n++) {
       await whole.lock.release(whole.grant.owner);
       whole = await handOver(`lease:${String(n)}`);

@@ -4,7 +4,7 @@ import type { QueueMessage } from '../../port/queue-messages.js';
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 
-/** The terms of a request for a plain lock where the store has queues. */
+/** The terms of a request for a plain lock to a store with queues. */
 export const PLAIN = { kind: 'lock', mode: 'exclusive', capacity: 1 } as const;
 
 type Heard = Awaited<ReturnType<typeof hear>>;

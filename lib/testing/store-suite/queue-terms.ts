@@ -4,7 +4,7 @@ export const READ = { kind: 'read-write', mode: 'shared', capacity: Number.MAX_S
 export const WRITE = { ...READ, mode: 'exclusive' } as const;
 export const SEMAPHORE = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
 
-/** Takes an entry in the queue where the lock is busy. */
+/** Takes an entry in the queue if the lock is busy. */
 export const STAND = { entry: { arrival: undefined }, ownWriteHold: undefined };
 
 /** Only asks. */

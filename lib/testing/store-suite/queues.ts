@@ -247,7 +247,7 @@ export function describeQueues(stage: Stage): void {
     await stage.store.release({ name, owner: 'b:2', queue: READ });
     await client.granted('b:3');
     assert.equal((await stage.store.inspect(name))?.holders.length, 1);
-    // Its own write hold is over: another owner writes.
+    // Its own write hold has ended: another owner writes.
     const queue = { ...READ, entry: undefined, ownWriteHold: 'b:9' };
     assert.ok(!(await stage.other.acquire({ name, owner: 'b:6', leaseTime: LEASE, queue })).granted);
     await stage.store.release({ name, owner: 'b:3', queue: WRITE });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LockStore } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 
-/** A location where locks live. Any number of stores reach it, like as many processes. */
+/** A location of locks. Any number of stores reach it, like as many processes. */
 export interface StorePlace {
   /** Another client of the location. The suite closes it. */
   open(): LockStore;

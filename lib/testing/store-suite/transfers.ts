@@ -7,7 +7,7 @@ import { PLAIN } from './plain-stage.js';
 import { ASK, FAIR, READ, SEMAPHORE, STAND, WRITE } from './queue-terms.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 
-/** What a store does that can pass a hold on from one owner to another. */
+/** The behaviour of a store that can pass a hold on from one owner to another. */
 export function describeTransfers(stage: Stage, queues: boolean): void {
   const { it } = words();
   const plain: Kind = ['plain', queues ? PLAIN : undefined];
@@ -220,7 +220,7 @@ class Travelling {
     return tokenOf(await this.ask(owner, leaseTime));
   }
 
-  /** Undefined where the store does not do that. */
+  /** Undefined if the store does not do that. */
   async pass(
     owner: string,
     next: string,

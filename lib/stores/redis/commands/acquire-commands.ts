@@ -111,7 +111,7 @@ export class AcquireCommands {
     return answer.reply;
   }
 
-  /** A later release of the owner takes back what is still under way. */
+  /** A later release of the owner undoes requests that are still under way. */
   takeBack(owner: string): void {
     for (const acquisition of this.underway.get(owner) ?? []) acquisition.unwanted = true;
   }
@@ -172,7 +172,7 @@ export class AcquireCommands {
     return ask();
   }
 
-  /** @throws LockKindMismatchError where the other kind has the name, or `isWorthTrying` is false */
+  /** @throws LockKindMismatchError if the other kind has the name, or `isWorthTrying` is false */
   private async retire(name: string, acquisition: AcquisitionGuard, isWorthTrying: boolean): Promise<void> {
     const { queued } = this.calls.keys(name);
     const fenceAndCluster = [FENCE_TTL, this.calls.clusterArgument];

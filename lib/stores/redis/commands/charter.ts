@@ -7,7 +7,7 @@ import { directCommand } from './direct-command.js';
 import { UnexpectedReply } from '../connection/redis-errors.js';
 import type { Script } from './script.js';
 
-/** One on each node of a quorum, whatever the prefixes of the services are. No lock has this key; see LockKeys. */
+/** One on each node of a quorum, for all prefixes of services. No lock has this key; see LockKeys. */
 export const CHARTER_KEY = `${RESERVED}quorum`;
 
 /** A command on the charter of a server. The prefix of the client is left out. */

@@ -2,7 +2,7 @@ import type { Server } from '../connection/server.js';
 
 export type Argument = string | number;
 
-/** What a script is called with. */
+/** The arguments of a script. */
 export interface Command {
   readonly keys: readonly string[];
   readonly args: readonly Argument[];

@@ -4,7 +4,7 @@ import type { Receipt } from './command.js';
 import { translate } from '../connection/redis-errors.js';
 import type { Replication } from './replication.js';
 
-/** Waits until replicas have what was written, if replication is configured. */
+/** Waits until replicas have the writes, if replication is configured. */
 export class Confirmations {
   constructor(private readonly replication: Replication | undefined) {}
 

@@ -11,7 +11,7 @@ type Send = (this: Pick<Redis, 'options' | 'sendCommand'>, ...args: readonly Arg
 export function directCommand(
   client: Redis,
   name: string,
-  /** What it is sent by. */
+  /** Its sender. */
   by: Pick<Redis, 'options' | 'sendCommand'> = client,
 ): (...args: readonly Argument[]) => Promise<unknown> {
   const { string: send } = client.createBuiltinCommand(name) as { string: Send };

@@ -83,7 +83,7 @@ export class Evaluator {
     return this.isDigestless;
   }
 
-  /** What the next server knows has to be found out again. */
+  /** The scripts of the next server are unknown. */
   disconnected(): void {
     this.isDigestless = false;
     this.knowsLane = false;
@@ -147,8 +147,8 @@ export class Evaluator {
   }
 
   /**
-   * @param isOver the time of the command is over: a release may have followed, and nothing may come after a release
-   * @returns what follows instead; undefined where the error is the answer
+   * @param isOver the time of the command has ended: a release may have followed, and nothing may come after a release
+   * @returns the next step; undefined if the error is the answer
    */
   private again(command: Command, error: unknown, isOver: boolean): Promise<unknown> | undefined {
     if (isOfReplica(error)) this.context.refusedAsReplica(error);
@@ -211,7 +211,7 @@ export class Evaluator {
     else call.reject(this.context.lost(generation));
   }
 
-  /** A client that resends what was in flight gets the refusal of the second copy. The first may have been carried out. */
+  /** A client that resends commands in flight gets the refusal of the second copy. The first may have been carried out. */
   private fail(call: Call, error: unknown, generation: number): void {
     if (call.acquisition === undefined || generation === this.context.generation()) call.reject(error);
     else call.reject(this.context.lost(generation, error));

@@ -104,6 +104,6 @@ export function keysOfLock(name: string, keyPrefix: string, clientPrefix: string
   return made;
 }
 
-/** The key of what a client tells other processes. The store as a whole has it, and no lock. */
+/** The key of a client's note for other processes. It belongs to the whole store, and to no lock. */
 export const clientKeyOf = (keyPrefix: string, role: 'label' | 'waits', client: string): string =>
   `${keyPrefix}${RESERVED}${role}:${client}`;

@@ -30,8 +30,8 @@ const MOST = 32;
 export const MOST_KEYS = 4 * MOST;
 
 /**
- * Collects the calls to one server in one turn of the event loop, so that they travel as one command. The command is what
- * costs, on both sides, and not what the script does.
+ * Collects the calls to one server in one turn of the event loop, so that they travel as one command. The command is the
+ * cost on both sides, and not the work of the script.
  */
 export class Lane {
   private calls: Call[] = [];

@@ -18,7 +18,7 @@ interface Collected {
   readonly reject: (error: unknown) => void;
 }
 
-/** Tells the server what is given up. */
+/** Tells the server the released holds. */
 export class ReleaseCommands {
   /** The releases of plain locks that have been asked for inside of `together`. */
   private collected: Collected[] | undefined;

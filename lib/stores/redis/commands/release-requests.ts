@@ -5,7 +5,7 @@ import { codeOf } from './replies.js';
 import type { ScriptCalls } from './script-calls.js';
 import { subscribersOf } from '../messages/subscribers.js';
 
-/** Tells clients that others ask for what they hold. */
+/** Tells clients that others ask for their locks. */
 export class ReleaseRequests {
   constructor(
     private readonly connection: Deployment,

@@ -22,7 +22,7 @@ interface Line {
 const newLine = (): Line => ({ underway: Promise.resolve(), following: undefined, isGood: false });
 
 /**
- * Makes certain that replicas have what was written over a connection. WAIT blocks that connection, so there is one WAIT at
+ * Makes certain that replicas have the writes of a connection. WAIT blocks that connection, so there is one WAIT at
  * a time. Callers that ask meanwhile share the next one, and other commands get through between the two.
  */
 export class Replication {
@@ -49,7 +49,7 @@ export class Replication {
     return line.following;
   }
 
-  /** Whether enough replicas had what was last to be confirmed. */
+  /** Whether enough replicas had the last writes. */
   hasConfirmed(connection: Server): boolean {
     return this.lines.get(connection)?.isGood === true;
   }

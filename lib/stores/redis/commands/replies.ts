@@ -167,7 +167,7 @@ export function plainGroupReply(reply: unknown, names: number): PlainGroupReply 
   };
 }
 
-/** What the name is in use as, if that is another kind. Nothing has been asked for then. */
+/** The present kind of the name, if it is another one. Nothing has been asked for then. */
 export interface OtherKind {
   readonly kind: string;
   readonly capacity: number;
@@ -249,7 +249,7 @@ export function scanReply(reply: unknown): ScanStep {
   };
 }
 
-/** The ms that recall.lua returns; undefined where nothing is noted. */
+/** The ms that recall.lua returns; undefined if nothing is noted. */
 export const sinceReply = (reply: unknown): number | undefined =>
   reply === null ? undefined : codeOf(reply, 0, Infinity);
 
@@ -275,7 +275,7 @@ export function inspectReply(reply: unknown): Inspected | null {
   };
 }
 
-/** What a client tells other processes. */
+/** A client's note for other processes. */
 export const clientNoteReply = (reply: unknown): string | undefined => textOrNull(reply, reply) ?? undefined;
 
 /** Texts, each followed by a number. */

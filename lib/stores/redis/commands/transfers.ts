@@ -9,7 +9,7 @@ import { transferReply } from './replies.js';
 import * as scripts from './script.js';
 import type { ScriptCalls } from './script-calls.js';
 
-/** Passes holds on from one owner to another. A release of the next owner takes back what is still under way. */
+/** Passes holds on from one owner to another. A release of the next owner undoes requests that are still under way. */
 export class Transfers {
   constructor(
     private readonly connection: Deployment,

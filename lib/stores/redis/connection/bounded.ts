@@ -1,14 +1,14 @@
 import { afterInput, clearTimer, setTimer } from '../../../lock.runtime.js';
 import { CommandTimeout } from './redis-errors.js';
 
-/** What is done with the one answer to a command. */
+/** The handler of the one answer to a command. */
 interface Outcome<T> {
   resolve(reply: T): void;
   reject(error: Error): void;
   /**
    * The command failed. The time for it goes on.
-   * @param isOver the time is over, and there has been an answer
-   * @returns what is sent instead; undefined where the error is the answer
+   * @param isOver the time has ended, and there has been an answer
+   * @returns the command to send instead; undefined if the error is the answer
    */
   again?(error: unknown, isOver: boolean): Promise<T> | undefined;
 }

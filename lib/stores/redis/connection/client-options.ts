@@ -30,7 +30,7 @@ const noFunction: Check = (option, value) => {
   throw new LockConfigError(option, `must be a text, because ioredis calls no function; ${cure}`);
 };
 
-/** These values are repeated in logs, events and health reports, where a URL would show its password. */
+/** These values appear in logs, events and health reports, and a URL would show its password there. */
 const address =
   (address: RegExp): Check =>
   (option, value) => {
@@ -71,7 +71,7 @@ const CHECKS = new Map<string, Check>([
   ['addresses', noAddress],
 ]);
 
-/** What says where a server is, beside host and port, or is meant to. */
+/** Options for the place of a server, beside host and port, also of other libraries. */
 const OTHER_ADDRESSES = ['path', 'sentinels', 'url', 'uri', 'socket', 'hostname', 'addresses'];
 
 /** By shape, because the application's ioredis may be another copy than ours. */
@@ -158,7 +158,7 @@ function nodes(option: string, value: unknown): void {
   value.forEach((node: unknown, index) => {
     const path = `${option}[${String(index)}]`;
     if (typeof node === 'object' && node !== null) assertClientOptions(path, node);
-    // A text of digits is a port. Any other text is a URL, which is checked where it is read.
+    // A text of digits is a port. Any other text is a URL, which is checked when it is read.
     else if (typeof node === 'number') port(path, node);
     else if (typeof node === 'string' && /^\d+$/.test(node)) port(path, Number(node));
   });

@@ -91,7 +91,7 @@ function endSilenceWithConnection(client: Redis): void {
   });
 }
 
-/** As `commandClient`, for a cluster. Only this library sends commands again, because it knows what a command means. */
+/** As `commandClient`, for a cluster. Only this library sends commands again, because it knows the meaning of a command. */
 export function clusterClient(
   { nodes, shared }: ClusterNodes,
   options: ClusterOptions,
@@ -137,7 +137,7 @@ const credentialsOf = (options: RedisOptions): RedisOptions =>
   Object.fromEntries(CREDENTIALS.flatMap((name) => (name in options ? [[name, options[name]]] : [])));
 
 /**
- * A client of ours to where another one leads. It takes the present credentials of that one each time that it connects.
+ * A client of ours to the server of another one. It takes the present credentials of that one each time that it connects.
  * @param ofAll the options of all nodes, if that one is a node of a cluster
  */
 function derivedClient(origin: Redis, ours: RedisOptions, ofAll: RedisOptions = {}): Redis {

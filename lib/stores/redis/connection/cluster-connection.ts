@@ -23,8 +23,8 @@ const ELSEWHERE = new Set(['ASK', 'MOVED', 'NOSCRIPT', 'TRYAGAIN']);
 
 /**
  * Runs commands on the masters of a cluster. The client knows which node has which slot and keeps a connection to each. This
- * class decides what to send again, and where. ioredis would do that without a bound in time, and would send again what may
- * have arrived: an acquisition could come after its own release.
+ * class decides which command to send again, and to which node. ioredis would do that without a bound in time, and would
+ * repeat commands that may have arrived: an acquisition could come after its own release.
  */
 export class ClusterConnection implements Deployment {
   readonly isCluster = true;
@@ -72,7 +72,7 @@ export class ClusterConnection implements Deployment {
       },
       'node error': (error: unknown, key: unknown) => {
         const name = String(key);
-        // A node that lets this client in may still refuse to say where the slots are.
+        // A node that lets this client in may still refuse to list the slots.
         if (this.connections.get(name)?.client.status !== 'ready') this.stateOf(name).failed(error);
       },
     };
@@ -130,12 +130,12 @@ export class ClusterConnection implements Deployment {
         const sending = { group: slot, until, asking: asked !== undefined, isAlone: tries > 0 };
         const sent = this.prefixed(keys, node);
         const reply = await node.run(script, sent, args, acquisition, receipt, sending);
-        // The release of this acquisition went to the node where the lock lives now, and could not wait for this answer.
+        // The release of this acquisition went to the present node of the lock, and could not wait for this answer.
         if (acquisition?.unwanted === true && node !== this.ownerOf(slot))
           throw new Error('the slot has moved meanwhile');
         return reply;
       } catch (error) {
-        // No connection follows where the application has ended its client.
+        // No connection follows if the application has ended its client.
         const mayFollow = acquisition?.unwanted !== true && isAlive(this.client.status);
         const again = mayFollow && monotonicTime() < until - PAUSE;
         const code = replyCode(error);
@@ -327,7 +327,7 @@ export class ClusterConnection implements Deployment {
     return connection;
   }
 
-  /** Where nodes come back under other addresses, as on Kubernetes, more and more of them have left. */
+  /** If nodes come back under other addresses, as on Kubernetes, more and more of them have left. */
   private forgetDeparted(): void {
     for (const [key, connection] of this.connections) {
       if (connection.client.status !== 'end' || this.isMaster(key)) continue;

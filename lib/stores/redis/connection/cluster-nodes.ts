@@ -9,7 +9,7 @@ const OF_ALL = ['keyPrefix', 'protocol'] as const;
 
 export interface ClusterNodes {
   readonly nodes: Node[];
-  /** What the URLs say beside host and port. The cluster names its other nodes without these options. */
+  /** The other parts of the URLs, beside host and port. The cluster names its other nodes without these options. */
   readonly shared: RedisOptions;
 }
 
@@ -47,7 +47,7 @@ export function clusterNodes(option: string, given: readonly unknown[]): Cluster
 }
 
 /**
- * What the list of nodes that a client was made with says beside their addresses. ioredis does not publish it, and prefers
+ * The options beside the addresses in a client's list of nodes. ioredis does not publish it, and prefers
  * it to the options of all nodes.
  */
 export function listedOptions(client: Cluster): Pick<RedisOptions, 'keyPrefix' | 'stringNumbers'>[] {

@@ -76,7 +76,7 @@ export class ConnectionState {
  */
 function bare(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  // The error of a cluster: what the last of its nodes has said.
+  // The error of a cluster: that of its last node.
   if ('lastNodeError' in error && error.lastNodeError instanceof Error) return bare(error.lastNodeError);
   if (!('command' in error)) return error;
   const copy = new Error(error.message);

@@ -24,7 +24,7 @@ const flag: Convert = (text) =>
   ]).get(text);
 const text: Convert = (value) => (value === '' ? undefined : value);
 
-/** What may stand after the `?`: the option of ioredis by its own name, what it must be, and how it is read. */
+/** The parameters after the `?`: the option of ioredis, its rule, and its reader. */
 const PARAMETERS = new Map<string, readonly [rule: string, convert: Convert]>([
   ['connectTimeout', ['a whole number of ms from 1 on', whole(1)]],
   ['connectionName', [CONNECTION_NAME_RULE, (name) => (isConnectionName(name) ? name : undefined)]],
@@ -42,9 +42,9 @@ const PARAMETERS = new Map<string, readonly [rule: string, convert: Convert]>([
 const PLAIN_NAME = /^[a-z][a-z_]{0,30}$/i;
 
 /**
- * Reads a URL into options of ioredis. ioredis neither checks nor converts what it reads from a URL (`/foo` becomes database
+ * Reads a URL into options of ioredis. ioredis neither checks nor converts the parts of a URL (`/foo` becomes database
  * NaN, a timeout becomes a text), and it lets a URL override how long this library waits.
- * @param option what the URL was given as
+ * @param option the option of the URL
  * @throws LockConfigError
  */
 export function urlOptions(option: string, url: string): RedisOptions {

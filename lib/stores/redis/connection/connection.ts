@@ -153,8 +153,8 @@ export class ServerConnection implements Deployment, Server {
   }
 
   /**
-   * Calls back when another connection has followed. It may lead to another server, and other connections to this one's name may
-   * have stayed where they were: a failover by hand ends none, and a server that ends idle connections ends none that is
+   * Calls back when another connection has followed. It may lead to another server, and other connections to this one's
+   * name may have stayed at the former one: a failover by hand ends none, and a server that ends idle connections ends none that is
    * subscribed.
    */
   onReconnected(listener: () => void): void {
@@ -206,7 +206,7 @@ export class ServerConnection implements Deployment, Server {
     return new Promise((resolve, reject) => {
       const { group, until, asking, isAlone, isRepeated } = sending;
       const failed = (error: unknown) => {
-        // Anything but an acquisition may be carried out twice, and after what was sent later.
+        // Anything but an acquisition may be carried out twice, and after later commands.
         if (acquisition !== undefined || generation !== this.dropped || isRepeated === true)
           reject(asError(error));
         else

@@ -6,11 +6,11 @@ import type { Server } from './server.js';
 
 export type { Server } from './server.js';
 
-/** Where a store's commands go: to one server, the master of a Sentinel deployment included, or to a cluster's masters. */
+/** The target of a store's commands: one server, the master of a Sentinel deployment included, or a cluster's masters. */
 export interface Deployment {
   /** Host and port for logs and health reports. */
   readonly node: string;
-  /** What the client puts before every key by itself. */
+  /** The prefix that the client puts before every key. */
   readonly keyPrefix: string;
   /**
    * On a cluster PUBLISH does not count all subscribers. A message may have been dated by another clock than the clock of
@@ -24,7 +24,7 @@ export interface Deployment {
 
   /**
    * Sends EVALSHA, and EVAL if the server does not know the script (a restart, a failover, SCRIPT FLUSH).
-   * @param acquisition given for what a later command may take back. After that, it is not sent any more, nor sent
+   * @param acquisition given for a command that a later one may undo. After that, it is not sent any more, nor sent
    * again. An answer from after a lost connection does not count, because the first copy of the command may still arrive
    * @param receipt is filled in
    */

@@ -42,7 +42,7 @@ export class IdleWatch {
         this.onDropped();
     };
     this.close();
-    // What has arrived while the process was busy is read first.
+    // Data that arrived while the process was busy are read first.
     this.timer = idle(
       setTimer(() => {
         afterInput(look);

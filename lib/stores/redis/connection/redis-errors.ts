@@ -61,7 +61,7 @@ export class UnexpectedReply extends Error {
 }
 
 /**
- * The server is a node of a cluster, and the connection is one to a single server. Other nodes have most names. Even where
+ * The server is a node of a cluster, and the connection is one to a single server. Other nodes have most names. Even if
  * the node has all of them, it refuses a command with names of several slots, as renewals are.
  */
 export class NodeOfCluster extends Error {
@@ -86,10 +86,10 @@ export class CharterWithheld extends Error {
   }
 }
 
-/** How a node of a cluster refuses what another node has, or what the cluster does not serve. */
+/** How a node of a cluster refuses names of another node, or commands that the cluster does not serve. */
 const OF_CLUSTER = new Set(['MOVED', 'ASK', 'CLUSTERDOWN', 'CROSSSLOT']);
 
-/** For a connection to a single server: the error says so where the server turns out to be a node of a cluster. */
+/** For a connection to a single server: the error says so if the server turns out to be a node of a cluster. */
 export const ofSingleServer = (error: unknown): unknown =>
   OF_CLUSTER.has(replyCode(error) ?? '') ? new NodeOfCluster(error) : error;
 
@@ -177,7 +177,7 @@ const isUndone = (error: unknown): boolean =>
   (isReply(error) && /^(?:NOPERM(?! ACL failure in script)|ERR unknown command)\b/i.test(error.message)) ||
   REFUSED.has(replyCode(error) ?? '');
 
-/** In one line, for people to read: what is wrong, and why there is no connection. */
+/** In one line, for people: the fault, and why there is no connection. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const known = error instanceof NotConnected && error.cause instanceof Error;

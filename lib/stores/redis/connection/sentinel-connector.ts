@@ -21,14 +21,14 @@ const CLOSED = /Connection is closed\.$/;
  * for a failover, so each dead sentinel writes a stack to stderr with every connection. Of a sentinel that cannot be reached,
  * ioredis tells only that the connection is closed.
  *
- * It asks where the master is each time that such a connection begins to watch. ioredis only waits for the message of the
+ * It asks for the master each time that such a connection begins to watch. ioredis only waits for the message of the
  * next failover. One that came while no connection watched would never be noticed: a former master that lives on, cut off
  * from the sentinels only, would go on granting locks that the new one grants, too.
  */
 function listeningConnector(Base: typeof SentinelConnector): Connector {
   class Listening extends Base {
     private reason: Error | undefined;
-    /** Where the present connection leads. */
+    /** The server of the present connection. */
     private address: Address | undefined;
     /** Connections that have begun to watch since the last time that all was compared. */
     private begun = 0;
@@ -74,7 +74,7 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       this.begun = 0;
     }
 
-    /** Gives up a connection that leads elsewhere than where a majority of the sentinels says that the master is. */
+    /** Gives up a connection to another server than the master of a majority of the sentinels. */
     private async leaveFormerMaster(): Promise<void> {
       const { stream, address, ask } = this;
       if (ask === undefined || address === undefined) return;

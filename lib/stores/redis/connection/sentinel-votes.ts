@@ -1,13 +1,13 @@
-/** Where a server is. */
+/** The address of a server. */
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Asks all sentinels where the master is. One of them may be cut off from the others and not know of a failover, so only a
+ * Asks all sentinels for the master. One of them may be cut off from the others and not know of a failover, so only a
  * majority counts.
- * @param ask asks one sentinel; null where it knows no master
+ * @param ask asks one sentinel; null if it knows no master
  * @returns a sentinel that names the address that a majority of all sentinels names, if that is not `present`
  */
 export async function majorityAgainst<S>(

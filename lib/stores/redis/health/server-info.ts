@@ -3,7 +3,7 @@ import type { Server } from '../connection/deployment.js';
 import { isWithheld } from '../connection/redis-errors.js';
 import { infoReply } from '../commands/replies.js';
 
-/** What a server says of itself. A value that it does not tell, or may not tell, is undefined. */
+/** The INFO of a server. Values that it withholds are undefined. */
 export interface ServerInfo extends Pick<
   NodeHealth,
   'runId' | 'version' | 'role' | 'replicas' | 'evictionPolicy' | 'persistence' | 'uptime'
@@ -16,7 +16,7 @@ export interface ServerInfo extends Pick<
   readonly inCluster: boolean;
 }
 
-/** @throws what the connection throws; a server that refuses INFO counts as one that tells nothing */
+/** @throws the error of the connection; a server that refuses INFO counts as one without values */
 export async function serverInfo(connection: Server): Promise<ServerInfo> {
   try {
     // Without a section, because Redis 6 takes one at most.

@@ -13,7 +13,7 @@ const LEASE = 1_000;
 /** How many names are tried until one belongs to a master: enough for a master with a thousandth of all slots. */
 const MOST_NAMES = 20_000;
 
-/** What a server can do for locks, and why it is not `up`. */
+/** The abilities of a server for locks, and why it is not `up`. */
 export interface Finding {
   readonly status: HealthStatus;
   readonly error: string | undefined;

@@ -22,8 +22,8 @@ interface Post {
 }
 
 /**
- * Channel subscriptions on a cluster. The subscriptions of one lock are at the node that has its slot, where the scripts
- * count them. Other subscriptions are at any one master. A subscription does not move: when its slot goes to another node, or
+ * Channel subscriptions on a cluster. The subscriptions of one lock are at the node that has its slot; the scripts count
+ * them there. Other subscriptions are at any one master. A subscription does not move: when its slot goes to another node, or
  * its node goes away or is no master any more, it ends. Its listeners are woken, and subscribe again at the right node.
  */
 export class ClusterSubscriber implements Subscriptions {
@@ -96,7 +96,7 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   private postAt(owner: ServerConnection, sharded: boolean): Post {
-    // A client of the application may be connected only after `close`, and nothing would close what is opened now.
+    // A client of the application may be connected only after `close`, and nothing would close a connection that is opened now.
     if (this.closed) throw new NotConnected('closed', undefined);
     const name = `${owner.node} ${String(sharded)}`;
     let post = this.posts.get(name);

@@ -5,7 +5,7 @@ import type { AskRequest, QueueMessage, Rivals } from '../../../port/queue-messa
 import type { ServerClocks } from '../commands/server-clock.js';
 import { now } from '../../../lock.clock.js';
 
-/** What the scripts and the process have agreed on: letters, channels, messages and replies. */
+/** The agreement of scripts and process: letters, channels, messages and replies. */
 
 export const LETTERS = { exclusive: 'x', shared: 's' } as const;
 
@@ -21,8 +21,8 @@ export const rivalsOf = (code: number): Rivals => (['none', 'queued', 'outside']
  * `granted <owner> <token> <server ms> <ms granted> <server> <rivals>`, `next <owner> <ms> <1 to subscribe to releases>`,
  * `lost <owner> forced <asker>` or `lost <owner> asked <request>`, both as JSON.
  *
- * A version that does not know requests takes one for a loss, asks the store, and finds that it holds the lock. So does this
- * version with what it cannot read.
+ * A version that does not know requests takes one for a loss, asks the store, and finds that it holds the lock. So does
+ * this version with a message that it cannot read.
  */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
   const [type, owner = '', value, date, time, node = '', rivals = '0'] = text.split(' ');

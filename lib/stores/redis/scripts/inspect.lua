@@ -5,7 +5,7 @@
 -- KEYS[3]  the queue
 -- ARGV[1]  NUMSUB, or SHARDNUMSUB
 -- ARGV[2]  channel of the plain lock
--- ARGV[3]  'cluster' on a cluster, where this node does not know all subscribers
+-- ARGV[3]  'cluster' on a cluster, if this node does not know all subscribers
 --
 -- Returns false if the lock has no holder and no waiter in its queue, else
 -- { fence or false, listeners, { owner, ms left, … }, { entry, arrival in microseconds, … }, 1 for a kind with holders,

@@ -20,7 +20,7 @@
 -- All that the script writes is gone when it ends, so replicas and the append-only file do not need it.
 if ARGV[5] ~= '1' and redis.set_repl then pcall(redis.set_repl, redis.REPL_NONE) end
 
--- Each command is sent for a key that does not exist, where it does nothing. A user that may not send the command is still
+-- Each command is sent for a key that does not exist, and does nothing there. A user that may not send the command is still
 -- refused. A command that needs room comes first: after a first write, a server that is out of memory refuses nothing more.
 local lock, fence, queue, owner = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 redis.call('ZADD', queue, 'XX', 1, owner)
