@@ -68,7 +68,7 @@ export interface LockStore {
   renew(holds: readonly RenewRequest[]): readonly Promise<HoldState>[];
 
   /**
-   * Gives the lock up and wakes waiters. If the owner did not hold it, the reply says whether another owner does, or none.
+   * Releases the lock and wakes waiters. If the owner did not hold it, the reply says whether another owner does, or none.
    */
   release(request: ReleaseRequest): Promise<ReleaseReply>;
 

@@ -8,6 +8,7 @@ import { findUntested } from './promises.mjs';
 import { findImports, findRuntime } from './rooms.mjs';
 import { openSources } from './sources.mjs';
 import { findOutOfOrder } from './order.mjs';
+import { findHabits } from './plain-words.mjs';
 import { findPersons, findRetired, findUnknownFiles } from './words.mjs';
 
 const sources = openSources(process.argv[2] ?? fileURLToPath(new URL('../..', import.meta.url)));
@@ -20,6 +21,7 @@ const rules = [
   findUnexplained,
   findUntested,
   findOutOfOrder,
+  findHabits,
 ];
 const findings = rules.flatMap((rule) => [...rule(sources)]);
 for (const { path, line, rule, cure } of findings) console.log(`${path}:${line} ${rule} (${cure})`);

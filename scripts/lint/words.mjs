@@ -55,9 +55,8 @@ const PERSONS =
 
 /** In comments and texts of lib, in pages, and in titles of tests. */
 export function* findPersons({ lib, scripts, tests, pages, read, tree }) {
-  const blank = (text) => text.replaceAll(/[^\n]/g, ' ');
   const prose = {
-    page: (path) => read(path).replaceAll(/^ *```[^]*?^ *```$|`[^`\n]*`/gm, blank),
+    page: (path) => proseOf(read(path)),
     script: (path) => read(path).replaceAll(/^(?!\s*--).*$/gm, ''),
     code: (path) => keepOnly(tree(path), [...commentsOf(tree(path)), ...textsOf(tree(path))]),
     spec: (path) => keepOnly(tree(path), titlesOf(tree(path))),
@@ -81,14 +80,18 @@ export function* findPersons({ lib, scripts, tests, pages, read, tree }) {
     }
 }
 
+/** A page without its code, line by line. */
+export const proseOf = (text) =>
+  text.replaceAll(/^ *```[^]*?^ *```$|`[^`\n]*`/gm, (code) => code.replaceAll(/[^\n]/g, ' '));
+
 /** The text of a file with only these ranges left of each line. */
-function keepOnly({ text }, ranges) {
+export function keepOnly({ text }, ranges) {
   const kept = [...text.replaceAll(/[^\n]/g, ' ')];
   for (const { pos, end } of ranges) for (let at = pos; at < end; at++) kept[at] = text[at];
   return kept.join('');
 }
 
-function commentsOf(source) {
+export function commentsOf(source) {
   const scanner = ts.createScanner(ts.ScriptTarget.ES2022, false, ts.LanguageVariant.Standard, source.text);
   const comments = [];
   for (let kind = scanner.scan(); kind !== ts.SyntaxKind.EndOfFileToken; kind = scanner.scan())

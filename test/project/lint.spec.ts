@@ -85,9 +85,11 @@ it('finds what breaks them, each by its line', () => {
   });
   expect(found.sort()).toEqual(
     [
+      'README.md:7 "Whoever" is a clause without a noun, of which pages have too many',
       'README.md:7 "Whoever" stands for a person',
       'docs/design/glossary.md:3 no file lib/core/gone.ts',
       'docs/guarantees.md:3 untested promise: No end',
+      'docs/guarantees.md:5 "What is" is a clause without a noun, of which pages have too many',
       'docs/guide/decorator.md:3 leads to docs/guide/module.md out of order',
       'docs/troubleshooting/calls.md:3 no page leads here',
       'docs/troubleshooting/calls.md:4 nothing says: no such text',
