@@ -24,6 +24,7 @@ import { MessageState } from './redis/messages/message-state.js';
 import { RedisLockStore } from './redis/redis-lock-store.js';
 import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/commands/replication.js';
+import { RECONNECTS } from './redis/connection/succession.js';
 import { Subscriber } from './redis/messages/subscriber.js';
 
 interface Settings {
@@ -121,7 +122,8 @@ function singleStore(
   const client = given.client as Redis;
   assertPrefix('connection.keyPrefix', client.options.keyPrefix ?? '');
   const node = nodeName(client);
-  const connection = new ServerConnection(client, node, commandTimeout, owned, undefined, owned);
+  const succession = owned ? RECONNECTS : undefined;
+  const connection = new ServerConnection(client, node, commandTimeout, owned, undefined, succession);
   const store = new RedisLockStore({
     ...terms,
     connection,

@@ -10,7 +10,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { createConnection } from 'node:net';
+import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis';
 import {
   type Lease,
   type LockEvent,
@@ -136,6 +137,34 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
   ])('is replaced under the first question: %s', async (_, ask, answer) => {
     expect(await ask(await idle())).toEqual(answer);
   });
+
+  it.each([0, undefined])(
+    'is none where a connector of the application counts no bytes: %s',
+    async (bytesRead) => {
+      class Uncounted extends AbstractConnector {
+        constructor(options: RedisOptions) {
+          super(options.disconnectTimeout ?? 0);
+        }
+        connect() {
+          this.stream = createConnection(stage.server.port, '127.0.0.1');
+          Object.defineProperty(this.stream, 'bytesRead', { value: bytesRead });
+          return Promise.resolve(this.stream);
+        }
+      }
+      const locks = stage.service({
+        connection: { host: '127.0.0.1', port: stage.server.port, Connector: Uncounted },
+      });
+      const told: string[] = [];
+      locks.events$.subscribe(({ type }) => told.push(type));
+      await (await locks.acquire('warm')).release();
+      await sleep(500);
+      await (await locks.acquire('warm')).release();
+      // As long as a connection that is silent may take for a sign of life.
+      await sleep(1_200);
+      await (await locks.acquire('warm')).release();
+      expect(told).not.toContain('disconnected');
+    },
+  );
 
   it.each<[string, (locks: LockService) => Promise<Lease | null>]>([
     ['acquire', (locks) => locks.acquire('order:7')],

@@ -70,6 +70,33 @@ describe('The process exits by itself', () => {
     expect(await lockKeys(server.client())).toEqual([]);
   });
 
+  it('when the lease time after the last hook is over, where a callback never ends', async () => {
+    const output = await runProgram(
+      `
+      import { Module } from '@nestjs/common';
+      import { NestFactory } from '@nestjs/core';
+      import { LockModule } from 'nestjs-distributed-lock';
+      class AppModule {}
+      Module({ imports: [LockModule.forRoot({ connection: process.env.LOCK_URL, leaseTime: 1_500 })] })(AppModule);
+      const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+      const locks = app.get(LockService);
+      await new Promise((begun) => {
+        void locks.using('hangs', ({ signal }) => {
+          signal.addEventListener('abort', () => console.log(signal.reason.reason));
+          begun();
+          return new Promise(() => undefined);
+        });
+      });
+      await app.close();
+      console.log('closed');
+      process.on('exit', () => console.log('exit'));
+      `,
+      // Nest's own classes are tokens.
+      { bundled: false, env: { LOCK_URL: server.url } },
+    );
+    expect(output.split('\n')).toEqual(['closed', 'expired', 'exit']);
+  });
+
   it('with a memory store, without a shutdown', async () => {
     const output = await runProgram(
       `const locks = new LockService({ store: 'memory', leaseTime: 90_000 }); ${USE_LOCKS}`,

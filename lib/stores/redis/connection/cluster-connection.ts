@@ -1,4 +1,4 @@
-import type { Cluster } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { ConnectionChange } from '../../../port/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
@@ -10,6 +10,7 @@ import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from '
 import { codeOf } from '../commands/replies.js';
 import type { Script } from '../commands/script.js';
 import { slotOf } from './slots.js';
+import type { Succession } from './succession.js';
 import { monotonicTime, sleep } from '../../../lock.runtime.js';
 
 /** ms between looks at a cluster that is changing. */
@@ -218,7 +219,12 @@ export class ClusterConnection implements Deployment {
           resolve();
         });
       });
-    if (this.client.status === 'ready') await within(this.commandTimeout, refreshed).catch(() => undefined);
+    if (this.client.status !== 'ready') return;
+    // Finds out whether the connections have been dropped while they were idle. The client itself would not.
+    await this.ownerOf(0)
+      ?.send((node) => node.ping())
+      .catch(() => undefined);
+    await within(this.commandTimeout, refreshed).catch(() => undefined);
   }
 
   /** Asks the client to look up which node has which slot. The client does so once at a time. */
@@ -309,20 +315,43 @@ export class ClusterConnection implements Deployment {
     return this.connectionTo(name);
   }
 
+  /**
+   * The client makes another connection to a node only when it looks at the slots, and looks over any of its connections. If
+   * one has been dropped, the others are asked for a sign of life, so that it looks over none that is dropped, too.
+   */
+  private successionOf(key: string, client: Redis): Succession {
+    return {
+      onSilence: () => {
+        for (const node of this.client.nodes()) {
+          if (node === client || node.status !== 'ready') continue;
+          const asked = this.connectionTo(keyOf(node))?.send((other) => other.ping());
+          asked?.catch(() => undefined);
+        }
+      },
+      next: async (until) => {
+        const end = Math.min(until, monotonicTime() + this.commandTimeout);
+        for (;;) {
+          this.look();
+          const next = this.connectionTo(key);
+          if (next !== undefined) return next;
+          if (monotonicTime() > end - PAUSE) throw new NotConnected(client.status, this.state.lastError);
+          await sleep(PAUSE);
+        }
+      },
+    };
+  }
+
   /** Of several connections to one node, the one that the client uses now. */
   private connectionTo(key: string): ServerConnection | undefined {
     const known = this.connections.get(key);
     if (known !== undefined && isAlive(known.client.status)) return known;
-    const client = this.client
-      .nodes()
-      .find(
-        ({ options, status }) => `${String(options.host)}:${String(options.port)}` === key && isAlive(status),
-      );
+    const client = this.client.nodes().find((node) => keyOf(node) === key && isAlive(node.status));
     // After `close` nothing would stop listening to a node of the application's client.
     if (client === undefined || this.closed) return undefined;
     known?.detach();
     const state = this.stateOf(key);
-    const connection = new ServerConnection(client, key, this.commandTimeout, false, state, this.owned);
+    const succession = this.owned ? this.successionOf(key, client) : undefined;
+    const connection = new ServerConnection(client, key, this.commandTimeout, false, state, succession);
     this.connections.set(key, connection);
     return connection;
   }
@@ -356,6 +385,8 @@ export class ClusterConnection implements Deployment {
     return keyPrefix === this.keyPrefix ? keys : keys.map((key) => this.keyPrefix + key);
   }
 }
+
+const keyOf = ({ options: { host, port } }: Redis): string => `${String(host)}:${String(port)}`;
 
 /** A cluster that the application has disconnected may stay at `close`, without ever reaching `end`. */
 const isAlive = (status: string): boolean => !['disconnecting', 'close', 'end'].includes(status);

@@ -10,10 +10,11 @@ import { withCommand } from './command-refused.js';
 import { Evaluator } from '../commands/evaluator.js';
 import type { Call } from '../commands/lane.js';
 import { IdleWatch, SIGN_OF_LIFE } from './idle-watch.js';
-import { DroppedWhileIdle, isWithheld, NotConnected, TakenBack } from './redis-errors.js';
+import { DroppedWhileIdle, isWithheld, NotConnected, replyOf, TakenBack } from './redis-errors.js';
 import type { Script } from '../commands/script.js';
 import { SelectedDatabase } from './selected-database.js';
 import { SentinelRound } from './sentinel-round.js';
+import type { Succession } from './succession.js';
 import { afterStep, clearTimer, monotonicTime, setTimer } from '../../../lock.runtime.js';
 
 /** How a cluster sends a command to one of its nodes. */
@@ -72,10 +73,13 @@ export class ServerConnection implements Deployment, Server {
     /** The client belongs to this library, which closes it and listens to its errors. */
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
-    /** Another connection with the settings of this library follows if one was dropped while it was idle. */
-    isReplaced = false,
+    /** Given if another connection with the settings of this library follows one that was dropped while it was idle. */
+    private readonly succession?: Succession,
   ) {
-    if (isReplaced) this.watch = new IdleWatch(client, this.onDropped);
+    if (succession !== undefined)
+      this.watch = new IdleWatch(client, this.onDropped, () => {
+        succession.onSilence?.();
+      });
     // A client of the application may have been connected long before.
     this.wasReady = client.status === 'ready';
     this.database = new SelectedDatabase(client, commandTimeout);
@@ -209,10 +213,10 @@ export class ServerConnection implements Deployment, Server {
         // Anything but an acquisition may be carried out twice, and after later commands.
         if (acquisition !== undefined || generation !== this.dropped || isRepeated === true)
           reject(asError(error));
-        else
-          resolve(
-            this.runWhenReady(script, keys, args, undefined, receipt, { ...sending, isRepeated: true }),
-          );
+        else {
+          const again = { ...sending, isRepeated: true } as const;
+          resolve(this.runWhenReady(script, keys, args, undefined, receipt, again));
+        }
       };
       const call = { script, keys, args, acquisition, group, until, asking, resolve, reject: failed };
       this.evaluator.run(call, isAlone);
@@ -225,7 +229,7 @@ export class ServerConnection implements Deployment, Server {
 
   /** Sends the commands in one piece, which costs far less than one by one. Resolves with a reply or an error for each. */
   async pipeline(script: Script, commands: readonly Command[]): Promise<readonly unknown[]> {
-    const replies = await this.send((client) => {
+    const replies = await this.send(async (client) => {
       const pipeline = client.pipeline();
       const [command, text] = this.evaluator.digestless
         ? (['eval', script.source] as const)
@@ -234,7 +238,11 @@ export class ServerConnection implements Deployment, Server {
         this.sign(receipt);
         pipeline[command](text, keys.length, ...keys, ...args);
       }
-      return pipeline.exec();
+      const answers = await pipeline.exec();
+      // ioredis tells of a lost connection in place of each answer.
+      const lost = answers?.find(([error]) => error != null && replyOf(error) === undefined)?.[0];
+      if (lost != null) throw lost;
+      return answers;
     });
     return commands.map((_, index) => {
       const [error, reply] = replies?.[index] ?? [];
@@ -244,7 +252,11 @@ export class ServerConnection implements Deployment, Server {
 
   /** Sends any other command, with the same bound in time. */
   async send<T>(command: (client: Redis) => Promise<T>, isHeldBack = false): Promise<T> {
-    if (!this.usable) await this.ready(this.commandTimeout);
+    if (!this.usable) {
+      const present = this.isGone ? await this.present(Infinity) : this;
+      if (present !== this) return await present.send(command, isHeldBack);
+      await this.ready(this.commandTimeout);
+    }
     this.evaluator.flush();
     const { generation } = this;
     const send = () => within(this.commandTimeout, () => command(this.client));
@@ -254,8 +266,9 @@ export class ServerConnection implements Deployment, Server {
       return await send();
     } catch (error) {
       if (generation !== this.dropped) throw error;
-      await this.ready(this.commandTimeout);
-      return await send();
+      const present = await this.present(Infinity);
+      await present.ready(this.commandTimeout);
+      return await within(this.commandTimeout, () => command(present.client));
     }
   }
 
@@ -298,8 +311,22 @@ export class ServerConnection implements Deployment, Server {
     receipt: Receipt | undefined,
     sending: Sending,
   ): Promise<unknown> {
+    const present = this.isGone ? await this.present(sending.until) : this;
+    if (present !== this) return await present.run(script, keys, args, acquisition, receipt, sending);
     await this.ready(Math.max(1, Math.min(this.commandTimeout, sending.until - monotonicTime())));
     return await this.run(script, keys, args, acquisition, receipt, sending);
+  }
+
+  /** It was dropped while it was idle, and its client makes no other one. */
+  private get isGone(): boolean {
+    return (
+      this.dropped !== undefined && this.succession?.next !== undefined && this.client.status !== 'ready'
+    );
+  }
+
+  /** The connection that follows, or this one. */
+  private async present(until: number): Promise<ServerConnection> {
+    return (await this.succession?.next?.(until)) ?? this;
   }
 
   private sign(receipt: Receipt | undefined): void {

@@ -7,6 +7,9 @@ const IDLE = 250;
 /** ms for which the first command after that may wait for a sign of life: long for any network. */
 export const SIGN_OF_LIFE = 1_000;
 
+/** ms of such a wait after which other connections are asked for a sign of life, too. */
+const SILENCE = 250;
+
 /**
  * Finds out that an idle connection has been dropped without a word, as firewalls and address translation do. No packet
  * says so: the next command gets no answer. A busy connection is left to the timeout of its socket, because its silence
@@ -22,6 +25,7 @@ export class IdleWatch {
   constructor(
     private readonly client: Redis,
     private readonly onDropped: () => void,
+    private readonly onSilence: () => void = () => undefined,
   ) {}
 
   /** A command leaves. */
@@ -32,22 +36,28 @@ export class IdleWatch {
     const { stream } = this.client;
     const { bytesRead } = stream;
     // The stream of another Connector may not count.
-    if (!Number.isFinite(bytesRead)) return;
+    if (!(bytesRead > 0)) return;
     // The watch over an earlier command goes on if that has no answer either.
     if (this.timer !== undefined && bytesRead === this.bytesRead) return;
     this.bytesRead = bytesRead;
-    const look = () => {
-      this.timer = undefined;
-      if (this.client.stream === stream && this.client.status === 'ready' && stream.bytesRead === bytesRead)
-        this.onDropped();
+    const unlessAnswered = (time: number, callback: () => void): void => {
+      const look = () => {
+        this.timer = undefined;
+        if (this.client.stream === stream && this.client.status === 'ready' && stream.bytesRead === bytesRead)
+          callback();
+      };
+      // Data that arrived while the process was busy are read first.
+      this.timer = idle(
+        setTimer(() => {
+          afterInput(look);
+        }, time),
+      );
     };
     this.close();
-    // Data that arrived while the process was busy are read first.
-    this.timer = idle(
-      setTimer(() => {
-        afterInput(look);
-      }, SIGN_OF_LIFE),
-    );
+    unlessAnswered(SILENCE, () => {
+      unlessAnswered(SIGN_OF_LIFE - SILENCE, this.onDropped);
+      this.onSilence();
+    });
   }
 
   /** As `asked`, for a command whose answer the server may hold back. */

@@ -124,7 +124,7 @@ const REFUSED = new Set([
 ]);
 
 /** The reply that an error is about, if it is about one. */
-const replyOf = (error: unknown): Error | undefined =>
+export const replyOf = (error: unknown): Error | undefined =>
   error instanceof CommandRefused ? error.reply : isReply(error) ? error : undefined;
 
 const isUnknown = (error: unknown): boolean => {

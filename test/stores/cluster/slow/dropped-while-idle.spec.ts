@@ -1,16 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
 const environment = new TestEnvironment();
 
-afterAll(() => environment.end());
+let cluster: RedisCluster;
 
-it('an idle connection to a node that was dropped without a word is replaced under the first call', async () => {
-  const cluster = await RedisCluster.start();
-  environment.add(() => cluster.stop());
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+}, 60_000);
+
+afterEach(() => environment.end());
+
+afterAll(() => cluster.stop());
+
+/** A service that reaches each node over a proxy, and has used all its connections. */
+async function stage() {
   const ways = await Promise.all(cluster.addresses.map(({ port }) => TcpProxy.start(port)));
   for (const way of ways) environment.add(() => way.stop());
   const natMap = Object.fromEntries(
@@ -27,8 +34,46 @@ it('an idle connection to a node that was dropped without a word is replaced und
     await Promise.all(leases.map((lease) => lease.release()));
   };
   await callAll();
-  await sleep(500);
-  for (const way of ways) way.forgetConnections();
+  const drop = async () => {
+    // Looks at the server after a reconnection are over.
+    await sleep(1_000);
+    for (const way of ways) way.forgetConnections();
+  };
+  return { locks, callAll, drop };
+}
+
+it('idle connections to all nodes that were dropped without a word are replaced under the first calls', async () => {
+  const { locks, callAll, drop } = await stage();
+  await drop();
   await callAll();
   expect(locks.leases()).toEqual([]);
+});
+
+it('one call is enough, of any kind: it looks for the nodes over no connection that was dropped, too', async () => {
+  const { locks, drop } = await stage();
+  // Not by the service itself, which would ask for its own lease from time to time.
+  await environment.service({ connection: { cluster: cluster.addresses } }).acquire('order:7');
+  const listed = { locks: [{ name: 'order:7' }], cursor: null };
+  const calls: [() => Promise<unknown>, unknown][] = [
+    [() => locks.list(), listed],
+    [() => locks.inspect('order:7'), { name: 'order:7' }],
+    [async () => (await locks.health()).nodes.filter(({ status }) => status === 'down'), []],
+    [() => locks.requestRelease('order:7'), 1],
+    [() => locks.tryAcquire('other'), { held: true }],
+    [() => locks.forceRelease('order:7'), true],
+  ];
+  for (const [call, answer] of calls) {
+    await drop();
+    const got = await call();
+    if (typeof answer === 'object' && answer !== null) expect(got).toMatchObject(answer);
+    else expect(got).toBe(answer);
+  }
+}, 60_000);
+
+it('a lease is extended over the connection that follows', async () => {
+  const { locks, drop } = await stage();
+  const lease = await locks.acquire('order:9', { leaseTime: '1h' });
+  await drop();
+  await lease.extend('2h');
+  expect(lease.remainingTime()).toBeGreaterThan(3_600_000);
 }, 60_000);
