@@ -142,8 +142,8 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     'is none where a connector of the application counts no bytes: %s',
     async (bytesRead) => {
       class Uncounted extends AbstractConnector {
-        constructor(options: RedisOptions) {
-          super(options.disconnectTimeout ?? 0);
+        constructor(options: unknown) {
+          super((options as RedisOptions).disconnectTimeout ?? 0);
         }
         connect() {
           this.stream = createConnection(stage.server.port, '127.0.0.1');
