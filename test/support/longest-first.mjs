@@ -14,7 +14,7 @@ const LONG = [
   'stores/redis/slow/replication',
   'stores/cluster/slow/failover',
   'stores/conformance/',
-  'testing/planted-bugs',
+  'testing/slow/planted-bugs',
   'pitfalls/holding',
   'stores/redis/slow/memory-full',
   'stores/quorum/slow/absence',

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const CORE = ['test/core/'];
 const LOCKS = ['test/locks/(?!scope|time-left|travel)'];
 const LONG_HOLDS = ['test/locks/(scope|time-left|travel)'];
-const MEMORY = ['test/stores/conformance/memory', 'test/testing/(?!planted-bugs)'];
+const MEMORY = ['test/stores/conformance/memory', 'test/testing/'];
 const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const SHUTDOWN = ['test/nest/(shutdown|election)'];
 const QUEUE = ['test/queue/(rules|leases)'];
@@ -40,7 +40,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     'lib/nest/',
     [
       ['test/nest/(decorator|current-lease|interceptor|key-template|module)'],
-      ['test/nest/(?!board/|telemetry/|transports/)[^/]*$', 'test/testing/(?!planted-bugs)'],
+      ['test/nest/(?!board/|telemetry/|transports/)[^/]*$', 'test/testing/'],
       ['test/nest/transports/'],
     ],
   ],

@@ -5,10 +5,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { type LockStore, MemoryLockStore } from '../../lib/index.js';
-import type { Subscription } from '../../lib/store/index.js';
-import { describeLockStore, type StorePlace } from '../../lib/testing/describe-lock-store.js';
-import { type Bug, PLANTED_BUGS, withoutQueues } from './planted-bugs.js';
+import { type LockStore, MemoryLockStore } from '../../../lib/index.js';
+import type { Subscription } from '../../../lib/store/index.js';
+import { describeLockStore, type StorePlace } from '../../../lib/testing/describe-lock-store.js';
+import { type Bug, PLANTED_BUGS, withoutQueues } from '../planted-bugs.js';
 
 /** One client of a memory store, as a process would be: what it has subscribed to ends with it. */
 function clientOf(store: MemoryLockStore, bug: Bug): LockStore {
@@ -118,7 +118,7 @@ describe('describeLockStore', () => {
 /** `Type.member` for everything that the port declares, nested objects included; the name alone for a choice of texts. */
 function membersOfThePort(): string[] {
   const sources = ['lock-store', 'queue-messages', 'store-health'].map((name) => {
-    const path = new URL(`../../lib/port/${name}.ts`, import.meta.url);
+    const path = new URL(`../../../lib/port/${name}.ts`, import.meta.url);
     return ts.createSourceFile(name, readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
   });
   const found = new Set<string>();
