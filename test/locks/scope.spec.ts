@@ -1,25 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { currentScope, type Scope } from '../../lib/core/scope.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { assertLocked, type Lease, type Lock, LockService, MemoryLockStore } from '../../lib/index.js';
 
 let locks: LockService;
-
-/**
- * How many times longer it takes to do something five times as often: about 5, or 25 where each looks at all before it.
- * The least of three, because the machine may be busy.
- */
-async function growth(measure: (times: number) => Promise<number>, times: number): Promise<number> {
-  await measure(times);
-  const ratios: number[] = [];
-  for (let i = 0; i < 3; i++) {
-    const few = await measure(times);
-    ratios.push((await measure(5 * times)) / few);
-  }
-  return Math.min(...ratios);
-}
 
 beforeEach(() => {
   locks = new LockService({ store: 'memory' });
@@ -66,20 +49,6 @@ describe('inside a scope', () => {
     locks.events$.subscribe((event) => seen.push(event.type));
     await locks.using('a', () => locks.using('a', () => 1));
     expect(seen).toEqual(['acquired', 'released']);
-  });
-
-  it('is entered again in the time of each, however often at once', async () => {
-    const enter = (times: number) =>
-      locks.using('a', async () => {
-        const startedAt = performance.now();
-        const leases = await Promise.all(Array.from({ length: times }, () => locks.acquire('a')));
-        expect(locks.getLock('a').holdCount()).toBe(times + 1);
-        expect(locks.leases()).toHaveLength(times + 1);
-        await Promise.all(leases.map((lease) => lease.release()));
-        return performance.now() - startedAt;
-      });
-    expect(await growth(enter, 4_000)).toBeLessThan(12);
-    expect(await locks.getLock('a').isLocked()).toBe(false);
   });
 
   it('recurses', async () => {
@@ -429,62 +398,6 @@ describe('work that outlives its scope', () => {
       });
     });
     await orphan;
-  });
-});
-
-describe('work that starts its successor and does not wait for it', () => {
-  /** Runs so many steps, each under a lock of its own and started inside of the step before. */
-  const run = (steps: number, stay: () => unknown) =>
-    new Promise<number>((resolve) => {
-      const startedAt = performance.now();
-      const step = (n: number): void => {
-        void locks.using(`step ${String(n)}`, async () => {
-          if (n < steps) step(n + 1);
-          await stay();
-          if (n === steps) resolve(performance.now() - startedAt);
-        });
-      };
-      step(1);
-    });
-
-  it.each<[string, () => unknown]>([
-    ['ends at once', () => undefined],
-    ['goes on for a while', () => Promise.all([turn(), turn()])],
-  ])('takes the same time for each step, however many there were, when a step %s', async (_, stay) => {
-    expect(await growth((steps) => run(steps, stay), 2_000)).toBeLessThan(12);
-  });
-
-  const ways: [string, <T>(step: () => T) => T][] = [
-    ['in the scope of the step before', (step) => step()],
-    ['in a scope of its own', (step) => locks.runInScope(step)],
-  ];
-
-  it.each(ways)('keeps nothing of the steps that are over, each %s', async (_, start) => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage = runInNewContext('gc') as () => void;
-    const scopes: WeakRef<Scope>[] = [];
-    await new Promise<void>((resolve) => {
-      const step = (n: number): void => {
-        const work = async () => {
-          const scope = currentScope();
-          if (scope !== undefined) scopes.push(new WeakRef(scope));
-          await turn();
-          if (n < 1_000) {
-            step(n + 1);
-            return;
-          }
-          for (let i = 0; i < 3; i++) {
-            await turn();
-            collectGarbage();
-          }
-          resolve();
-        };
-        void start(() => locks.using(`step ${String(n)}`, work));
-      };
-      step(1);
-    });
-    expect(scopes).toHaveLength(1_000);
-    expect(scopes.filter((scope) => scope.deref() !== undefined).length).toBeLessThan(10);
   });
 });
 

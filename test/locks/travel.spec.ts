@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   isLockClosedError,
@@ -15,7 +14,9 @@ import {
   MemoryLockStore,
 } from '../../lib/index.js';
 import type { TransferReply, TransferRequest } from '../../lib/store/index.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 /** What becomes of a transfer: carried out and answered, perhaps late, not carried out, or carried out without an answer. */
 type Fate = 'answered' | 'refused' | 'lost before' | 'lost after' | 'permanent' | 'slow' | 'late';
@@ -33,8 +34,8 @@ class FaultyStore extends MemoryLockStore {
     const fate = this.fates.shift() ?? 'answered';
     const effect = fate === 'refused' ? 'refused' : 'unknown';
     const failure = new LockUnavailableError(request.name, { effect, permanent: fate === 'permanent' });
-    if (fate === 'late') await sleep(LATE);
-    if (fate === 'slow') await sleep(SLOW);
+    if (fate === 'late') await pass(LATE);
+    if (fate === 'slow') await pass(SLOW);
     if (fate === 'answered' || fate === 'slow' || fate === 'late') return await super.transfer(request);
     if (fate === 'lost after') await super.transfer(request);
     throw failure;

@@ -13,7 +13,6 @@ import {
 import { Test, type TestingModule } from '@nestjs/testing';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom, of } from 'rxjs';
 import {
   type AcquireOptions,
@@ -27,6 +26,9 @@ import {
   type LockTimeoutError,
 } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let app: TestingModule | undefined;
 
@@ -335,7 +337,7 @@ describe('enabled: false', () => {
       const { port } = server.address() as AddressInfo;
       const connection = { host: '127.0.0.1', port };
       const module = await compile({ store: undefined, connection, enabled });
-      await sleep(50);
+      await pass(50);
       await module.close();
       server.close();
       return connections;

@@ -1,10 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, SetMetadata } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assertLocked, LockModule, LockService, MemoryLockStore, OncePer } from '../../lib/index.js';
 import { passThroughLocks } from '../../lib/testing/index.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let apps: TestingModule[];
@@ -19,14 +21,14 @@ class Reports {
   async daily(): Promise<string | undefined> {
     assertLocked();
     runs.push('daily');
-    await sleep(10);
+    await pass(10);
     return 'sent';
   }
 
   @OncePer('$<this.tenant>:$<args[0].id>', { period: '1h', retryAfterFailure: 50 })
   async of(order: { id: number }): Promise<void> {
     runs.push(`of ${String(order.id)}`);
-    await sleep(1);
+    await pass(1);
     if (order.id < 0) throw new TypeError('no such order');
   }
 
@@ -125,7 +127,7 @@ describe('@OncePer', () => {
 
   it('stands above or below a schedule', async () => {
     await Promise.all([boot({}, Schedule), boot({}, Schedule)]);
-    await sleep(100);
+    await pass(100);
     expect(runs.toSorted()).toEqual(['above', 'below']);
   });
 

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type BeforeApplicationShutdown,
@@ -23,6 +22,9 @@ import {
   type Term,
 } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 /** Another process on the same store. */
@@ -78,7 +80,7 @@ class Consumer implements OnModuleDestroy, BeforeApplicationShutdown, OnApplicat
 
   async onApplicationShutdown(): Promise<void> {
     await this.look('shutdown');
-    await sleep(30);
+    await pass(30);
     const lease = await this.locks.resume(this.ticket);
     await lease.release();
     this.stopped.resolve();
@@ -253,7 +255,7 @@ it('a term keeps its lock until its work ends, which a later hook does', async (
       begun.resolve();
       await this.stopped.promise;
       // Longer than the lease that it had when it was told.
-      await sleep(700);
+      await pass(700);
       expect([signal.aborted, await other.tryAcquire('feed')]).toEqual([true, null]);
       steps.push('ended');
     }
