@@ -4,6 +4,7 @@ import type { Releaser } from '../port/releaser.js';
 import { TransientMap } from '../port/transient-map.js';
 import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from './deadline.js';
+import { isOutdated, turnDown } from './outdated-grant.js';
 import { Tombstones } from './tombstones.js';
 import type { AcquisitionMessage } from './acquisition.js';
 import type { LocalQueue } from './local-queue.js';
@@ -74,29 +75,18 @@ export class Acquisitions {
     void this.releaser.release(left, now() + Math.max(left.leaseTime ?? 0, CLAIM));
   }
 
-  /**
-   * The store has granted a hold. Of that and a hold of this process that excludes it, one is gone. The answers may come in
-   * another order than the grants: the greater token is the later grant.
-   */
+  /** The store has granted a hold. A hold of this process that excludes it is gone, or is the later grant. */
   begun(tenure: Tenure, ownWriteHold: string | undefined): void {
-    const { name, queue, fencingToken } = tenure;
+    const { name, queue } = tenure;
     const held = this.exclusive.get(name);
     const former = held?.owner === ownWriteHold ? undefined : held;
-    if (former !== undefined && former.fencingToken > fencingToken) {
-      this.turnDown(tenure, former);
+    if (former !== undefined && isOutdated(tenure, former)) {
+      turnDown(tenure, this.releaser);
+      this.look(former);
       return;
     }
     if (queue?.mode === 'exclusive') this.exclusive.set(name, tenure);
     former?.lose('taken');
-  }
-
-  /** Tokens can also go back, as for the plain lock: then the store has this grant, and the other one is gone. */
-  private turnDown(tenure: Tenure, former: Tenure): void {
-    const { name, owner, terms, fencingToken, queue } = tenure;
-    const { leaseTime } = terms;
-    tenure.lose('taken');
-    void this.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
-    this.look(former);
   }
 
   private readonly lookAtAge = (): void => {

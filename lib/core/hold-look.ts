@@ -9,11 +9,6 @@ export const MESSAGE_ROUND = 100;
 /** The answer of the store about a hold that it still has, or the reason why there is no answer. */
 export type LookAnswer = Busy | Error;
 
-export interface LookContext {
-  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
-  look(tenure: Tenure): Promise<void>;
-}
-
 /**
  * Asks the store whether a hold of this process still exists, once for all callers that want to know it. Asks once more
  * when a doubt arises while a question is under way, because the answer may be older than the doubt.
@@ -26,7 +21,8 @@ export class HoldLook {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly context: LookContext,
+    /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
+    private readonly look: (tenure: Tenure) => Promise<void>,
     private readonly onAnswer: (tenure: Tenure, sentAt: number, answer: LookAnswer) => void,
   ) {}
 
@@ -43,7 +39,7 @@ export class HoldLook {
     asking.sent = true;
     let answer: LookAnswer = busyWith(tenure.owner, tenure.remainingTime);
     try {
-      await this.context.look(tenure);
+      await this.look(tenure);
     } catch (error) {
       answer = error as Error;
     }

@@ -9,9 +9,11 @@ import type {
   ReleaseReply,
 } from '../port/lock-store.js';
 import { CLAIM } from '../port/queue-messages.js';
+import type { Releaser } from '../port/releaser.js';
 import { now, type timerAt } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
-import { HoldLook, type LookAnswer, type LookContext, MESSAGE_ROUND } from './hold-look.js';
+import { isOutdated, turnDown } from './outdated-grant.js';
+import { HoldLook, type LookAnswer, MESSAGE_ROUND } from './hold-look.js';
 import {
   type Acquisition,
   answerOf,
@@ -28,17 +30,10 @@ import { type Messages, MessageSubscription } from './message-subscription.js';
 import { QueueWait } from './queue-wait.js';
 import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import {
-  type Busy,
-  busyWith,
-  GRACE,
-  type TenureKeeper,
-  unanswered,
-  type WaitRequest,
-  type WaitingContext,
-} from './waiting.js';
+import { type Busy, busyWith, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
 
-export interface LocalQueueContext extends WaitingContext, LookContext {
+/** The part of a client that its local queues use. */
+export interface LocalQueueContext {
   readonly store: Pick<LockStore, 'acquire' | 'subscribeToReleases'>;
   readonly localHandoff: number;
   /** The lease time of the module, ms. No caller waits for a message for longer. */
@@ -47,6 +42,15 @@ export interface LocalQueueContext extends WaitingContext, LookContext {
   readonly queueMessages: Messages;
   readonly setTimer: typeof timerAt;
   readonly acquisitions: Acquisitions;
+  /** Makes sure that the store gets a release. No waiter needs the answer. */
+  readonly releaser: { release(...given: Parameters<Releaser['release']>): void };
+  nextOwner(): string;
+  /** The lease to ask the store for, ms. */
+  initialLease(terms: LeaseTerms): number;
+  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
+  look(tenure: Tenure): Promise<void>;
+  /** Sends the release, then ends the tenure, so that a request of the next caller is sent after the release. */
+  giveBack(tenure: Tenure): Promise<ReleaseReply | undefined>;
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
   /** A holder begins. */
   begin(tenure: Tenure): Tenure;
@@ -227,26 +231,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   /** The store has granted the lock. A hold from before, which the process still believes in, is gone. */
   adopt(tenure: Tenure): void {
     const former = this.tenure;
-    if (former !== undefined && former.fencingToken > tenure.fencingToken) {
-      this.turnDown(tenure, former);
+    if (former !== undefined && isOutdated(tenure, former)) {
+      turnDown(tenure, this.context.releaser);
+      this.lookAt(former);
       return;
     }
     this.tenure = tenure;
     this.look?.ended();
     former?.lose('taken');
-  }
-
-  /**
-   * The answers may come in another order than the grants: the greater token is the later grant. Tokens can also go back,
-   * where the store has lost them and its clock has been set back. Then the store has this grant, which no caller is going
-   * to use, and the other one is gone.
-   */
-  private turnDown(tenure: Tenure, former: Tenure): void {
-    const { name, owner, terms, fencingToken, queue } = tenure;
-    const { leaseTime } = terms;
-    tenure.lose('taken');
-    this.context.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
-    this.lookAt(former);
   }
 
   /** The tenure is over, lost or released. */
@@ -470,7 +462,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       this.looks++;
       return this.context.look(tenure);
     };
-    return (this.look ??= new HoldLook({ look }, (tenure, sentAt, answer) => {
+    return (this.look ??= new HoldLook(look, (tenure, sentAt, answer) => {
       this.looked(tenure, sentAt, answer);
     }));
   }

@@ -49,7 +49,7 @@ export class LockClient {
   readonly returns: Returns;
   readonly releaseRequests: ReleaseRequests;
   readonly capturedCalls = new CapturedCalls();
-  private readonly releaser: Releaser;
+  readonly releaser: Releaser;
   private readonly queueMessages: MessageSubscription<QueueMessage>;
   private readonly holdWatch: HoldWatch;
   private readonly acquisitions: Acquisitions;
@@ -83,7 +83,7 @@ export class LockClient {
     readonly store: LockStore,
     readonly options: ResolvedLockOptions,
     /** For the holds, and for the requests of waiters. The end of a wait time has a timer of its own. */
-    private readonly setTimer: typeof timerAt = timerAt,
+    readonly setTimer: typeof timerAt = timerAt,
   ) {
     this.defaultTerms = { leaseTime: options.leaseTime, renewed: true };
     this.leaseBounds = new LeaseBounds(store.leaseLimit, () => this.state !== 'open');
@@ -99,9 +99,7 @@ export class LockClient {
     );
     this.releaser = new Releaser(store);
     const transfer = store.transfer?.bind(store);
-    const { releaser } = this;
-    this.transfers =
-      transfer && new Transfers({ transfer, releaser, setTimer, isClosed: () => this.state === 'closed' });
+    this.transfers = transfer && new Transfers(transfer, this);
     this.labels = new Labels(store, this.id, options.label);
     this.deadlocks = new DeadlockDetector(store, {
       clientId: this.id,
@@ -149,14 +147,8 @@ export class LockClient {
         void this.context.look(tenure).catch(() => undefined);
       },
     ));
-    const initialLease = (terms: LeaseTerms): number =>
-      terms.renewed
-        ? leaseWithin(this.leaseBounds.within(terms.leaseTime), options.maxHoldTime)
-        : terms.leaseTime;
-    const { labels, events, tenures } = this;
-    const { label } = options;
-    this.releaseRequests = new ReleaseRequests({ store, labels, events, label, tenures });
-    const returns = (this.returns = new Returns({ releaser, labels, events, initialLease }));
+    this.releaseRequests = new ReleaseRequests(this);
+    const returns = (this.returns = new Returns(this));
     const { queues } = store;
     const handOver = queues?.handOver?.bind(queues);
     this.plainTerms = {
@@ -171,7 +163,7 @@ export class LockClient {
       localHandoff: options.localHandoff,
       leaseTime: options.leaseTime,
       nextOwner: () => `${this.id}:${String(++this.sequence)}`,
-      initialLease,
+      initialLease: (terms) => this.initialLease(terms),
       acquisitions,
       open: (queue, terms, origin) => {
         const { name, ownWriteHold, queue: asked } = queue.terms;
@@ -200,6 +192,16 @@ export class LockClient {
       this.preflight.look();
       this.releaser.hurry();
     });
+  }
+
+  get isClosed(): boolean {
+    return this.state === 'closed';
+  }
+
+  /** The lease that is asked for first, ms. */
+  initialLease({ renewed, leaseTime }: LeaseTerms): number {
+    if (!renewed) return leaseTime;
+    return leaseWithin(this.leaseBounds.within(leaseTime), this.options.maxHoldTime);
   }
 
   /** Whether a reader of this process is beside its writer, or is about to be: for one of the two holds. */
@@ -333,7 +335,7 @@ export class LockClient {
     const { name, owner, leaseTime, leastToken } = request;
     this.assertOpen(name, request);
     const terms = { leaseTime, renewed: true };
-    const granted = this.context.initialLease(terms);
+    const granted = this.initialLease(terms);
     const next = this.context.nextOwner();
     const wanted = queue ?? this.plainTerms.queue;
     const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };

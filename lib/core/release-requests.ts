@@ -1,25 +1,12 @@
 import { uuid } from '../lock.runtime.js';
-import type { LockStore } from '../port/lock-store.js';
 import { oldestBeyond } from '../port/oldest-beyond.js';
 import type { AskedMessage, AskRequest } from '../port/queue-messages.js';
-import type { EventStream } from './event-stream.js';
-import type { Labels } from './labels.js';
+import type { LockClient } from './lock-client.js';
 import { Seen } from './seen.js';
 import type { Tenure } from './tenure.js';
-import type { Tenures } from './tenures.js';
 
 /** How many requests are kept for holds that may be about to begin. */
 const MOST_EARLY = 1_000;
-
-interface ReleaseRequestsContext {
-  readonly store: Pick<LockStore, 'inspect' | 'requestRelease'>;
-  readonly labels: Pick<Labels, 'isOwn'>;
-  readonly events: EventStream;
-  /** The label of this client. */
-  readonly label: string;
-  /** The tenures of this client. */
-  readonly tenures: Pick<Tenures, 'all'>;
-}
 
 /**
  * Asks the holders of a lock to release it, and tells the holders of this client that another asks. A request concerns the
@@ -31,14 +18,17 @@ export class ReleaseRequests {
   /** By owner: the message may have overtaken the reply that grants the hold. */
   private readonly early = new Map<string, AskedMessage>();
 
-  constructor(private readonly context: ReleaseRequestsContext) {}
+  constructor(
+    private readonly client: Pick<LockClient, 'store' | 'labels' | 'events' | 'options' | 'tenures'>,
+  ) {}
 
   /**
    * @returns how many holders were asked
    * @throws LockUnavailableError when the store did not answer in time
    */
   async send(name: string, reason: string | undefined): Promise<number> {
-    const { store, label: by, events } = this.context;
+    const { store, options, events } = this.client;
+    const { label: by } = options;
     const stored = await store.inspect(name);
     const id = uuid();
     const asked = (stored?.holders ?? []).map(({ owner }) => this.ask({ id, name, owner, by, reason }));
@@ -65,14 +55,14 @@ export class ReleaseRequests {
   }
 
   private async ask(request: AskRequest): Promise<boolean> {
-    const { store, labels } = this.context;
+    const { store, labels } = this.client;
     const { owner } = request;
     if (labels.isOwn(owner)) return this.tell(request);
     return (await store.requestRelease?.(request)) ?? false;
   }
 
   private tell({ id, owner, name, by, reason }: AskRequest): boolean {
-    const tenures = this.context.tenures.all;
+    const tenures = this.client.tenures.all;
     const held = tenures.filter((tenure) => tenure.owner === owner);
     // Several locks that were taken in one step have one owner. Another service may divide the key otherwise between its
     // keyPrefix and the name: then all of them are meant.

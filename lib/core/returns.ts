@@ -1,11 +1,9 @@
 import type { LockEvent } from '../lock.events.js';
 import type { AcquireReply, HandOverReply, ReleaseReply, ReleaseRequest } from '../port/lock-store.js';
-import type { Releaser } from '../port/releaser.js';
 import { now } from './deadline.js';
-import type { EventStream } from './event-stream.js';
-import type { Labels } from './labels.js';
 import type { LocalQueueContext } from './local-queue.js';
-import type { LeaseTerms, Tenure } from './tenure.js';
+import type { LockClient } from './lock-client.js';
+import type { Tenure } from './tenure.js';
 
 /**
  * A store may keep the token of a hold for as long as its lease, and longer. It is told the token of a lease of more than an
@@ -13,20 +11,12 @@ import type { LeaseTerms, Tenure } from './tenure.js';
  */
 const LONG_LEASE = 3_600_000;
 
-interface ReturnsContext {
-  readonly releaser: Releaser;
-  readonly labels: Labels;
-  readonly events: EventStream;
-  /** ms that are asked for first, of a lease of these terms. */
-  initialLease(terms: LeaseTerms): number;
-}
-
 /** Gives back to the store what this process does not hold any more. */
 export class Returns {
   /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
   readonly ranOut = new WeakSet<LockEvent>();
 
-  constructor(private readonly context: ReturnsContext) {}
+  constructor(private readonly client: Pick<LockClient, 'releaser' | 'labels' | 'events' | 'initialLease'>) {}
 
   /**
    * @param send in place of a plain release
@@ -37,7 +27,7 @@ export class Returns {
     send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
   ): Promise<ReleaseReply | undefined> {
     const { name, owner, label, terms, doubtful, keptAtMostUntil } = tenure;
-    const { labels, releaser, events } = this.context;
+    const { labels, releaser, events } = this.client;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
     const request = this.requestOf(tenure);
     if (request.keepFor !== undefined) labels.keep(request.keepFor);
@@ -78,7 +68,7 @@ export class Returns {
     // Field by field and not spread, which is slow: every release comes this way.
     const { name, owner, terms, queue, handoffs, keepFor } = tenure;
     const fencingToken = handoffs > 0 || tenure.longest > LONG_LEASE ? tenure.fencingToken : undefined;
-    return { name, owner, leaseTime: this.context.initialLease(terms), queue, fencingToken, keepFor };
+    return { name, owner, leaseTime: this.client.initialLease(terms), queue, fencingToken, keepFor };
   }
 
   /** Tells of a tenure that was lost, and releases what the store may still have of it. */
@@ -90,7 +80,7 @@ export class Returns {
     if (tenure.ranOut) this.ranOut.add(event);
     // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
     // begins.
-    if (tenure.user !== undefined) this.context.events.next(event);
+    if (tenure.user !== undefined) this.client.events.next(event);
     // The store may still have it, or get it back with a renewal that was under way. A fixed lease of a plain lock ends
     // there by itself.
     const endsByItself = !terms.renewed && isPlain && keptUntil < now();
@@ -98,7 +88,7 @@ export class Returns {
     if (!gone || doubtful) {
       const until = Math.max(now() + terms.leaseTime, keptUntil);
       const request = { ...this.requestOf(tenure), fencingToken };
-      void this.context.releaser.release(request, until, { insist: doubtful });
+      void this.client.releaser.release(request, until, { insist: doubtful });
     }
   }
 }

@@ -2,15 +2,9 @@ import { isLockUnavailableError, LockClosedError, type LockError } from '../lock
 import type { LockStore, ReleaseRequest, TransferReply, TransferRequest } from '../port/lock-store.js';
 import type { Releaser } from '../port/releaser.js';
 import { answeredBy } from './answered-by.js';
-import { deadlineOf, now, type timerAt } from './deadline.js';
+import { deadlineOf, now } from './deadline.js';
+import type { LockClient } from './lock-client.js';
 import { backoff, isRefusal, tooLate } from './waiting.js';
-
-interface TransfersContext {
-  readonly transfer: NonNullable<LockStore['transfer']>;
-  readonly releaser: Pick<Releaser, 'release'>;
-  readonly setTimer: typeof timerAt;
-  isClosed(): boolean;
-}
 
 /** What has become of a transfer. */
 export type Transferred = TransferReply & {
@@ -28,7 +22,12 @@ export type Transferred = TransferReply & {
 export class Transfers {
   private readonly underway = new Set<Promise<unknown>>();
 
-  constructor(private readonly context: TransfersContext) {}
+  constructor(
+    private readonly transfer: NonNullable<LockStore['transfer']>,
+    private readonly client: Pick<LockClient, 'setTimer' | 'isClosed'> & {
+      readonly releaser: Pick<Releaser, 'release'>;
+    },
+  ) {}
 
   /** Runs what passes a hold on, with what follows its answer: `settled` waits for that. */
   async run<T>(work: () => Promise<T>): Promise<T> {
@@ -66,9 +65,9 @@ export class Transfers {
         if (isDoubtful) this.takeBack(request, keepUntil);
         throw answer;
       }
-      if (!this.context.isClosed())
-        await new Promise<void>((resolve) => this.context.setTimer(now() + pause, resolve));
-      if (this.context.isClosed()) {
+      if (!this.client.isClosed)
+        await new Promise<void>((resolve) => this.client.setTimer(now() + pause, resolve));
+      if (this.client.isClosed) {
         this.takeBack(request, keepUntil);
         throw new LockClosedError(request.name);
       }
@@ -77,7 +76,7 @@ export class Transfers {
 
   /** Releases one of the two owners of a transfer. The transfer may arrive after that, so the release is repeated. */
   giveUp(release: ReleaseRequest, until: number): void {
-    void this.context.releaser.release(release, until, { insist: true });
+    void this.client.releaser.release(release, until, { insist: true });
   }
 
   /** Releases the next owner, which may have got the hold. */
@@ -93,7 +92,7 @@ export class Transfers {
     until: number,
   ): Promise<TransferReply | LockError> {
     try {
-      const reply = await answeredBy(until, this.context.transfer(request), request.name);
+      const reply = await answeredBy(until, this.transfer(request), request.name);
       const isLate = reply.granted && now() >= deadlineOf(askedAt, request.leaseTime);
       return isLate ? tooLate(request.name) : reply;
     } catch (error) {

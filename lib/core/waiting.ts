@@ -18,7 +18,6 @@ import { now, timerAt } from './deadline.js';
 import type { NestedCall } from './deadlock/nested-call.js';
 import type { Scope } from './scope.js';
 import type { AcquireReply, ReleaseReply } from '../port/lock-store.js';
-import type { Releaser } from '../port/releaser.js';
 import type { Tenure, LeaseTerms } from './tenure.js';
 
 // What waiting in a local queue and waiting in a store queue have in common.
@@ -82,17 +81,6 @@ export const refusedWith = ({
   ...busyWith(holder, retryAfter),
   isUndecided: undecided,
 });
-
-/** What waiters need from their client. */
-export interface WaitingContext {
-  /** Makes sure that what a waiter gives back arrives. No waiter needs the answer. */
-  readonly releaser: { release(...given: Parameters<Releaser['release']>): void };
-  nextOwner(): string;
-  /** The lease to ask the store for. */
-  initialLease(terms: LeaseTerms): number;
-  /** Sends the release, then ends the tenure, so that a request of the next caller is sent after the release. */
-  giveBack(tenure: Tenure): Promise<ReleaseReply | undefined>;
-}
 
 export function tooLate(name: string): LockUnavailableError {
   const cause = new Error('the answer came after the end of the lease that it granted');
