@@ -222,11 +222,11 @@ export class LockUnavailableError extends LockError {
 export type LossReason = 'expired' | 'taken' | 'deleted' | 'unreachable' | 'max-hold' | 'released' | 'fenced';
 
 const LOSSES: Record<LossReason, string> = {
-  expired: 'its time was over',
+  expired: 'its time ended',
   taken: 'another owner has it',
   deleted: 'it is gone from the store',
   unreachable: 'the store did not answer a renewal in time',
-  'max-hold': 'maxHoldTime was over',
+  'max-hold': 'maxHoldTime ended',
   released: 'it has been released',
   fenced: 'the database has seen a later holder',
 };

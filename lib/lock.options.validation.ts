@@ -291,7 +291,7 @@ function locationOf(options: LockModuleOptions): ResolvedLockOptions['location']
   if (location === undefined || given.length > 1) {
     throw new LockConfigError(
       'connection / nodes / store',
-      `exactly one of them says where locks live (found: ${given.length === 0 ? 'none' : given.join(' and ')})`,
+      `exactly one of them must be given (found: ${given.length === 0 ? 'none' : given.join(' and ')})`,
     );
   }
   const { connection, store, nodes } = options;
@@ -308,8 +308,7 @@ function assertNodes(nodes: unknown): void {
     throw new LockConfigError('nodes', 'must be an array of connections', { value: nodes });
   }
   if (nodes.length < 3 || nodes.length % 2 === 0) {
-    const rule =
-      'must be an odd number of independent masters, 3 at least: an even one survives no failure more';
+    const rule = 'must be an odd number of masters, at least 3; an even number tolerates no more failures';
     throw new LockConfigError('nodes', rule, { value: nodes });
   }
   nodes.forEach((node: unknown, index) => {

@@ -35,7 +35,7 @@ export function settingsWarnings({
 export const transactionWarning = (method: string): ProbableMistake => ({
   code: 'lock-inside-transaction',
   message:
-    `@DistributedLock on ${method} stands below the decorator of a transaction: the lock is released before the commit, and ` +
+    `@DistributedLock on ${method} is below the decorator of a transaction: the lock is released before the commit, and ` +
     'the next holder reads the state from before it. Write @DistributedLock above that decorator',
 });
 
@@ -43,7 +43,7 @@ export const transactionWarning = (method: string): ProbableMistake => ({
 export const fenceWarning = (method: string): ProbableMistake => ({
   code: 'fence-outside-transaction',
   message:
-    `@Fenced on ${method} does not stand below the decorator of a transaction: its guard is not the first statement of one. ` +
+    `@Fenced on ${method} is not below the decorator of a transaction: its guard is not the first statement of one. ` +
     'Write @DistributedLock, below it @Transactional, below that @Fenced',
 });
 

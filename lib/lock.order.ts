@@ -37,12 +37,12 @@ export function describeConflict({ name, heldName, step, former }: LockOrderConf
   if (former.length === 0) {
     return (
       `The lock ${quoted(name)} is asked for under ${quoted(heldName)}, and both have the label ${quoted(step.held)} (${siteOf(step)}): another caller ` +
-      'may hold the second and ask for the first, and both wait until their wait times are over. Take both as one multi-lock, ' +
+      'may hold the second and ask for the first, and both wait until their wait times end. Take both as one multi-lock, ' +
       'which takes its locks in one order'
     );
   }
   return (
     `Locks are taken in two orders, ${told(step)}, and ${former.map(told).join(', ')}: two callers can wait for each other ` +
-    'until their wait times are over. Take them in one order, or as one multi-lock'
+    'until their wait times end. Take them in one order, or as one multi-lock'
   );
 }

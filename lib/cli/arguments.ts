@@ -30,7 +30,7 @@ export function parse(args: readonly string[], command: Command, environment: Gi
     const { name, value, inlineValue } = token;
     const type = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
     if (type === undefined) throw unknownOption(token.rawName, command);
-    if (options.has(name)) throw usageFailure(`--${name} stands there twice`);
+    if (options.has(name)) throw usageFailure(`--${name} is given more than once`);
     if (type === 'flag' && value !== undefined) throw usageFailure(`--${name} takes no value`);
     // `--url --json` lacks a value, and a value that begins so needs a sign of equality.
     if (type === 'value' && (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))))
@@ -51,7 +51,7 @@ function unknownOption(raw: string, { options }: Command): Error {
   const shown = /^--?[a-z][a-z-]{0,20}$/.test(raw) ? raw : 'one of the options';
   const meant = nearest(raw.replace(/^-+/, ''), Object.keys(options));
   const cure =
-    meant === undefined ? 'see --help; a name that begins so stands behind --' : `did you mean --${meant}?`;
+    meant === undefined ? 'see --help; put names that start with - after --' : `did you mean --${meant}?`;
   return usageFailure(`${shown} is not an option of this command: ${cure}`);
 }
 
@@ -59,6 +59,6 @@ function assertArguments(names: readonly string[], command: Command): void {
   const missing = command.arguments.slice(names.length).find((name) => !name.startsWith('['));
   if (missing !== undefined) throw usageFailure(`${missing} is missing`);
   if (names.length <= command.arguments.length) return;
-  const cure = command.runsProgram === true ? ': the command to run stands behind --' : '';
+  const cure = command.runsProgram === true ? ': put the command to run after --' : '';
   throw usageFailure(`there are more arguments than this command takes${cure}`);
 }

@@ -33,7 +33,7 @@ export function connectionOf(
   const parts = address.split(',').map((part) => part.trim());
   const source = named.length > 0 ? `--${kind}` : 'REDIS_URL';
   if (kind !== 'url' && parts.includes(''))
-    throw usageFailure(`${source}: an address is missing before or behind a comma`);
+    throw usageFailure(`${source}: an address is missing before or after a comma`);
   const context = { source, environment, files: tlsFilesOf(given) };
   if (kind === 'nodes') return { ...prefix, nodes: parts.map((part) => serverOf(part, context)) };
   if (kind === 'cluster') return { ...prefix, connection: clusterOf(parts, context) };

@@ -44,7 +44,7 @@ ${WHERE}
 Exit codes: 0 done, 64 wrong call, 69 Redis cannot be used`,
   show: `nestjs-distributed-lock show <name> [options]
 
-Tells all that Redis knows of one lock: holders, fencing token, when it ends by
+Shows all data of one lock in Redis: holders, fencing token, when it ends by
 itself, and its queue in order.
 
   --json                one object, or null; times in ms, moments as ISO 8601
@@ -52,7 +52,7 @@ itself, and its queue in order.
 
 ${WHERE}
 Exit codes: 0 held, 1 no such lock is held, 64 wrong call,
-  65 what stands under the name is no lock, 69 Redis cannot be used`,
+  65 the value under the name is no lock, 69 Redis cannot be used`,
   watch: `nestjs-distributed-lock watch [prefix] [options]
 
 Shows what ls lists, again each second. Goes on when Redis is away, and shows
@@ -83,7 +83,7 @@ terminal is asked before, unless --yes is given.
 
 ${WHERE}
 Exit codes: 0 asked or released, 1 not held, or no holder can be asked,
-  64 wrong call, 65 what stands under the name is no lock,
+  64 wrong call, 65 the value under the name is no lock,
   69 Redis cannot be used`,
   run: `nestjs-distributed-lock run <name> [options] -- <command> [arguments]
 
@@ -115,8 +115,8 @@ Exit codes: 0 done, 64 wrong call`,
 Looks at each Redis server as the locks see it: whether all kinds can be taken,
 versions, latency, clocks, eviction, persistence, replicas, and the rights that
 the user lacks, for which use. Then at the deadlocks of the fleet, which takes
-three seconds where locks are waited for. What is found comes with its cure. It
-leaves no key. Rights that are missing leave lines in ACL LOG.
+three seconds if callers wait. Each finding comes with its cure. It leaves no
+key. Rights that are missing leave lines in ACL LOG.
 
   --json                { status, versions, nodes, findings }
   --timeout <time>      how long all of it may take (30s)

@@ -143,7 +143,7 @@ export function refusalOfHandedOut(value: unknown): Promise<never> | undefined {
 
 const CALLBACK_CURE =
   'Read it to its end in the callback; lastValueFrom and toArray do that with an Observable. ' +
-  'Where its reader needs no lock, give a function that returns it';
+  'If its reader needs no lock, give a function that returns it';
 
 const PROMISE_CURE =
   'Use mergeMap or concatMap in place of map, so that the Observable gives what the Promise does';
@@ -154,10 +154,10 @@ const RESPONSE_CURE =
   'Use LockInterceptor, which holds the lock until the response has been sent, or wait for its end in the call';
 
 export const METHOD_CURE =
-  'Read it to its end in the method, or return an Observable. Where it is the answer of an HTTP handler, ' +
+  'Read it to its end in the method, or return an Observable. If it is the answer of an HTTP handler, ' +
   'use LockInterceptor, which holds the lock until the answer has been sent';
 
-export const HANDLER_CURE = 'Read it to its end in the handler, or return an Observable of what it gives';
+export const HANDLER_CURE = 'Read it to its end in the handler, or return an Observable of its values';
 
 /** The methods of streams, Node's and the web's, and of iterators. */
 type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: unknown[]) => unknown>>;

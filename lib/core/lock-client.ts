@@ -107,7 +107,7 @@ export class LockClient {
       onNotesRefused: ({ cause }) => {
         this.warn({
           code: 'deadlock-notes',
-          message: `Deadlocks over processes are not found: the store refuses the note of what waits (${onOneLine(cause instanceof Error ? cause.message : '')})`,
+          message: `Deadlocks over processes are not found: the store refuses the note of waits (${onOneLine(cause instanceof Error ? cause.message : '')})`,
         });
       },
     });

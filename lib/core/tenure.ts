@@ -156,7 +156,7 @@ export class Tenure {
     return !this.terms.renewed;
   }
 
-  /** It was a fixed lease, and was lost only because its time was over. */
+  /** It was a fixed lease, and was lost only because its time ended. */
   get ranOut(): boolean {
     return this.isFixed && this.loss?.reason === 'expired';
   }

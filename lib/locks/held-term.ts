@@ -88,6 +88,6 @@ export class HeldTerm implements Term {
 }
 
 /** As an abort without a reason gives it, which Node and `fetch` know. */
-const over = (): DOMException => new DOMException('The term is over', 'AbortError');
+const over = (): DOMException => new DOMException('The term has ended', 'AbortError');
 
 export const resigned = (): DOMException => new DOMException('The leader has resigned', 'AbortError');

@@ -93,7 +93,7 @@ function assertOneGlobal(
     'name',
     `${String(everywhere.length)} services ${titleOf(name)} are provided for every module, and only one of them would be injected ` +
       `(imported by ${importers.join(' and ')}); import LockModule once, give the others a name, or set isGlobal: ` +
-      'false where each module has a service of its own',
+      'false if each module has a service of its own',
   );
 }
 

@@ -83,7 +83,7 @@ export function assertSound(key: string, source: string): void {
   const [missing] = MISSING.exec(key) ?? [];
   if (missing !== undefined) {
     throw new LockKeyError(
-      `${source} gives "${inQuotes(key)}", where ${missing} stands for a missing value`,
+      `${source} gives "${inQuotes(key)}", where ${missing} looks like a missing value`,
       key,
     );
   }
@@ -174,7 +174,7 @@ function parsePath(template: string, from: number, roots: readonly string[]): { 
     throw malformed(template, from + root.length, `${root} is a text, nothing follows it`);
   }
   if (!TEXTS.includes(root) && steps.length === 0) {
-    throw malformed(template, at, `${root} is no value by itself, say which part of it`);
+    throw malformed(template, at, `${root} is no value; name a part of it`);
   }
   if (root === 'args' && typeof steps[0] === 'string') {
     throw malformed(template, from + root.length, 'args is followed by [0], [1]… or [*]');

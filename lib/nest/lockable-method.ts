@@ -122,7 +122,7 @@ type InsteadRefusal<Value, Given> = [Given] extends [never]
         ? never
         : [Given] extends [Value]
           ? never
-          : Refused<'a busy call gives what onBusy says, which the return type of the method has to admit'>
+          : Refused<'the return type of the method must admit the result of onBusy'>
     >;
 
 /** Why the method cannot be locked, or never. */

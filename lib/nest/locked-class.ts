@@ -39,7 +39,7 @@ export function lockClass(type: Type, lock: LockDeclaration): void {
     if (!isAsyncFunction(method) && declaredReturn(prototype, property) === undefined) {
       throw misplaced(
         `${type.name}.${String(property)}`,
-        'would lock a method that may be sync: its type is known only where it is async, or has another decorator. Declare ' +
+        'would lock a method that may be sync: its type is known only if it is async, or has another decorator. Declare ' +
           'it async, make it a function or a #private method, or put @DistributedLock on the methods instead of the class',
       );
     }

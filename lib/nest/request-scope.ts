@@ -55,7 +55,7 @@ function perRequest(option: string, path: readonly Wrapper[]): LockConfigError {
     option,
     `must not depend on a request: ${first} is request-scoped${way}, so each request would get a LockService and connections ` +
       'of its own, which no shutdown closes. Make the provider a singleton (Scope.DEFAULT), and read what differs between ' +
-      'requests where a lock is acquired: in its name, or in the choice of a named instance',
+      'requests when a lock is acquired: in its name, or in the choice of a named instance',
   );
 }
 

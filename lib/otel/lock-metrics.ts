@@ -60,7 +60,7 @@ export class LockMetrics implements Recorder {
     });
     this.headroom = meter.createObservableGauge('lock.renewal.headroom', {
       description:
-        'The share of its time that the lease has left that is closest to its end; 1 where none is renewed',
+        'The smallest remaining share of a lease; 1 without renewed leases',
       unit: '1',
     });
     this.observe = (result) => {

@@ -12,7 +12,7 @@ export function nodeWarnings(nodes: readonly NodeHealth[]): StoreWarning[] {
     }
     if (role === 'replica') {
       const message =
-        `${node} is a replica: it takes no locks, and what is written to it is lost. Connect to its master, or ` +
+        `${node} is a replica: it takes no locks, and writes to it are lost. Connect to its master, or ` +
         'through Sentinel, which names the master';
       warnings.push({ code: 'replica', node, message });
     }

@@ -91,7 +91,7 @@ describe('FencingTable', () => {
     await expect(set(9, { ...first, signal: new AbortController().signal })).rejects.toMatchObject({
       reason: 'fenced',
     });
-    await expect(set(9, first)).rejects.toThrow('The term is over');
+    await expect(set(9, first)).rejects.toThrow('The term has ended');
     expect(await amount()).toBe(2);
   });
 

@@ -66,7 +66,7 @@ const found = [
   expect.objectContaining({
     type: 'warning',
     code: 'lock-inside-transaction',
-    message: expect.stringContaining('@DistributedLock on Orders.pay stands below'),
+    message: expect.stringContaining('@DistributedLock on Orders.pay is below'),
   }),
 ];
 

@@ -47,7 +47,7 @@ function asker(): string {
 
 /** @throws Failure if no terminal is there to ask */
 async function confirm(quoted: string): Promise<boolean> {
-  if (!isatty(0) || !isatty(2)) throw usageFailure('--force needs --yes where no terminal can be asked');
+  if (!isatty(0) || !isatty(2)) throw usageFailure('--force needs --yes without a terminal');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const text = `Take ${quoted} away? Its holder goes on until it is told. [y/N] `;

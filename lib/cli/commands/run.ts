@@ -19,7 +19,7 @@ const GOODBYE = 1_000;
 
 /** Holds a lock while a command runs. Resolves with the exit code of the command. */
 export async function run(given: Given, screen: Screen): Promise<number> {
-  if (given.program.length === 0) throw usageFailure('the command to run stands behind --');
+  if (given.program.length === 0) throw usageFailure('put the command to run after --');
   const waitTime = given.value('wait') === 'forever' ? Infinity : given.time('wait', WAIT, 0);
   const leaseTime = given.time('lease', LEASE, SHORTEST);
   const say = (text: string) => {

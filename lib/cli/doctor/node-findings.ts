@@ -55,7 +55,7 @@ function versionOf(
   if (major < oldMajor || (major === oldMajor && minor < oldMinor))
     return bad('error', 'version', `version ${version} is too old`, `Use Redis ${OLDEST.join('.')} or later`);
   const since = uptime === undefined ? '' : `, up for ${duration(uptime)}`;
-  return good('version', `version ${version}, ${role ?? 'role not told'}${since}`);
+  return good('version', `version ${version}, ${role ?? 'role unknown'}${since}`);
 }
 
 function latencyFinding(latency: Latency | undefined, good: Make, bad: Blame): Finding | undefined {

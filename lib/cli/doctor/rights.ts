@@ -21,13 +21,13 @@ export const RIGHTS: readonly Right[] = [
     of: ['time', 'exists', 'set', 'pexpire', 'hset', 'hdel', 'hlen'],
     level: 'error',
     without:
-      'no plain lock is taken: `LockUnavailableError` at once, whose `cause` names the command. Several that are all free do not need `hlen`. Without `time` or `set`, no lock of any kind is taken; health: `down`',
+      'no plain lock: `LockUnavailableError` at once, whose `cause` names the command. Several free locks at once do not need `hlen`. Without `time` or `set`, no lock of any kind; health: `down`',
   },
   {
     of: ['type', 'get', 'pttl', 'hexists', 'hgetall'],
     level: 'error',
     without:
-      '`LockUnavailableError`, whose `cause` names the command, for most locks that are busy and for `inspect`; a free plain lock is taken. Without `pttl`, without `hexists` for plain locks and without `type` for the other kinds, a lease is not renewed, and is lost when it ends; health: `down`',
+      'free plain locks are taken; most busy locks and `inspect` fail with `LockUnavailableError`, whose `cause` names the command. Without `pttl`, without `hexists` (plain) and without `type` (other kinds), leases are not renewed, and are lost at their end; health: `down`',
   },
   {
     of: ['eval'],
@@ -42,19 +42,19 @@ export const RIGHTS: readonly Right[] = [
   {
     of: ['zcard'],
     level: 'error',
-    without: '`LockUnavailableError` where several share a lock, or beside Redisson',
+    without: '`LockUnavailableError` if several owners share a lock, or beside Redisson',
   },
   { of: ['pexpireat'], level: 'error', without: `\`LockUnavailableError\` for ${QUEUED}` },
   {
     of: ['zremrangebyscore'],
     level: 'error',
-    without: `\`LockUnavailableError\` for ${QUEUED} with a holder that has died`,
+    without: `\`LockUnavailableError\` for ${QUEUED} with a crashed holder`,
   },
   {
     of: ['lock_queue__channel:*'],
     level: 'warning',
     without:
-      'a holder without it is told of a forced release later, and is not asked by `requestRelease`, which fails with `LockUnavailableError` for an asker without it; no lock is first come, first served: waiters poll; health: `degraded`',
+      'a holder without it learns of a forced release later and cannot be asked by `requestRelease`; an asker without it gets `LockUnavailableError`; waiters poll, so no lock is first come, first served; health: `degraded`',
   },
   {
     of: ['del'],
@@ -70,20 +70,20 @@ export const RIGHTS: readonly Right[] = [
     of: ['pubsub|numsub'],
     level: 'warning',
     without:
-      "`LockUnavailableError` for `inspect`, `list` and `requestRelease`; a dead waiter costs a second while a tool such as `redis-cli` follows a pattern; Redisson's waiters are not left a share of a plain lock; health: `degraded`",
+      "`LockUnavailableError` for `inspect`, `list` and `requestRelease`; a crashed waiter costs a second while a tool such as `redis-cli` follows a pattern; Redisson's waiters get no share of a plain lock; health: `degraded`",
   },
   {
     of: ['publish', 'subscribe', 'redisson_lock__channel:lock:*', 'redisson_lock__channel:{lock:*'],
     level: 'warning',
     without:
-      'waiters are not woken, and no holder can be asked (`requestRelease`): they poll, or sleep until the lease ends; health: `degraded`, of `subscribe` from the first wait on',
+      'waiters are not woken (they poll, or sleep until the lease ends), and no holder can be asked (`requestRelease`); health: `degraded`, for `subscribe` from the first wait on',
   },
   { of: ['unsubscribe'], level: 'warning', without: 'channels without a waiter stay subscribed' },
   {
     of: ['info', 'ping'],
     level: 'warning',
     without:
-      'health knows less: no role, version, eviction policy; [nodes](topologies/redlock.md) never vote; ioredis warns at each connection without `info`, and `list` notices no restart',
+      'health lacks role, version and eviction policy; [nodes](topologies/redlock.md) never vote; ioredis warns at each connection without `info`, and `list` notices no restart',
   },
   {
     of: ['scan'],
@@ -99,7 +99,7 @@ export const CLUSTER_RIGHTS: readonly Right[] = [
   {
     of: ['cluster|nodes'],
     level: 'warning',
-    without: '`list` may leave out locks whose slots change hands meanwhile',
+    without: '`list` may miss locks whose slots are moving',
   },
 ];
 

@@ -165,12 +165,12 @@ describe('A wrong call', () => {
     [['ls', '--limits', '1'], 'did you mean --limit?'],
     [
       ['show', '-job'],
-      '-j is not an option of this command: see --help; a name that begins so stands behind --',
+      '-j is not an option of this command: see --help; put names that start with - after --',
     ],
     [['ls', '--limit', 'secret'], '--limit must be a whole number from 1 to 999,999,999'],
     [['ls', '--url', '--json'], '--url needs a value'],
     [['ls', '--json=secret'], '--json takes no value'],
-    [['ls', '--json', '--json'], '--json stands there twice'],
+    [['ls', '--json', '--json'], '--json is given more than once'],
     [['ls', 'a', 'secret'], 'there are more arguments than this command takes'],
     [['ls', '--held', '--waited', '--url', 'redis://a'], 'only one of --held and --waited may be given'],
     [
@@ -183,7 +183,7 @@ describe('A wrong call', () => {
       ['ls', '--timeout', '1e400', '--url', 'redis://a'],
       "milliseconds from 1 to 31536000000 (one year), or a text such as '30s' or '5m'\n",
     ],
-    [['ls', '--cluster', 'a:1,,secret'], '--cluster: an address is missing before or behind a comma'],
+    [['ls', '--cluster', 'a:1,,secret'], '--cluster: an address is missing before or after a comma'],
     [['ls', '--sentinel', 'a:1'], '--sentinel and --master belong together'],
     [
       ['ls', '--url', 'http://:secret@a'],

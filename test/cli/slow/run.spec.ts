@@ -150,9 +150,9 @@ describe('run', () => {
 describe('A wrong call of', () => {
   it.each([
     [['run', 'name', '--url', 'redis://a', 'true'], 'there are more arguments'],
-    [['run', 'name', '--url', 'redis://a'], 'the command to run stands behind --'],
+    [['run', 'name', '--url', 'redis://a'], 'put the command to run after --'],
     [['run', '--url', 'redis://a', '--', 'true'], '<name> is missing'],
-    [['run', '--', 'name', '--'], 'the command to run stands behind --'],
+    [['run', '--', 'name', '--'], 'put the command to run after --'],
     [['run', '--', 'sh', '-c', '--', 'true'], '<name> is missing'],
     [['run', 'name', '--url', 'redis://a', '--lease', '1ms', '--', 'true'], '--lease: must be'],
     [['run', 'name', '--url', 'redis://a', '--json', '--', 'true'], '--json is not an option'],

@@ -48,8 +48,8 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     ['/-1', /path of the URL/],
     ['/99999999999', /path of the URL/],
     ['?db=x', /db in the URL must be a whole number/],
-    ['/1?db=1', /db in the URL stands there twice/],
-    ['?family=4&family=4', /family in the URL stands there twice/],
+    ['/1?db=1', /db in the URL is given more than once/],
+    ['?family=4&family=4', /family in the URL is given more than once/],
     ['?family=5', /family in the URL must be 0, 4 or 6/],
     ['?connectTimeout=1e3', /connectTimeout in the URL must be a whole number of ms/],
     ['?connectTimeout=0', /connectTimeout in the URL/],
@@ -64,7 +64,7 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     ],
     ['?connectionName=', /connectionName in the URL must be a text of ASCII/],
     ['?protocol=4', /protocol in the URL must be 2 or 3/],
-    ['?username=twice', /username in the URL stands there twice/],
+    ['?username=twice', /username in the URL is given more than once/],
     ['?tls=true', /tls in the URL is none of connectTimeout, /],
     ['?monitor=true', /monitor in the URL is none of/],
     ['?sentinels=a', /sentinels in the URL is none of/],
@@ -73,7 +73,7 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
     ['?enableOfflineQueue=true', /enableOfflineQueue in the URL is none of/],
     ['?__proto__=1', /a parameter of the URL is none of|__proto__ in the URL is none of/],
     ['?pass-4711-word=', /a parameter of the URL is none of/],
-    ['#1', /something behind a #/],
+    ['#1', /text after a #/],
   ])('%s', (rest, rule) => {
     for (const options of [
       { connection: `redis://user:pass-4711-word@a${rest}` },
@@ -95,7 +95,7 @@ describe('What is wrong with a URL is told at boot, by its name, and the URL is 
 
   it.each([
     [['redis://a/1'], /cluster\[0\]: a cluster has no other database than 0/],
-    [['redis://a', 'redis://a?keyPrefix=x'], /cluster\[1\]: keyPrefix belongs into options\.redisOptions/],
+    [['redis://a', 'redis://a?keyPrefix=x'], /cluster\[1\]: keyPrefix belongs in options\.redisOptions/],
     [['http://user:4711@a'], /cluster\[0\]: a URL must start with/],
     [[null], /cluster\[0\]: must be \{ host, port \}, a port or a URL/],
   ])('of a cluster: %j', (cluster, rule) => {

@@ -341,11 +341,11 @@ describe('A trial', () => {
     const lacks = ['PUBLISH', 'NOPERM no', 'PUBLISH', 'NOPERM no', 'HSET', 'NOPERM other'];
     expect(await trial(lacks).at()).toEqual({
       status: 'degraded',
-      error: 'its releases cannot be told, so waiters poll: PUBLISH: NOPERM no; HSET: NOPERM other',
+      error: 'it cannot send messages of releases, so waiters poll: PUBLISH: NOPERM no; HSET: NOPERM other',
     });
     expect(await trial(['HSET', 'NOPERM no']).at()).toEqual({
       status: 'degraded',
-      error: 'part of what can be done with locks is refused: HSET: NOPERM no',
+      error: 'some operations on locks are refused: HSET: NOPERM no',
     });
   });
 

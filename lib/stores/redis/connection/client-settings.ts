@@ -13,7 +13,7 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
   }
   if (options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0) {
     const message =
-      `The client of ${node} sends commands again after a lost connection. What came late or twice is taken back, but ` +
+      `The client of ${node} sends commands again after a lost connection. A command that arrives late or twice is undone, but ` +
       'until then a lock may look busy. Set autoResendUnfulfilledCommands to false, or pass a URL or options instead';
     warnings.push({ code: 'resend', node, message });
   }
@@ -33,7 +33,7 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
   const isFixed = options.sentinels != null || options.path != null;
   if (!isFixed && typeof options.reconnectOnError !== 'function') {
     const message =
-      `The client of ${node} stays at a server that has become a replica (no reconnectOnError): where a failover moves ` +
+      `The client of ${node} stays at a server that has become a replica (no reconnectOnError): if a failover moves ` +
       'the name to another server, as of a managed Redis, each lock is refused with READONLY from then on. Set ' +
       "reconnectOnError to (error) => error.message.includes('READONLY'), or pass a URL or options instead of a client";
     warnings.push({ code: 'reconnect-on-error', node, message });

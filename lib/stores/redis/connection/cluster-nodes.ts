@@ -38,7 +38,7 @@ export function clusterNodes(option: string, given: readonly unknown[]): Cluster
     const { db = 0, ...read } = urlOptions(path, node.includes('://') ? node : `redis://${node}`);
     if (db !== 0) throw new LockConfigError(path, 'a cluster has no other database than 0');
     const ofAll = OF_ALL.find((name) => read[name] !== undefined);
-    if (ofAll !== undefined) throw new LockConfigError(path, `${ofAll} belongs into options.redisOptions`);
+    if (ofAll !== undefined) throw new LockConfigError(path, `${ofAll} belongs in options.redisOptions`);
     const { host = '', port = 0, ...rest } = read;
     shared = { ...rest, ...shared };
     return { host, port, ...rest };

@@ -57,7 +57,7 @@ export function urlOptions(option: string, url: string): RedisOptions {
   const parsed = new URL(url);
   if (parsed.hostname === '')
     throw refuse('has no host, which would mean localhost; write that if it is meant');
-  if (parsed.hash !== '') throw refuse('the URL has something behind a #; a # in a password is written %23');
+  if (parsed.hash !== '') throw refuse('the URL has text after a #; a # in a password is written %23');
   const options: Record<string, unknown> = {
     // An IPv6 address in brackets is a host only in a URL.
     host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -78,7 +78,7 @@ export function urlOptions(option: string, url: string): RedisOptions {
     const [rule, convert] = parameter;
     const converted = convert(value);
     if (converted === undefined) throw refuse(`${shown} must be ${rule}`);
-    if (name in options) throw refuse(`${shown} stands there twice`);
+    if (name in options) throw refuse(`${shown} is given more than once`);
     options[name] = converted;
   }
   return options;

@@ -79,8 +79,8 @@ function lacking(lacks: readonly string[]): Finding {
   const told = [...new Set(each)].join('; ');
   const mute = lacks.some((command) => /^S?PUBLISH$/.test(command));
   const error = mute
-    ? `its releases cannot be told, so waiters poll: ${told}`
-    : `part of what can be done with locks is refused: ${told}`;
+    ? `it cannot send messages of releases, so waiters poll: ${told}`
+    : `some operations on locks are refused: ${told}`;
   return { status: 'degraded', error };
 }
 
@@ -89,5 +89,5 @@ const UP: Finding = { status: 'up', error: undefined };
 /** A hold goes on: a renewal or a release needs no room. */
 export const FULL: Finding = {
   status: 'degraded',
-  error: 'its memory is full: what is held is kept, but no new lock can be taken',
+  error: 'its memory is full: held locks are kept, but no new lock can be taken',
 };

@@ -242,7 +242,7 @@ describe('With the memory of Redis full', () => {
     await fill();
     expect(await locks.health()).toMatchObject({
       status: 'degraded',
-      nodes: [{ error: 'its memory is full: what is held is kept, but no new lock can be taken' }],
+      nodes: [{ error: 'its memory is full: held locks are kept, but no new lock can be taken' }],
     });
     const waiting = other.acquire('new', { waitTime: 20_000 });
     await sleep(300);
