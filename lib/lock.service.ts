@@ -28,8 +28,8 @@ import type {
 import { assertGiven, resolveOptions } from './lock.options.validation.js';
 import { settingsWarnings } from './lock.options.warnings.js';
 import type { LockState } from './lock.state.js';
-import { Candidates } from './locks/candidates.js';
 import type { Election, ElectionOptions } from './locks/election.js';
+import { Elections } from './locks/elections.js';
 import { Hold } from './locks/hold.js';
 import { inspect } from './locks/inspection.js';
 import type { Lease, Lock } from './locks/lock.js';
@@ -60,7 +60,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   readonly events$: Observable<LockEvent>;
   private readonly client: LockClient;
   private readonly state: ServiceState;
-  private readonly elections: Candidates;
+  private readonly elections: Elections;
 
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
@@ -103,7 +103,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       elections: () => this.elections.inUse,
     });
     const standingDeadlocks = new StandingDeadlocks(store, this.client.id);
-    this.elections = new Candidates(this.client, (name) => this.inspect(name));
+    this.elections = new Elections(this.client, (name) => this.inspect(name));
     this.events$ = this.client.events.asObservable();
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
