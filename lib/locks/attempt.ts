@@ -7,7 +7,7 @@ import { endedMeanwhile } from './lease-group.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './own-lease.js';
 import { isPlain, type Refusal, type Round } from './rounds.js';
-import type { ScopedLock } from './scoped-lock.js';
+import type { StoreLock } from './store-lock.js';
 
 /** For how long a store that does not answer may keep the locks that are held already from others, ms. */
 const SILENCE = 250;
@@ -57,7 +57,7 @@ export class Attempt {
   }
 
   /** Takes the locks that the scope does not hold yet, and re-enters the others. */
-  private async take(step: readonly ScopedLock[]): Promise<Busy | undefined> {
+  private async take(step: readonly StoreLock[]): Promise<Busy | undefined> {
     const fresh = step.filter(isPlain).filter((lock) => lock.findHold(this.call) === undefined);
     const others = step.filter((lock) => !fresh.some((taken) => taken === lock));
     if (fresh.length > 1) {
@@ -165,7 +165,7 @@ export class Attempt {
     await untilGivenBack(released, this.call.until, this.call.signal);
   }
 
-  private callFor({ client }: ScopedLock, waitTime: number): AcquireCall {
+  private callFor({ client }: StoreLock, waitTime: number): AcquireCall {
     const { call, storeTime: answerTime } = this;
     const askedAt = now();
     const times = { waitTime, answerTime, askedAt, until: askedAt + waitTime };

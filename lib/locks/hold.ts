@@ -12,7 +12,7 @@ import { clearTimer } from '../lock.runtime.js';
 import type { AcquireCall } from './call.js';
 import type { Share } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
-import { orderGroup } from './order-group.js';
+import { orderGroup } from './order.js';
 
 /**
  * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share it.

@@ -1,11 +1,9 @@
-import type { LockClient } from '../core/lock-client.js';
+import type { LockClient, StoredLock } from '../core/lock-client.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { assertName, signalOf } from '../core/validation.js';
 import { LockAbortedError } from '../lock.errors.js';
 import type { AnswerOptions } from '../lock.options.js';
 import type { LockState } from '../lock.state.js';
-import { lastTokenOf } from './last-token.js';
-import { livingOf } from './living-waiters.js';
 
 /** Reads the state of one lock. Null when it has no holder and no waiter. */
 export async function inspect(
@@ -51,4 +49,26 @@ export async function inspect(
       since: new Date(since),
     })),
   };
+}
+
+/**
+ * The queue without the entries of processes that the store takes for dead. They stay in the queue until their turn comes: if the
+ * holder has died as well, until another caller asks for the lock.
+ */
+export const livingOf = (queue: StoredLock['queue']): StoredLock['queue'] =>
+  queue.filter(({ dead }) => dead !== true);
+
+/**
+ * The last token of a lock, as far as it is known. Hand-offs within this process have raised it without telling the store. The
+ * nodes of a quorum may have greater tokens, which were given too late to count.
+ * @param own the last token that this process has of it
+ */
+export function lastTokenOf(
+  { labels }: LockClient,
+  { kind, holders, fencingToken }: StoredLock,
+  own: number | undefined,
+): number | undefined {
+  if (own === undefined) return fencingToken;
+  const isOwn = kind === 'lock' && holders.some(({ owner }) => labels.isOwn(owner));
+  return isOwn ? own : Math.max(own, fencingToken ?? 0);
 }

@@ -4,8 +4,7 @@ import { assertKnownOptions, assertSignal } from '../core/validation.js';
 import { isLockKindMismatchError, LockConfigError } from '../lock.errors.js';
 import { cureOf } from '../lock.duration.js';
 import { wallTime } from '../lock.runtime.js';
-import { lastTokenOf } from './last-token.js';
-import { livingOf } from './living-waiters.js';
+import { lastTokenOf, livingOf } from './inspection.js';
 import type { LockSummary, ListOptions, LockPage } from './lock-summary.js';
 import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.js';
 

@@ -3,7 +3,7 @@ import type { LockClient } from '../core/lock-client.js';
 import { Scope } from '../core/scope.js';
 import { reasonOf } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
-import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../lock.errors.js';
+import { isLockUnavailableError, LockConfigError } from '../lock.errors.js';
 import type { ReasonOptions } from '../lock.options.js';
 import { inQuotes } from '../lock.text.js';
 import { random, sleep } from '../lock.runtime.js';
@@ -16,13 +16,13 @@ import type { Lock } from './lock.js';
 import { isPlain, type Round, Rounds, stepsOf } from './rounds.js';
 import type { OwnLease } from './own-lease.js';
 import { isScopedLock, ScopedLock } from './scoped-lock.js';
-import type { Holder } from './long-wait.js';
 import type { Semaphore } from './semaphore.js';
+import type { StoreLock } from './store-lock.js';
 
 /** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
 export class MultiLock extends ScopedLock {
-  readonly members: readonly ScopedLock[];
-  private readonly steps: readonly (readonly ScopedLock[])[];
+  readonly members: readonly StoreLock[];
+  private readonly steps: Round['steps'];
   private madeName: string | undefined;
 
   constructor(locks: readonly Lock[], client: LockClient) {
@@ -30,13 +30,12 @@ export class MultiLock extends ScopedLock {
     if (!Array.isArray(locks) || locks.length === 0) {
       throw new LockConfigError('locks', 'a multi-lock needs at least one lock', { value: locks });
     }
-    const given: ScopedLock[] = [];
+    const given: StoreLock[] = [];
     for (const lock of locks as readonly unknown[]) {
       if (!isScopedLock(lock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
-      if (isMultiLock(lock)) given.push(...lock.members);
-      else given.push(lock);
+      given.push(...lock.members);
     }
     this.members = inOrder(given);
     this.steps = stepsOf(this.members);
@@ -50,26 +49,11 @@ export class MultiLock extends ScopedLock {
     return this.members.map((member) => member.identity).join(',');
   }
 
-  get location(): string {
-    return this.identity;
-  }
-
   readonly kind = 'multi';
 
-  clientFor(name: string): LockClient | undefined {
-    return this.members.find((member) => member.name === name)?.client;
-  }
-
-  inTheWay(): Holder | undefined {
-    for (const member of this.members) {
-      const holder = member.inTheWay();
-      if (holder !== undefined) return holder;
-    }
-    return undefined;
-  }
-
   async acquireLease(call: AcquireCall): Promise<OwnLease | Busy> {
-    this.assertAcquirable(call);
+    // All members are checked before the first one is asked for.
+    for (const member of this.members) member.assertAcquirable(call);
     const { inside, until, signal } = call;
     // The members share a scope, also if no scope is to hold them: a writer may read as well. Plain locks that one command
     // can take need none: none of them enters another one again.
@@ -101,23 +85,6 @@ export class MultiLock extends ScopedLock {
     return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
   }
 
-  notHeld(call: AcquireCall): readonly ScopedLock[] {
-    return this.members.flatMap((member) => member.notHeld(call));
-  }
-
-  /** Checks all members before the first one is asked for. */
-  assertAcquirable(call: AcquireCall): void {
-    for (const member of this.members) member.assertAcquirable(call);
-  }
-
-  refusal(call: AcquireCall): Busy | LockUnavailableError | undefined {
-    for (const member of this.members) {
-      const refusal = member.refusal(call);
-      if (refusal !== undefined) return refusal;
-    }
-    return undefined;
-  }
-
   countHolds(scope: Scope | undefined): number {
     return Math.min(...this.members.map((member) => member.countHolds(scope)));
   }
@@ -138,12 +105,11 @@ export class MultiLock extends ScopedLock {
   }
 }
 
-// By what they are called: a lock may be of another copy of this package.
-const isMultiLock = (lock: ScopedLock): lock is MultiLock => lock.kind === 'multi';
-const isSemaphore = (lock: ScopedLock | undefined): lock is Semaphore => lock?.kind === 'semaphore';
+// By its kind: a lock may be of another copy of this package.
+const isSemaphore = (lock: StoreLock | undefined): lock is Semaphore => lock?.kind === 'semaphore';
 
 /** @throws LockConfigError for a semaphore that is given twice: it is unclear which size counts, and how many permits */
-function assertOnePermit(given: ScopedLock | undefined, again: ScopedLock): void {
+function assertOnePermit(given: StoreLock | undefined, again: StoreLock): void {
   if (!isSemaphore(given) || !isSemaphore(again)) return;
   const { name } = again;
   const sizes = `${String(given.permits)} and with ${String(again.permits)}`;
@@ -160,9 +126,9 @@ const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
  * Each lock once, and in one order for all: callers that want the same locks meet at the first of them. The identity is a
  * text that has to be made, so it is looked at only where two names are the same.
  */
-function inOrder(given: ScopedLock[]): readonly ScopedLock[] {
+function inOrder(given: StoreLock[]): readonly StoreLock[] {
   given.sort((a, b) => compare(a.name, b.name) || compare(a.identity, b.identity));
-  const members: ScopedLock[] = [];
+  const members: StoreLock[] = [];
   for (const lock of given) {
     const last = members.at(-1);
     if (last?.name === lock.name && last.identity === lock.identity) assertOnePermit(last, lock);

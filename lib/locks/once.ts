@@ -15,7 +15,7 @@ import {
 } from '../lock.errors.js';
 import { answeredBy } from '../core/answered-by.js';
 import type { Lease } from './lock.js';
-import { ONCE } from './order-group.js';
+import { ONCE } from './order.js';
 import { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './own-lease.js';
 

@@ -1,7 +1,7 @@
 import { random } from '../lock.runtime.js';
 import type { Busy } from '../core/waiting.js';
 import { PlainLock } from './plain-lock.js';
-import type { ScopedLock } from './scoped-lock.js';
+import type { StoreLock } from './store-lock.js';
 
 /** How many times another member may turn out to be busy when the member that was waited for has been granted. */
 const MOST_REFUSALS = 4;
@@ -13,7 +13,7 @@ const SHORTEST_HOLD_EACH = 10;
 const LONGEST_FIRST_HOLD = 500;
 
 /** Locks that are taken together: plain locks of one location, or one lock of any kind. */
-type Step = readonly ScopedLock[];
+type Step = readonly StoreLock[];
 
 /** How one attempt asks for the members. */
 export interface Round {
@@ -33,19 +33,19 @@ export interface Refusal {
   readonly waited: number;
 }
 
-export const isPlain = (lock: ScopedLock): lock is PlainLock => lock instanceof PlainLock;
+export const isPlain = (lock: StoreLock): lock is PlainLock => lock instanceof PlainLock;
 
 /** The same for locks that one command can take. */
-const placeOf = (lock: ScopedLock): string =>
+const placeOf = (lock: StoreLock): string =>
   isPlain(lock) ? `${lock.client.id} at ${lock.client.store.locationOf(lock.name)}` : lock.identity;
 
 /**
  * The members in steps.
  * @param inOrder only neighbours are taken together, so that the steps keep the members' order; else as many as possible
  */
-export function stepsOf(members: readonly ScopedLock[], { inOrder = false } = {}): readonly Step[] {
-  const steps: ScopedLock[][] = [];
-  const byPlace = new Map<string, ScopedLock[]>();
+export function stepsOf(members: readonly StoreLock[], { inOrder = false } = {}): readonly Step[] {
+  const steps: StoreLock[][] = [];
+  const byPlace = new Map<string, StoreLock[]>();
   for (const member of members) {
     const place = placeOf(member);
     const step = byPlace.get(place);
@@ -91,7 +91,7 @@ export class Rounds {
    * @param mostHold ms; a longer `hold` would use up the time for which the lease is wanted
    */
   constructor(
-    private readonly members: readonly ScopedLock[],
+    private readonly members: readonly StoreLock[],
     steps: readonly Step[],
     private readonly mostHold: number,
   ) {

@@ -10,15 +10,16 @@ import {
   resolveAcquireOptions,
 } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
-import { LockConfigError, type LockUnavailableError } from '../lock.errors.js';
+import { LockConfigError } from '../lock.errors.js';
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
 import { random, sleep } from '../lock.runtime.js';
 import { type AcquireCall, callOf } from './call.js';
 import type { Lease, Lock } from './lock.js';
-import { type Holder, watchLongWait } from './long-wait.js';
-import { checkOrder } from './order-check.js';
+import { watchLongWait } from './long-wait.js';
+import { checkOrder } from './order.js';
 import type { OwnLease } from './own-lease.js';
 import { knownHolder, refuse, tellOfTimeout } from './refusal.js';
+import type { StoreLock } from './store-lock.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
@@ -40,8 +41,6 @@ export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
   /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
   abstract readonly identity: string;
-  /** The name as a location of one client's store: the two sides of a read-write lock share it. */
-  abstract readonly location: string;
 
   readonly [BRAND] = true;
   abstract readonly kind: 'lock' | 'fair' | 'read' | 'write' | 'semaphore' | 'multi';
@@ -56,20 +55,8 @@ export abstract class ScopedLock implements Lock {
   /** Re-enters what the scope of the call holds, or gets a new hold. */
   abstract acquireLease(call: AcquireCall): Promise<OwnLease | Busy>;
 
-  /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the call wants */
-  abstract assertAcquirable(call: AcquireCall): void;
-
-  /** Why a caller is refused before anything is sent. Undefined where it is not, or re-enters. */
-  abstract refusal(call: AcquireCall): Busy | LockUnavailableError | undefined;
-
-  /** The client that takes the lock of this name. */
-  abstract clientFor(name: string): LockClient | undefined;
-
-  /** The owner that callers of this process wait for, as far as it is known. */
-  abstract inTheWay(): Holder | undefined;
-
-  /** Itself, or its members, without what the scope of the call holds already. */
-  abstract notHeld(call: AcquireCall): readonly ScopedLock[];
+  /** The locks of one name each that it consists of: itself, or those of a multi-lock. */
+  abstract readonly members: readonly StoreLock[];
 
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -132,6 +119,11 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
+  /** The client that takes the lock of this name. */
+  clientFor(name: string): LockClient | undefined {
+    return this.members.find((member) => member.name === name)?.client;
+  }
+
   /** The label of what is acquired. */
   groupOf({ label }: Pick<AcquireCall, 'label'>): string {
     return label ?? this.kind;
@@ -172,16 +164,21 @@ export abstract class ScopedLock implements Lock {
     if (inside === undefined || call.waitTime === 0) return call;
     const around = inside.near();
     if (around.length === 0) return call;
-    if (lockOrder !== 'off') checkOrder(around, this.notHeld(call), call.label);
+    if (lockOrder !== 'off') {
+      const fresh = this.members.filter((member) => member.findHold(call)?.held !== true);
+      checkOrder(around, fresh, call.label);
+    }
     if (deadlock === 'off') return call;
     return { ...call, nested: new NestedCall(client, inside, this.groupOf(call)) };
   }
 
   private enter(call: AcquireCall): Promise<OwnLease | Busy> {
     if (call.failFast || call.maxWaiting < Infinity) {
-      const refusal = this.refusal(call);
-      if (refusal instanceof Error) return Promise.reject(refusal);
-      if (refusal !== undefined) return Promise.resolve(refusal);
+      for (const member of this.members) {
+        const refusal = member.refusal(call);
+        if (refusal instanceof Error) return Promise.reject(refusal);
+        if (refusal !== undefined) return Promise.resolve(refusal);
+      }
     }
     const answer = this.acquireLease(call);
     return call.waitTime > 0 ? answer : decided(answer, () => this.acquireLease(call));

@@ -13,7 +13,6 @@ import { untilAborted } from '../core/until-aborted.js';
 import { untilGivenBack } from './giving-back.js';
 import { type HeldLease, Share } from './held-lease.js';
 import { Hold } from './hold.js';
-import type { Holder } from './long-wait.js';
 import type { OwnLease } from './own-lease.js';
 import { ScopedLock } from './scoped-lock.js';
 
@@ -32,14 +31,8 @@ export abstract class StoreLock extends ScopedLock {
   /** The terms under which a lease of it goes to another process; undefined for a plain lock. */
   abstract readonly travelsAs: LockTerms['queue'];
 
-  clientFor(): LockClient {
-    return this.client;
-  }
-
-  inTheWay(): Holder | undefined {
-    const { client, name } = this;
-    const holder = client.callers.inTheWay(name);
-    return holder === undefined ? undefined : { holder, client };
+  get members(): readonly StoreLock[] {
+    return [this];
   }
 
   async isLocked(): Promise<boolean> {
@@ -54,6 +47,7 @@ export abstract class StoreLock extends ScopedLock {
     return count;
   }
 
+  /** Why a caller is refused before anything is sent. Undefined if it is not, or re-enters. */
   refusal(call: AcquireCall): Busy | LockUnavailableError | undefined {
     const { name, client } = this;
     const { waitTime, maxWaiting, failFast } = call;
@@ -154,10 +148,7 @@ export abstract class StoreLock extends ScopedLock {
     return share.shown;
   }
 
-  notHeld(call: AcquireCall): readonly StoreLock[] {
-    return this.findHold(call)?.held === true ? [] : [this];
-  }
-
+  /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the call wants */
   assertAcquirable(call: AcquireCall): void {
     const hold = this.findHold(call);
     if (hold?.held === true) assertLasting(hold, call);
@@ -194,7 +185,10 @@ export abstract class StoreLock extends ScopedLock {
     return inside?.find(this.identity, apart) as Hold | undefined;
   }
 
-  /** Includes the client: a second service, which may talk to another Redis, never re-enters the locks of the first one. */
+  /**
+   * The two sides of a read-write lock share it. It includes the client: a second service, which may talk to another Redis,
+   * never re-enters the locks of the first one.
+   */
   get location(): string {
     return `${this.client.id} ${this.name}`;
   }

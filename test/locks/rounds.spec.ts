@@ -3,20 +3,20 @@ import { LockService } from '../../lib/index.js';
 import { Attempt } from '../../lib/locks/attempt.js';
 import { callOf } from '../../lib/locks/call.js';
 import { Rounds, type Round, stepsOf } from '../../lib/locks/rounds.js';
-import type { ScopedLock } from '../../lib/locks/scoped-lock.js';
+import type { StoreLock } from '../../lib/locks/store-lock.js';
 
 const locks = new LockService({ store: 'memory' });
 const others = new LockService({ store: 'memory' });
 const busy = { busy: true, holder: undefined } as const;
 
 /** As in a multi-lock, in its order. */
-const membersOf = (...given: unknown[]) => given as ScopedLock[];
-const roundsOf = (members: readonly ScopedLock[], mostHold = Infinity) =>
+const membersOf = (...given: unknown[]) => given as StoreLock[];
+const roundsOf = (members: readonly StoreLock[], mostHold = Infinity) =>
   new Rounds(members, stepsOf(members), mostHold);
 const last = ({ steps }: Round) => steps.at(-1)!;
 
 describe('the rounds of a multi-lock', () => {
-  const [a, b, c] = ['a', 'b', 'c'].map((name) => locks.getFairLock(name) as unknown as ScopedLock);
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => locks.getFairLock(name) as unknown as StoreLock);
   const fair = membersOf(a, b, c);
 
   it('begin without holding, and wait next for the member that was in the way', () => {
@@ -71,7 +71,7 @@ describe('the rounds of a multi-lock', () => {
   });
 
   it('take plain locks in as few steps as possible, and in order only neighbours together', () => {
-    const plain = (name: string, service = locks) => service.getLock(name) as unknown as ScopedLock;
+    const plain = (name: string, service = locks) => service.getLock(name) as unknown as StoreLock;
     const members = membersOf(plain('1'), plain('2'), locks.getFairLock('3'), plain('4'), plain('5', others));
     expect(stepsOf(members)).toHaveLength(3);
     expect(stepsOf(members, { inOrder: true })).toHaveLength(4);
@@ -96,7 +96,7 @@ describe('the rounds of a multi-lock', () => {
     const rounds = roundsOf(membersOf(a, write, read));
     const { steps } = rounds.next({ step: rounds.current.steps[2]!, answer: busy, waited: 0 });
     expect(steps.map(([lock]) => lock!.location)).toEqual(
-      [write, read, a].map((lock) => (lock as ScopedLock).location),
+      [write, read, a].map((lock) => (lock as StoreLock).location),
     );
   });
 });
@@ -111,7 +111,7 @@ describe('the time of an attempt at several locks', () => {
   });
 
   const attemptOf = (waitTime: number, hold: number) => {
-    const { client } = locks.getLock('a') as unknown as ScopedLock;
+    const { client } = locks.getLock('a') as unknown as StoreLock;
     return new Attempt({ steps: [], hold }, callOf(client, { waitTime }));
   };
   const timesOf = ({ lockTime, storeTime }: Attempt) => [lockTime, storeTime];

@@ -4,7 +4,16 @@ import { lockOrder } from '../core/lock-order.js';
 import type { ScopedHold } from '../core/scope.js';
 import { LockConfigError } from '../lock.errors.js';
 import { describeConflict } from '../lock.order.js';
-import { orderGroup } from './order-group.js';
+
+/** The label of all locks by which work runs once in a period. */
+export const ONCE = 'once';
+
+/**
+ * What a lock counts as in the order of locks. A label that the caller has not chosen tells nothing of the order: such locks,
+ * and those without a label, count by their names.
+ */
+export const orderGroup = (name: string, label: string | undefined): string =>
+  label === undefined || label === ONCE ? name : label;
 
 /** A lock that is asked for under others. */
 export interface OrderedLock {
