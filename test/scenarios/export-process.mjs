@@ -1,5 +1,6 @@
 // One process of an application as docs/guide/recipes/bullmq.md shows it. LockModule is imported first or last.
 import 'reflect-metadata';
+import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullModule, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
@@ -50,6 +51,8 @@ Module({ imports: order === 'first' ? [locks, ...queues] : [...queues, locks], p
 
 const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
 app.enableShutdownHooks();
-process.send('ready');
+// The version of Nest says that it is ready.
+const { version } = createRequire(import.meta.resolve('@nestjs/core'))('@nestjs/core/package.json');
+process.send(version);
 // The channel to the test keeps no process alive.
 process.channel.unref();

@@ -1,11 +1,15 @@
 import type { DeadlockStep } from '../../lock.deadlock.js';
 import type { LockEvent } from '../../lock.events.js';
-import { wallTime } from '../../lock.runtime.js';
+import { clearTimer, wallTime } from '../../lock.runtime.js';
+import { inQuotes } from '../../lock.text.js';
 import type { LockStore, QueueTerms, StoredLock } from '../../port/lock-store.js';
-import { now } from '../deadline.js';
+import { idleTimerAt, now } from '../deadline.js';
 import type { Scope, ScopedHold } from '../scope.js';
 import type { DeadlockDetector } from './deadlock-detector.js';
 import type { NestedWait } from './nested-wait.js';
+
+/** ms for which a call without an end of its wait waits for a lock of its own scope, before that is a warning. */
+const LONG_FOR_ITSELF = 10_000;
 
 /** What a nested call needs of its client. */
 export interface NestedCallClient {
@@ -18,7 +22,9 @@ export interface NestedCallClient {
     /** The owner that has a lock that callers of this process wait for, as far as it is known. */
     inTheWay(name: string): string | undefined;
   };
+  readonly capturedCalls: { isNews(code: string, label: string, site: undefined): boolean };
   isOfThisProcess(owner: string): boolean;
+  warn(warning: { readonly code: string; readonly message: string }): void;
 }
 
 /** A wait of a nested call, as its waiter knows it. */
@@ -53,6 +59,7 @@ export class WaitOfCall implements NestedWait {
   private readonly number = ++sequence;
   private begunOn: number | undefined;
   private told = '';
+  private readonly timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly client: NestedCallClient,
@@ -61,10 +68,16 @@ export class WaitOfCall implements NestedWait {
     private readonly begun: BegunWait,
   ) {
     client.deadlocks.watch(this);
+    // Any other wait ends with an error that says so.
+    if (begun.until === Infinity)
+      this.timer = idleTimerAt(begun.begunAt + LONG_FOR_ITSELF, () => {
+        this.lookAtItself();
+      });
   }
 
   over(): void {
     this.client.deadlocks.over(this);
+    clearTimer(this.timer);
   }
 
   get id(): string {
@@ -135,8 +148,29 @@ export class WaitOfCall implements NestedWait {
     if (isBroken) this.begun.end(cycle);
   }
 
+  /**
+   * The lock may be held by the call around this one. That is no deadlock if the two are work of two requests, of which a shared
+   * queue has started one in the async context of the other: then the holder goes on by itself.
+   */
+  private lookAtItself(): void {
+    const { client, name, label, inside } = this;
+    const holder = client.callers.inTheWay(name);
+    if (!inside.near().some(({ owner }) => owner === holder)) return;
+    if (!client.capturedCalls.isNews(SELF_WAIT, label, undefined)) return;
+    client.warn({
+      code: SELF_WAIT,
+      message:
+        `A call labelled "${inQuotes(label)}" has waited for ${String(LONG_FOR_ITSELF / 1_000)} s, without an end of its wait, ` +
+        `for the lock "${inQuotes(name)}", which the call around it holds and which is not re-entered (reentrant: false, or a ` +
+        'semaphore). If that call waits for this one, both wait for ever: leave reentrant: false out of nested calls, or ' +
+        'give them a waitTime',
+    });
+  }
+
   /** Without a fixed lease that ends before the wait: the callers that wait for it need not wait for this one. */
   private lasting(): readonly ScopedHold[] {
     return this.inside.near().filter(({ endsAt }) => endsAt >= this.begun.until);
   }
 }
+
+const SELF_WAIT = 'self-wait';

@@ -223,3 +223,27 @@ describe('a break without a deadlock', () => {
       expect(deadlocksOf(one)).toEqual([]);
     }));
 });
+
+it('a call that waits without an end for the lock around it is a warning and no deadlock, because the holder may go on', () =>
+  inWorld(7, async (stage) => {
+    const [one] = start(stage, 1) as [WorldProcess];
+    const { locks } = one;
+    let nested: Promise<string> | undefined;
+    for (let round = 0; round < 2; round++) {
+      await locks.using('account:7', { label: 'pay' }, async () => {
+        const options = { label: 'refund', reentrant: false, waitTime: Infinity };
+        nested = locks.using('account:7', options, () => 'refunded');
+        await stage.pass(11_000);
+      });
+      expect(await nested).toBe('refunded');
+    }
+    expect(deadlocksOf(one)).toEqual([]);
+    const warnings = one.events.filter((event) => event.type === 'warning' && event.code === 'self-wait');
+    expect(warnings).toMatchObject([{ message: expect.stringContaining('labelled "refund"') as unknown }]);
+    // A wait that ends says so itself, and a wait for another's lock is none for itself.
+    const asked = { reentrant: false, waitTime: 11_000, label: 'other' };
+    await locks.using('account:8', async () => {
+      await expect(locks.acquire('account:8', asked)).rejects.toThrow(/own outer call/);
+    });
+    expect(one.events.filter((event) => event.type === 'warning')).toEqual(warnings);
+  }));

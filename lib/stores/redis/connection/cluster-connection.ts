@@ -319,7 +319,7 @@ export class ClusterConnection implements Deployment {
    * The client makes another connection to a node only when it looks at the slots, and looks over any of its connections. If
    * one has been dropped, the others are asked for a sign of life, so that it looks over none that is dropped, too.
    */
-  private successionOf(key: string, client: Redis): Succession {
+  private successionOf(key: string, client: Redis): Succession<ServerConnection> {
     return {
       onSilence: () => {
         for (const node of this.client.nodes()) {

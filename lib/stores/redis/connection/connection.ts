@@ -74,7 +74,7 @@ export class ServerConnection implements Deployment, Server {
     private readonly owned: boolean,
     private readonly state = new ConnectionState(node),
     /** Given if another connection with the settings of this library follows one that was dropped while it was idle. */
-    private readonly succession?: Succession,
+    private readonly succession?: Succession<ServerConnection>,
   ) {
     if (succession !== undefined)
       this.watch = new IdleWatch(client, this.onDropped, () => {
@@ -239,7 +239,7 @@ export class ServerConnection implements Deployment, Server {
         pipeline[command](text, keys.length, ...keys, ...args);
       }
       const answers = await pipeline.exec();
-      // ioredis tells of a lost connection in place of each answer.
+      // ioredis reports a lost connection in place of each answer.
       const lost = answers?.find(([error]) => error != null && replyOf(error) === undefined)?.[0];
       if (lost != null) throw lost;
       return answers;
