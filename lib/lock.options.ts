@@ -276,6 +276,8 @@ export const DEFAULTS = Object.freeze({
   leaseTime: 30_000,
   /** As long as a web client accepts to wait. */
   waitTime: 10_000,
+  /** Only tests have one. */
+  maxWaitTime: Infinity,
   /** The watchdog goes on as long as the holder does. */
   maxHoldTime: Infinity,
   /** Saves 16 of 17 round trips, and delays another process by 16 short holds at most. */
@@ -325,6 +327,7 @@ export interface ResolvedLockOptions {
   readonly keyPrefix: string;
   readonly leaseTime: number;
   readonly waitTime: number;
+  readonly maxWaitTime: number;
   readonly maxHoldTime: number;
   readonly localHandoff: number;
   readonly maxWaiting: number;

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from './core/validation.js';
-import { cureOf, timeOf } from './lock.duration.js';
+import { cureOf, type Duration, timeOf } from './lock.duration.js';
 import { describe, isLockConfigError, LockConfigError } from './lock.errors.js';
 import { assertMethodOptions, PRESET_OPTIONS } from './lock.method.validation.js';
 import {
@@ -27,6 +27,7 @@ const KNOWN: readonly string[] = [
   'keyPrefix',
   'leaseTime',
   'waitTime',
+  'maxWaitTime',
   'maxHoldTime',
   'localHandoff',
   'maxWaiting',
@@ -73,7 +74,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   } = options;
   assertPrefix('keyPrefix', keyPrefix);
   const leaseTime = leaseTimeOf(givenLease);
-  const waitTime = limitOf('waitTime', options, 0);
+  const maxWaitTime = limitOf('maxWaitTime', options, 0);
+  const waitTime = Math.min(limitOf('waitTime', options, 0), maxWaitTime);
   const maxHoldTime = limitOf('maxHoldTime', options);
   if (!Number.isSafeInteger(localHandoff) || localHandoff < 0 || localHandoff > MOST_HANDOFFS) {
     const rule = `must be a whole number from 0 to ${String(MOST_HANDOFFS)}${cureOf(localHandoff)}`;
@@ -102,6 +104,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
     keyPrefix,
     leaseTime,
     waitTime,
+    maxWaitTime,
     maxHoldTime,
     localHandoff,
     maxWaiting,
@@ -126,8 +129,8 @@ function assertOneOf(option: string, value: unknown, values: readonly string[]):
 
 /** A time that may be without an end. Only an absent one has its default: null is refused like any other value. */
 function limitOf(
-  option: 'waitTime' | 'maxHoldTime' | 'longWaitTime' | 'longHoldTime',
-  { [option]: value = DEFAULTS[option] }: LockModuleOptions,
+  option: 'waitTime' | 'maxWaitTime' | 'maxHoldTime' | 'longWaitTime' | 'longHoldTime',
+  { [option]: value = DEFAULTS[option] }: LockModuleOptions & { maxWaitTime?: Duration | undefined },
   least = 1,
 ): number {
   return timeOf(option, value, { least, unbounded: true });

@@ -206,7 +206,9 @@ export abstract class ScopedLock implements Lock {
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     assertOwnOptions(options, ACQUIRE_OPTIONS);
     const given = resolveAcquireOptions(options, client.options.maxHoldTime);
-    return callOf(client, { ...given, waitTime: given.waitTime ?? waitTime, inside, into, byHand, site });
+    // The module's own waitTime is within that limit already.
+    const most = Math.min(given.waitTime ?? waitTime, client.options.maxWaitTime);
+    return callOf(client, { ...given, waitTime: most, inside, into, byHand, site });
   }
 }
 

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import type { Duration } from '../lock.duration.js';
 import { LockModule } from '../lock.module.js';
 import type { LockModuleOptions } from '../lock.options.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
@@ -7,6 +8,11 @@ import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 export interface LockTestingOptions extends Omit<LockModuleOptions, 'connection' | 'nodes' | 'replication'> {
   /** Modules with the same store compete as two instances on one Redis would. @default a store of its own */
   store?: MemoryLockStore;
+  /**
+   * No call waits for longer than this, whatever its own `waitTime` or that of its decorator is: a test of a busy lock does not
+   * wait for the `'2s'` of a decorator. Elections campaign without this limit. @default Infinity
+   */
+  maxWaitTime?: Duration;
 }
 
 /**

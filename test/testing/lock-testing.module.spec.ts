@@ -29,6 +29,9 @@ class Orders {
     await work();
     return currentLease();
   }
+
+  @DistributedLock('order:$<args[0]>', { waitTime: '1h' })
+  async payPatiently(_id: string): Promise<void> {}
 }
 
 const open: TestingModule[] = [];
@@ -48,6 +51,23 @@ describe('LockTestingModule', () => {
     const lease = await (await boot()).get(Orders).pay('a');
     expect(lease).toMatchObject({ name: 'order:a' });
     expect(Number.isSafeInteger(lease?.fencingToken)).toBe(true);
+  });
+
+  it('cuts each wait at maxWaitTime, also where the call or its decorator says more', async () => {
+    const module = await boot({ maxWaitTime: 20 });
+    const locks = module.get(LockService);
+    await makeLockBusy(locks.getLock('order:a'));
+    const waits = [
+      () => module.get(Orders).pay('a'),
+      () => module.get(Orders).payPatiently('a'),
+      () => locks.acquire('order:a', { waitTime: Infinity }),
+      () => locks.acquire(['order:b', 'order:a'], { waitTime: '5m' }),
+      () => locks.once('order:a', { period: '1m' }, () => undefined),
+    ];
+    for (const wait of waits)
+      await expect(wait()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'order:a' });
+    expect(await locks.tryAcquire('order:a')).toBeNull();
+    await expect(locks.acquire('order:a', { waitTime: 0 })).rejects.toMatchObject({ waited: 0 });
   });
 
   it('takes the options of LockModule', async () => {
