@@ -1,5 +1,6 @@
 import { absences } from './absence.mjs';
 import { control, crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
+import { fenced } from './fenced.mjs';
 import { growths } from './growth.mjs';
 import { handOver } from './hand-over.mjs';
 import { held } from './held.mjs';
@@ -33,5 +34,6 @@ export const scenarios = [
   telemetry,
   nested,
   list,
+  ...fenced,
   ...growths,
 ];
