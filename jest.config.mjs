@@ -38,7 +38,8 @@ export default {
       testPathIgnorePatterns: ['<rootDir>/test/(package|jvm)/', ...(everything ? [] : ['/slow/'])],
       moduleNameMapper: {
         ...sourceNames,
-        '^(nestjs-cls|@nestjs-cls/.*)$': '<rootDir>/node_modules/.cache/es-modules/$1.mjs',
+        '^(nestjs-cls|@nestjs-cls/.*|@willsoto/nestjs-prometheus)$':
+          '<rootDir>/node_modules/.cache/es-modules/$1.mjs',
       },
     },
     ...(everything

@@ -19,6 +19,7 @@ export {
 export type { LockInterceptorOptions } from './nest/lock-interceptor.options.js';
 export type { LockKey } from './nest/lock-key.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';
+export { ApiLockResponses } from './nest/api-lock-responses.decorator.js';
 export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { assertLocked, currentLease } from './nest/current-lease.js';
 export type {

@@ -6,11 +6,11 @@ const PAGE = /^docs\/troubleshooting(?:\.md$|\/)/;
 const CURE = 'give it a row in a page of docs/troubleshooting/';
 
 /**
- * SQL is no message. The suite for the authors of stores has titles of tests, metrics describe themselves, and so does the page of the board. What
+ * SQL is no message. The suite for the authors of stores has titles of tests, metrics and the answers of an API describe themselves, and so does the page of the board. What
  * the command line says of a wrong call is the rule already, and its findings come with their cures.
  */
 const NOT_EXPLAINED =
-  /^lib\/(?:fencing\/dialect|testing\/(?:describe-lock-store|store-suite)|otel\/lock-metrics|cli\/(?!failure|run\/)|board\/(?:page|view|browser)\/)/;
+  /^lib\/(?:fencing\/dialect|testing\/(?:describe-lock-store|store-suite)|otel\/lock-metrics|nest\/api-lock-responses|cli\/(?!failure|run\/)|board\/(?:page|view|browser)\/)/;
 
 /** Shorter texts are words for use inside of others, but for rules of options and what a log line may end with. */
 const SENTENCE = /\w \w+ \w|^must be .|^is \w+$|more locks$/;

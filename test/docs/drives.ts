@@ -196,6 +196,40 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       'order:7',
     ),
   ],
+  PaymentController: [drive(get('/payments/7', { method: 'POST' }), 'payment:7')],
+  LockMetrics: [
+    [
+      async (metrics: { locks: LockService }, url) => {
+        await metrics.locks.using('order:7', { label: 'order' }, () => undefined);
+        const text = await (await fetch(`${url}/metrics`)).text();
+        expect(text).toContain('lock_events_total{label="order",type="acquired"} 1');
+        expect(text).toContain('lock_wait_seconds_count{label="order"} 1');
+        expect(text).not.toContain('order:7');
+      },
+      'any',
+    ],
+  ],
+  ShipOrderHandler: [drive((handler: Methods) => handler.execute!({ orderId: '7' }), 'order:7')],
+  Shipping: [
+    drive(async (shipping: Methods) => {
+      expect(await shipping.ship!('7')).toBe('shipped 7');
+    }, 'order:7'),
+  ],
+  MoneyController: [
+    drive(
+      async (_, url) => {
+        const post = async (body: object) => {
+          const headers = { 'content-type': 'application/json' };
+          return (await fetch(`${url}/money`, { method: 'POST', headers, body: JSON.stringify(body) }))
+            .status;
+        };
+        const [from, to] = ['b', 'a'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`);
+        expect(await post({ from, to: 'mine' })).toBe(400);
+        expect(await post({ from, to })).toBe(201);
+      },
+      ...['a', 'b'].map((digit) => `account:${digit.repeat(8)}-0000-4000-8000-000000000000`),
+    ),
+  ],
   Mails: [
     drive(
       () =>

@@ -42,6 +42,8 @@ export async function startPostgres(): Promise<DatabaseServer> {
     port,
     directory,
     'SIGINT',
+    // It takes connections before it can serve them.
+    () => spawnSync(join(bin, 'pg_isready'), ['-h', '127.0.0.1', '-p', String(port)]).status === 0,
   );
 }
 
@@ -72,6 +74,7 @@ async function running(
   port: number,
   directory: string,
   signal: NodeJS.Signals,
+  isReady: () => boolean | Promise<boolean> = () => answers(port),
 ): Promise<DatabaseServer> {
   const ended = once(child, 'exit');
   const stop = async () => {
@@ -79,7 +82,7 @@ async function running(
     await ended;
     await rm(directory, { recursive: true });
   };
-  while (!(await answers(port))) {
+  while (!(await isReady())) {
     if (child.exitCode !== null) throw new Error(`the database server ended with ${String(child.exitCode)}`);
     await sleep(20);
   }

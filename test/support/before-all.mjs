@@ -1,6 +1,6 @@
 import { bundlePackage } from './bundle-package.mjs';
 import { removeOld } from './bundle-cache.mjs';
-import { bundleCls } from './bundle-cls.mjs';
+import { bundleCommonJs } from './bundle-commonjs.mjs';
 import { bundleSources } from './bundle-sources.mjs';
 import { bundleWorld } from '../world/bundle.mjs';
 import { provideRedis } from './provide-redis.mjs';
@@ -10,7 +10,7 @@ export default async function beforeAllFiles() {
   provideRedis();
   await bundlePackage();
   await bundleSources();
-  await bundleCls();
+  await bundleCommonJs();
   await bundleWorld();
   await removeOld();
 }

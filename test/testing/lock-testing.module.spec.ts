@@ -31,7 +31,9 @@ class Orders {
   }
 
   @DistributedLock('order:$<args[0]>', { waitTime: '1h' })
-  async payPatiently(_id: string): Promise<void> {}
+  async payPatiently(id: string): Promise<string> {
+    return await Promise.resolve(id);
+  }
 }
 
 const open: TestingModule[] = [];

@@ -133,7 +133,8 @@ describe('What the pages say in other languages', () => {
   it('JSON and YAML can be parsed, and no language goes unchecked', () => {
     for (const { code } of inLanguage('json')) JSON.parse(code);
     for (const { code } of inLanguage('yaml')) parse(code);
-    const known = ['ts', 'sh', 'json', 'yaml', 'text', 'mermaid'];
+    // Programs in `js` are run by test/fencing/slow/servers-recipes.spec.ts.
+    const known = ['ts', 'js', 'sh', 'json', 'yaml', 'text', 'mermaid'];
     expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
   });
 });

@@ -6,14 +6,19 @@ import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OUTPUT = join(ROOT, 'node_modules', '.cache', 'es-modules');
-const PACKAGES = ['nestjs-cls', '@nestjs-cls/transactional', '@nestjs-cls/transactional-adapter-typeorm'];
-const OTHERS = /^(async_hooks|@nestjs\/(common|core)(\/.*)?|rxjs|reflect-metadata|typeorm)$/;
+const PACKAGES = [
+  'nestjs-cls',
+  '@nestjs-cls/transactional',
+  '@nestjs-cls/transactional-adapter-typeorm',
+  '@willsoto/nestjs-prometheus',
+];
+const OTHERS = /^(async_hooks|@nestjs\/(common|core)(\/.*)?|rxjs|reflect-metadata|typeorm|prom-client)$/;
 
 /**
- * Makes an ES module of each CommonJS package of nestjs-cls. They load Nest 12, which is ESM, by `require`: Node 20 does
+ * Makes an ES module of each CommonJS package for Nest. They load Nest 12, which is ESM, by `require`: Node 20 does
  * that, Jest does it from Node 24.9 on.
  */
-export async function bundleCls() {
+export async function bundleCommonJs() {
   await Promise.all(PACKAGES.map(bundle));
 }
 
