@@ -109,12 +109,12 @@ export abstract class Acquisition {
     protected readonly queue: LocalQueue,
     first: Sent | undefined,
   ) {
-    const { context } = queue;
-    this.alarm = new Alarm(context.setTimer);
+    const { client } = queue;
+    this.alarm = new Alarm(client.setTimer);
     this.createdAt = first?.askedAt ?? now();
-    this.key = this.owner = first?.owner ?? context.nextOwner();
+    this.key = this.owner = first?.owner ?? client.nextOwner();
     this.lease = first?.leaseTime ?? queue.wantedLease ?? 0;
-    context.acquisitions.add(this.key, queue);
+    client.acquisitions.add(this.key, queue);
   }
 
   /** For a request that goes together with the release of another owner. */
@@ -213,7 +213,7 @@ export abstract class Acquisition {
 
   /** @param until when the store has forgotten the hold and the entry of the owner in any case */
   protected giveUp(until = now() + this.lease, entryUntil = until): void {
-    const { releaser } = this.queue.context;
+    const { releaser } = this.queue.client;
     releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
   }
 
@@ -260,7 +260,7 @@ export abstract class Acquisition {
     if (doubt === undefined) this.queue.refused(sent.askedAt, refusedWith(refusal));
     else this.queue.failed(sent.askedAt, doubt, false);
     if (!this.isOpen) return 0;
-    if (this.queue.wait) this.queue.context.acquisitions.waits();
+    if (this.queue.wait) this.queue.client.acquisitions.waits();
     return this.whileBusy(sent, refusal);
   }
 
@@ -284,7 +284,7 @@ export abstract class Acquisition {
 
   private end(): void {
     const { queue, key } = this;
-    queue.context.acquisitions.remove(key, this.outcome === 'left' ? this.departed() : undefined);
+    queue.client.acquisitions.remove(key, this.outcome === 'left' ? this.departed() : undefined);
     queue.acquisitionOver(this);
     this.alarm.ring();
   }

@@ -29,7 +29,7 @@ export class AskAndListen extends Acquisition {
   protected ask(): Sent {
     const { queue, terms } = this;
     this.lease = queue.wantedLease ?? this.lease;
-    if (this.isUsed) this.owner = queue.context.nextOwner();
+    if (this.isUsed) this.owner = queue.client.nextOwner();
     this.isUsed = true;
     this.doubtful = false;
     return this.send(requestFor(terms, this.owner, this.lease));
@@ -50,7 +50,7 @@ export class AskAndListen extends Acquisition {
     this.listen(wasSubscribed);
     // A hold without an end is also looked at, once per lease time: it may end without a message. Polls until the
     // subscription is active, because it may have failed.
-    const sleep = Math.min(retryAfter, wasSubscribed ? this.queue.context.leaseTime : POLL);
+    const sleep = Math.min(retryAfter, wasSubscribed ? this.queue.client.leaseTime : POLL);
     // Keeps the processes that wait for one lock from asking all at once when the hold ends.
     return now() + sleep + 1 + random() * Math.min(sleep / 10, 50);
   }

@@ -5,7 +5,8 @@ import type {
   ReleaseRequest,
   Subscription,
 } from '../port/lock-store.js';
-import { LocalQueue, type LocalQueueContext } from './local-queue.js';
+import { LocalQueue } from './local-queue.js';
+import type { QueueClient } from './queue-client.js';
 import { Tenure, type TenureOrigin } from './tenure.js';
 import { type Busy, refusedWith, type WaitRequest } from './waiting.js';
 
@@ -26,17 +27,17 @@ export class GroupRequest {
     private readonly store: LockStore,
     /** What the releases of the members are sent with. */
     private readonly terms: Pick<ReleaseRequest, 'queue'>,
-    context: LocalQueueContext,
+    client: QueueClient,
     onIdle: (request: GroupRequest) => void,
   ) {
     this.queue = new LocalQueue(
       { name: names.join(','), queue: undefined, ownWriteHold: undefined },
       {
-        ...context,
+        ...client,
         store: this,
         releaser: {
           release: ({ owner }, until, options) => {
-            for (const name of names) context.releaser.release({ ...terms, name, owner }, until, options);
+            for (const name of names) client.releaser.release({ ...terms, name, owner }, until, options);
           },
         },
         // Exists only until it is split into the tenures of the members.

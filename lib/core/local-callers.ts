@@ -1,7 +1,8 @@
 import type { LockStore } from '../port/lock-store.js';
 import { TransientMap } from '../port/transient-map.js';
 import { GroupRequest } from './group-request.js';
-import { LocalQueue, type LocalQueueContext } from './local-queue.js';
+import { LocalQueue } from './local-queue.js';
+import type { QueueClient } from './queue-client.js';
 import type { LockTerms } from './acquisition.js';
 import type { WaitRequest } from './waiting.js';
 
@@ -21,7 +22,7 @@ export class LocalCallers {
 
   constructor(
     private readonly store: LockStore,
-    private readonly context: LocalQueueContext,
+    private readonly client: QueueClient,
     private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>,
   ) {}
 
@@ -79,7 +80,7 @@ export class LocalCallers {
     if (queue === undefined) {
       // Field by field and not spread, which is slow: every acquisition of a free lock comes this way.
       const { queue: terms, ownWriteHold } = this.plainTerms;
-      queue = new LocalQueue({ name, queue: terms, ownWriteHold }, this.context, this.onIdle);
+      queue = new LocalQueue({ name, queue: terms, ownWriteHold }, this.client, this.onIdle);
       this.queues.set(name, queue);
     }
     return queue;
@@ -87,7 +88,7 @@ export class LocalCallers {
 
   /** The local queue of one caller of another kind. */
   addQueue(terms: LockTerms): LocalQueue {
-    const queue = new LocalQueue(terms, this.context, this.onGone);
+    const queue = new LocalQueue(terms, this.client, this.onGone);
     this.single.set(queue, true);
     return queue;
   }
@@ -95,7 +96,7 @@ export class LocalCallers {
   /** One caller of several plain locks at once. */
   addGroup(names: readonly string[]): GroupRequest {
     const { queue } = this.plainTerms;
-    const group = new GroupRequest(names, this.store, { queue }, this.context, this.onGone);
+    const group = new GroupRequest(names, this.store, { queue }, this.client, this.onGone);
     this.single.set(group, true);
     return group;
   }
@@ -103,7 +104,7 @@ export class LocalCallers {
   /** What keeps a tenure that another process has handed over. */
   keeperOf({ name, queue }: Pick<LockTerms, 'name' | 'queue'>): LocalQueue {
     if (queue === undefined) return this.queueOf(name);
-    return new LocalQueue({ name, queue, ownWriteHold: undefined }, this.context, this.onGone);
+    return new LocalQueue({ name, queue, ownWriteHold: undefined }, this.client, this.onGone);
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {

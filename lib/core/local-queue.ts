@@ -1,16 +1,7 @@
 import { LockClosedError } from '../lock.errors.js';
 import { atEndOfTurn } from '../lock.runtime.js';
-import type {
-  AcquireReply,
-  AcquireRequest,
-  LockStore,
-  NextOwner,
-  QueueTerms,
-  ReleaseReply,
-} from '../port/lock-store.js';
-import { CLAIM } from '../port/queue-messages.js';
-import type { Releaser } from '../port/releaser.js';
-import { now, type timerAt } from './deadline.js';
+import type { AcquireReply, AcquireRequest, QueueTerms, ReleaseReply } from '../port/lock-store.js';
+import { now } from './deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { isOutdated, turnDown } from './outdated-grant.js';
 import { HoldLook, type LookAnswer, MESSAGE_ROUND } from './hold-look.js';
@@ -24,44 +15,13 @@ import {
   requestFor,
   type Sent,
 } from './acquisition.js';
-import type { Acquisitions } from './acquisitions.js';
 import { AskAndListen } from './ask-and-listen.js';
-import { type Messages, MessageSubscription } from './message-subscription.js';
+import type { QueueClient } from './queue-client.js';
 import { QueueWait } from './queue-wait.js';
-import type { Tenure, TenureOrigin, LeaseTerms } from './tenure.js';
+import { ReleaseListener } from './release-listener.js';
+import type { Tenure, TenureOrigin } from './tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
 import { type Busy, busyWith, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
-
-/** The part of a client that its local queues use. */
-export interface LocalQueueContext {
-  readonly store: Pick<LockStore, 'acquire' | 'subscribeToReleases'>;
-  readonly localHandoff: number;
-  /** The lease time of the module, ms. No caller waits for a message for longer. */
-  readonly leaseTime: number;
-  /** The subscription to the messages about acquisitions. */
-  readonly queueMessages: Messages;
-  readonly setTimer: typeof timerAt;
-  readonly acquisitions: Acquisitions;
-  /** Makes sure that the store gets a release. No waiter needs the answer. */
-  readonly releaser: { release(...given: Parameters<Releaser['release']>): void };
-  nextOwner(): string;
-  /** The lease to ask the store for, ms. */
-  initialLease(terms: LeaseTerms): number;
-  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
-  look(tenure: Tenure): Promise<void>;
-  /** Sends the release, then ends the tenure, so that a request of the next caller is sent after the release. */
-  giveBack(tenure: Tenure): Promise<ReleaseReply | undefined>;
-  open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
-  /** A holder begins. */
-  begin(tenure: Tenure): Tenure;
-  /** As `giveBack`, and in the same step another owner takes an entry. Undefined where the store cannot do that. */
-  readonly passOn:
-    | ((
-        tenure: Tenure,
-        next: NextOwner,
-      ) => { readonly released: Promise<ReleaseReply | undefined>; readonly next: Promise<AcquireReply> })
-    | undefined;
-}
 
 /**
  * The callers of one process that want one lock, first come first served. One entry in the store queue represents all of
@@ -82,9 +42,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   /** Asks about the hold of this process. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
-  private releases: MessageSubscription<void> | undefined;
-  /** When a hold was last seen that needs the subscription to releases. Mostly none, and a number takes 16 bytes of its own. */
-  private subscribedAt: number | undefined;
+  private releases: ReleaseListener | undefined;
   /**
    * This process has just released the lock while other callers of it wait. Its release message arrives first, so that all
    * processes compete as equals.
@@ -98,7 +56,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   constructor(
     readonly terms: LockTerms,
-    readonly context: LocalQueueContext,
+    readonly client: QueueClient,
     private readonly onIdle: (queue: LocalQueue) => void,
   ) {}
 
@@ -160,7 +118,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   /** The lease time that the next caller needs, ms; undefined if no caller is left. */
   get wantedLease(): number | undefined {
     const { head } = this;
-    return head && this.context.initialLease(head.terms);
+    return head && this.client.initialLease(head.terms);
   }
 
   /** Whether some callers wait. Otherwise the store is only asked. */
@@ -176,7 +134,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   /** Whether the callers have to be subscribed before they ask, and no subscription has been tried yet. */
   get needsMessages(): boolean {
-    return this.isByArrival && this.wait && this.context.queueMessages.untried;
+    return this.isByArrival && this.wait && this.client.queueMessages.untried;
   }
 
   /**
@@ -205,7 +163,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
    */
   release(tenure: Tenure): Promise<ReleaseReply | undefined> {
     // The release of a lease that the store had forgotten does not decide which caller is next.
-    if (this.tenure !== tenure) return this.context.giveBack(tenure);
+    if (this.tenure !== tenure) return this.client.giveBack(tenure);
     if (tenure.keepFor !== undefined) return this.giveUp(tenure);
     if (this.handOff(tenure)) return Promise.resolve('released');
     if (!this.mayBeWantedSoon(tenure)) return this.giveUp(tenure);
@@ -213,7 +171,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   private giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
-    const { passOn, queueMessages } = this.context;
+    const { passOn, queueMessages } = this.client;
     // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
     if (passOn !== undefined && !this.isAsking && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
@@ -225,14 +183,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
-    return this.context.giveBack(tenure);
+    return this.client.giveBack(tenure);
   }
 
   /** The store has granted the lock. A hold from before, which the process still believes in, is gone. */
   adopt(tenure: Tenure): void {
     const former = this.tenure;
     if (former !== undefined && isOutdated(tenure, former)) {
-      turnDown(tenure, this.context.releaser);
+      turnDown(tenure, this.client.releaser);
       this.lookAt(former);
       return;
     }
@@ -279,7 +237,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     const { owner, leaseTime } = request;
     const { isSubscribed: wasSubscribed } = this;
     const askedAt = now();
-    const reply = answerOf(this.context.store, request);
+    const reply = answerOf(this.client.store, request);
     return { owner, leaseTime, askedAt, takesEntry, wasSubscribed, isJoint: false, reply };
   }
 
@@ -299,9 +257,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   granted(origin: TenureOrigin): Tenure | undefined {
     const { head } = this;
     if (head === undefined) return undefined;
-    const tenure = this.context.open(this, head.terms, origin);
+    const tenure = this.client.open(this, head.terms, origin);
     if (!this.isByArrival) this.adopt(tenure);
-    head.grant(this.context.begin(tenure));
+    head.grant(this.client.begin(tenure));
     return tenure;
   }
 
@@ -311,35 +269,22 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   /** Subscribes to the releases of the lock. @returns whether the subscription is active now */
-  async subscribe(): Promise<boolean> {
-    this.subscribedAt = now();
-    return await this.openSubscription();
-  }
-
-  /**
-   * The releases of the other owners have to be received. But each subscriber counts as one of these owners: where no other
-   * library has had the lock lately, processes that subscribe because of each other would leave the lock to each other for
-   * ever.
-   */
-  leftToOthers(): void {
-    if (now() - (this.subscribedAt ?? -Infinity) < CLAIM) void this.openSubscription();
-    else this.unsubscribe();
-  }
-
-  private async openSubscription(): Promise<boolean> {
+  subscribe(): Promise<boolean> {
     const doubt = () => {
-      // The hold of this process may be what has been released.
+      // The hold of this process may be the one that has been released.
       if (this.tenure !== undefined) this.looking.doubt(this.tenure);
     };
-    this.releases ??= new MessageSubscription(
-      (onMessage) => this.context.store.subscribeToReleases(this.name, onMessage),
-      () => {
-        doubt();
-        this.toAcquisition()?.lookAgain();
-      },
-      doubt,
-    );
-    return await this.releases.subscribe();
+    const onRelease = () => {
+      doubt();
+      this.toAcquisition()?.lookAgain();
+    };
+    this.releases ??= new ReleaseListener(this.client.store, this.name, onRelease, doubt);
+    return this.releases.open();
+  }
+
+  /** The store leaves the lock to other owners for a moment. */
+  leftToOthers(): void {
+    this.releases?.keepWhileNeeded();
   }
 
   unsubscribe(): void {
@@ -355,12 +300,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   private get isSubscribed(): boolean {
-    return this.releases?.isSubscribed === true;
+    return this.releases?.isActive === true;
   }
 
   /** Whether a message tells this process when its turn comes after another process had the lock. */
   private get isToldOfTurn(): boolean {
-    return this.hasQueue ? this.context.queueMessages.isSubscribed : this.isSubscribed;
+    return this.hasQueue ? this.client.queueMessages.isSubscribed : this.isSubscribed;
   }
 
   /** Makes sure that the waiters wait for something. */
@@ -373,7 +318,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     } else if (this.tenure?.held === true) {
       // Only a process that has subscribed before the release receives the messages that follow it.
       if (this.wait && !this.isToldOfTurn)
-        void (this.hasQueue ? this.context.queueMessages.subscribe() : this.subscribe());
+        void (this.hasQueue ? this.client.queueMessages.subscribe() : this.subscribe());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
     } else if (!this.isAsking) {
       const after = this.yielding && this.isSubscribed ? MESSAGE_ROUND : 0;
@@ -384,14 +329,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   private askFirst(): void {
-    const { context } = this;
-    const takesEntry = this.hasQueue && this.wait && context.queueMessages.isSubscribed;
-    const owner = context.nextOwner();
+    const { client } = this;
+    const takesEntry = this.hasQueue && this.wait && client.queueMessages.isSubscribed;
+    const owner = client.nextOwner();
     const entry = takesEntry ? { arrival: undefined } : undefined;
     const first = this.send(requestFor(this.terms, owner, this.wantedLease ?? 0, entry), takesEntry);
     this.first = first;
     // Its turn may come before the answer does.
-    if (takesEntry) context.acquisitions.add(owner, this);
+    if (takesEntry) client.acquisitions.add(owner, this);
     void first.reply.then((reply) => {
       if (this.first === first) this.firstAnswered(first, reply);
     });
@@ -404,7 +349,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       return;
     }
     this.first = undefined;
-    if (stood) this.context.acquisitions.remove(owner);
+    if (stood) this.client.acquisitions.remove(owner);
     const { fencingToken, rivals } = reply;
     this.granted({ owner, grantedAt, leaseTime, fencingToken, queue: this.terms.queue, rivals, stood });
     this.goOn();
@@ -416,14 +361,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private handOff(tenure: Tenure, user = tenure.user): boolean {
     const { head } = this;
-    if (head === undefined || !mayHandOff(tenure, head.terms, this.context.localHandoff)) return false;
+    if (head === undefined || !mayHandOff(tenure, head.terms, this.client.localHandoff)) return false;
     if (tenure.user !== undefined) head.waitsFor(tenure.owner);
     tenure.user = undefined;
     // The holder that was asked has released it.
     tenure.asker = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
-    head.grant(this.context.begin(tenure));
+    head.grant(this.client.begin(tenure));
     // Before the next owner goes on: its caller waits for the promise of its grant.
     user?.onHandedOff();
     // The acquisition is from before the process got the lock together with others.
@@ -433,7 +378,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private mayBeWantedSoon(tenure: Tenure): boolean {
     return (
-      this.shared && this.head === undefined && mayHandOff(tenure, tenure.terms, this.context.localHandoff)
+      this.shared && this.head === undefined && mayHandOff(tenure, tenure.terms, this.client.localHandoff)
     );
   }
 
@@ -460,7 +405,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   private get looking(): HoldLook {
     const look = (tenure: Tenure) => {
       this.looks++;
-      return this.context.look(tenure);
+      return this.client.look(tenure);
     };
     return (this.look ??= new HoldLook(look, (tenure, sentAt, answer) => {
       this.looked(tenure, sentAt, answer);

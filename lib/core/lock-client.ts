@@ -16,7 +16,8 @@ import { Preflight } from './preflight.js';
 import { Releaser } from '../port/releaser.js';
 import { subscribeToMessages } from '../port/subscribe-to-messages.js';
 import { LocalCallers } from './local-callers.js';
-import { type LocalQueueContext, PLAIN_QUEUE } from './local-queue.js';
+import { PLAIN_QUEUE } from './local-queue.js';
+import type { QueueClient } from './queue-client.js';
 import type { StoreWarning } from '../port/store-health.js';
 import type { LockTerms } from './acquisition.js';
 import { lockOrder } from './lock-order.js';
@@ -54,7 +55,7 @@ export class LockClient {
   private readonly holdWatch: HoldWatch;
   private readonly acquisitions: Acquisitions;
   private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
-  private readonly context: LocalQueueContext;
+  private readonly queueClient: QueueClient;
   private sequence = 0;
   private readonly onEnd = (tenure: Tenure): void => {
     const keeper = this.tenures.keeperOf(tenure);
@@ -144,7 +145,7 @@ export class LockClient {
       },
       (tenure) => {
         // A tenure that gets no answer is looked at again with the watchdog's next round.
-        void this.context.look(tenure).catch(() => undefined);
+        void this.queueClient.look(tenure).catch(() => undefined);
       },
     ));
     this.releaseRequests = new ReleaseRequests(this);
@@ -155,7 +156,7 @@ export class LockClient {
       queue: queues === undefined ? undefined : PLAIN_QUEUE,
       ownWriteHold: undefined,
     };
-    this.context = {
+    this.queueClient = {
       store,
       queueMessages: this.queueMessages,
       setTimer,
@@ -178,7 +179,7 @@ export class LockClient {
         await Promise.all(this.watchdog.look([tenure]));
       },
     };
-    this.callers = new LocalCallers(store, this.context, this.plainTerms);
+    this.callers = new LocalCallers(store, this.queueClient, this.plainTerms);
     this.preflight = new Preflight(
       store,
       (warning) => {
@@ -300,7 +301,7 @@ export class LockClient {
   ): Promise<Transferred & { readonly owner: string }> {
     const { fencingToken, deadline, doubtful } = tenure;
     const release = this.returns.requestOf(tenure);
-    const next = this.context.nextOwner();
+    const next = this.queueClient.nextOwner();
     const { name, owner, queue } = release;
     const request = { name, owner, queue, next, leaseTime: within, leastToken: fencingToken + 1 };
     const giveUpAt = Math.min(deadline, now() + this.options.waitTime);
@@ -336,7 +337,7 @@ export class LockClient {
     this.assertOpen(name, request);
     const terms = { leaseTime, renewed: true };
     const granted = this.initialLease(terms);
-    const next = this.context.nextOwner();
+    const next = this.queueClient.nextOwner();
     const wanted = queue ?? this.plainTerms.queue;
     const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };
     const keepUntil = now() + request.keepFor;
@@ -350,7 +351,7 @@ export class LockClient {
     const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
     const keeper = this.callers.keeperOf({ name, queue });
     const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
-    const tenure = this.context.open(keeper, terms, { ...origin, doubtful: isDoubtful });
+    const tenure = this.queueClient.open(keeper, terms, { ...origin, doubtful: isDoubtful });
     if (queue === undefined) keeper.adopt(tenure);
     return { tenure: this.begin(tenure), date };
   }

@@ -60,7 +60,7 @@ export class QueueWait extends Acquisition {
   protected override async prepare(after: number): Promise<void> {
     await super.prepare(after);
     if (!this.queue.needsMessages) return;
-    void this.queue.context.queueMessages.subscribe().then(() => {
+    void this.queue.client.queueMessages.subscribe().then(() => {
       this.lookAgain();
     });
     await this.alarm.sleepUntil(now() + GRACE / 2);
@@ -71,7 +71,7 @@ export class QueueWait extends Acquisition {
     // An owner with an entry keeps its lease time: the entry stores it.
     if (!this.stands) this.lease = queue.wantedLease ?? this.lease;
     // An owner with an entry keeps it. An entry that is forgotten in the queue would be granted the lock without a caller.
-    const takesEntry = (queue.wait || this.stands) && queue.context.queueMessages.isSubscribed;
+    const takesEntry = (queue.wait || this.stands) && queue.client.queueMessages.isSubscribed;
     this.stands ||= takesEntry;
     const request = requestFor(terms, owner, this.lease, takesEntry ? { arrival: this.arrival } : undefined);
     return this.send(this.isKept ? { ...request, shortens: this.kept?.token } : request, takesEntry);
@@ -95,7 +95,7 @@ export class QueueWait extends Acquisition {
     this.arrival = arrival ?? this.arrival;
     if (!takesEntry) {
       if (!queue.wait) return 0;
-      this.askOnce(queue.context.queueMessages.subscribe());
+      this.askOnce(queue.client.queueMessages.subscribe());
       return now() + Math.min(retryAfter, POLL);
     }
     if (listen !== true) queue.unsubscribe();
@@ -152,18 +152,18 @@ export class QueueWait extends Acquisition {
    */
   private beginAnew(): void {
     this.giveUp();
-    const { context } = this.queue;
-    context.acquisitions.remove(this.key, this.departed());
-    this.key = this.owner = context.nextOwner();
+    const { client } = this.queue;
+    client.acquisitions.remove(this.key, this.departed());
+    this.key = this.owner = client.nextOwner();
     this.stands = this.doubtful = this.asked = false;
     this.arrival = this.handedOver = this.kept = this.refusal = undefined;
     this.claimsFrom = Infinity;
-    context.acquisitions.add(this.key, this.queue);
+    client.acquisitions.add(this.key, this.queue);
   }
 
   /** When to look again. The holder may hold for long, and the message of its release may be lost. */
   private after(time: number): number {
-    const { leaseTime } = this.queue.context;
+    const { leaseTime } = this.queue.client;
     // The store sends the head of the queue no message about a hold that lasts as long as the head's own lease would,
     // unless that hold is a claim.
     const untold = this.queue.isByArrival ? Infinity : Math.max(this.lease, CLAIM);

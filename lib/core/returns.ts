@@ -1,7 +1,7 @@
 import type { LockEvent } from '../lock.events.js';
 import type { AcquireReply, HandOverReply, ReleaseReply, ReleaseRequest } from '../port/lock-store.js';
 import { now } from './deadline.js';
-import type { LocalQueueContext } from './local-queue.js';
+import type { QueueClient } from './queue-client.js';
 import type { LockClient } from './lock-client.js';
 import type { Tenure } from './tenure.js';
 
@@ -46,7 +46,7 @@ export class Returns {
   passOn(
     tenure: Tenure,
     handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
-  ): ReturnType<NonNullable<LocalQueueContext['passOn']>> {
+  ): ReturnType<NonNullable<QueueClient['passOn']>> {
     let released: Promise<ReleaseReply | undefined> | undefined;
     const answer = new Promise<AcquireReply>((resolve, reject) => {
       released = this.giveBack(tenure, async (request) => {
