@@ -59,8 +59,7 @@ export class LockMetrics implements Recorder {
       unit: '{handover}',
     });
     this.headroom = meter.createObservableGauge('lock.renewal.headroom', {
-      description:
-        'The smallest remaining share of a lease; 1 without renewed leases',
+      description: 'The smallest remaining share of a lease; 1 without renewed leases',
       unit: '1',
     });
     this.observe = (result) => {
