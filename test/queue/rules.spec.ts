@@ -11,19 +11,9 @@ import {
   LockTimeoutError,
   MemoryLockStore,
 } from '../../lib/index.js';
+import { soon } from '../pitfalls/stage.js';
 import { RedisServer } from '../support/redis-server.js';
-import {
-  FAIR,
-  type Kind,
-  lockOf,
-  PLAIN,
-  queued,
-  queueLength,
-  READ,
-  semaphore,
-  timed,
-  WRITE,
-} from './kinds.js';
+import { FAIR, type Kind, lockOf, PLAIN, queued, queueLength, READ, semaphore, WRITE } from './kinds.js';
 
 type Place = Pick<LockModuleOptions, 'connection' | 'store'>;
 
@@ -205,8 +195,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
           const read = await lockOf(a, name, READ).acquire({ waitTime: 0 });
           expect(read.fencingToken).toBeGreaterThan(write.fencingToken);
           await write.release();
-          const [, took] = await timed(waiting[0]!);
-          expect(took).toBeLessThan(5_000);
+          await soon(waiting[0]!);
           expect(read.held).toBe(true);
           expect(log).toEqual(['r1']);
           await (await waiting[0]!).release();
@@ -218,13 +207,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
 
       it('a reader cannot write: it is refused at once, and nothing is left behind', async () => {
         await lockOf(a, name, READ).using(async (lease) => {
-          const [error, took] = await timed(
-            lockOf(a, name, WRITE)
-              .acquire()
-              .catch((reason: unknown) => reason),
-          );
-          expect(error).toBeInstanceOf(LockConfigError);
-          expect(took).toBeLessThan(5_000);
+          await expect(soon(lockOf(a, name, WRITE).acquire())).rejects.toBeInstanceOf(LockConfigError);
           expect(lease.held).toBe(true);
           expect(await queueLength(a, name)).toBe(0);
         });
@@ -409,101 +392,20 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         await queued(a, name, 1);
         const [second] = await line([], ['r', b, READ]);
         abortion.abort();
-        const [lease, took] = await timed(second!);
-        expect(took).toBeLessThan(5_000);
+        const lease = await soon(second!);
         expect(reader.held).toBe(true);
         await Promise.all([lease.release(), reader.release()]);
-      });
-
-      it('a grant that meets the end of the wait time goes to the next', async () => {
-        for (let run = 0; run < 20; run++) {
-          const holder = await a.getFairLock(name).acquire();
-          const first = a.getFairLock(name).tryAcquire({ waitTime: 60 });
-          await queued(a, name, 1);
-          const second = b.getFairLock(name).acquire();
-          await sleep(60 - 20 + 2 * run);
-          await holder.release();
-          await (await first)?.release();
-          const [lease, took] = await timed(second);
-          expect(took).toBeLessThan(900);
-          await lease.release();
-        }
-        expect(await a.inspect(name)).toBeNull();
       });
     });
 
     describe('leases', () => {
-      it('a fixed lease that was waited for ends at its own time, after which the next gets in', async () => {
-        const holder = await a.getFairLock(name).acquire();
-        const waiting = b.getFairLock(name).acquire({ leaseTime: 2_500 });
-        await queued(a, name, 1);
-        await holder.release();
-        const lease = await waiting;
-        const next = a.getFairLock(name).acquire();
-        await sleep(1_700);
-        expect(lease.held).toBe(true);
-        expect((await a.inspect(name))?.holders).toMatchObject([{ owner: lease.owner }]);
-        const [, took] = await timed(next);
-        expect(lease.held).toBe(false);
-        expect(took).toBeLessThan(2_500);
-      });
-
-      it('a fixed lease that was waited for can be extended', async () => {
-        const holder = await a.getFairLock(name).acquire();
-        const waiting = b.getFairLock(name).acquire({ leaseTime: 1_500 });
-        await queued(a, name, 1);
-        await holder.release();
-        const lease = await waiting;
-        await lease.extend(20_000);
-        expect(lease.remainingTime()).toBeGreaterThan(10_000);
-        await sleep(1_800);
-        expect(lease.held).toBe(true);
-        await lease.release();
-      });
-
-      it.each([
-        ['just arrived', 0],
-        ['waited for longer than a claim lasts', 1_200],
-      ])('a holder that has %s has its whole lease from the first moment', async (_, wait) => {
-        const holder = await a.getFairLock(name).acquire();
-        const waiting = b.getFairLock(name).acquire();
-        await queued(a, name, 1);
-        await sleep(wait);
-        await holder.release();
-        const lease = await waiting;
-        expect(lease.remainingTime()).toBeGreaterThan(20_000);
-        expect(await b.getFairLock(name).remainingTime()).toBeGreaterThan(20_000);
-        await lease.release();
-      });
-
-      it('maxHoldTime counts from the grant, also where it is shorter than a claim', async () => {
-        const short = service({ maxHoldTime: 200 });
-        const holder = await a.getFairLock(name).acquire();
-        const waiting = short.getFairLock(name).acquire();
-        await queued(a, name, 1);
-        const next = b.getFairLock(name).acquire();
-        await queued(a, name, 2);
-        await holder.release();
-        const lease = await waiting;
-        const [, took] = await timed(
-          new Promise((resolve) => {
-            lease.signal.addEventListener('abort', resolve);
-          }),
-        );
-        expect(lease.signal.reason).toMatchObject({ reason: 'max-hold' });
-        // A claim would last 990 ms.
-        expect(took).toBeLessThan(800);
-        await (await next).release();
-      });
-
       it('a lock that is taken away is a loss, and the next is let in', async () => {
         const holder = await a.getFairLock(name).acquire();
         const waiting = b.getFairLock(name).acquire();
         await queued(a, name, 1);
         expect(await a.forceRelease(name)).toBe(true);
         expect(holder.signal.reason).toMatchObject({ reason: 'deleted' });
-        const [lease, took] = await timed(waiting);
-        expect(took).toBeLessThan(5_000);
+        const lease = await soon(waiting);
         expect(await a.getFairLock(name).tryAcquire()).toBeNull();
         await lease.release();
         expect(await a.forceRelease(name)).toBe(false);
@@ -528,25 +430,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         const last = await write.acquire();
         expect(await a.forceRelease(name)).toBe(true);
         expect(last.held).toBe(false);
-      });
-
-      it('a holder with a minimum time keeps the next out until then', async () => {
-        const started = performance.now();
-        await a.getFairLock(name).using({ minHoldTime: 600 }, async () => {
-          void b.getFairLock(name).acquire();
-          await queued(a, name, 1);
-        });
-        const [lease] = await timed(
-          a
-            .getFairLock(name)
-            .acquire({ waitTime: 200 })
-            .catch(() => null),
-        );
-        expect(lease).toBeNull();
-        while (b.leases().length === 0) await sleep(10);
-        const took = performance.now() - started;
-        expect(took).toBeGreaterThan(590);
-        expect(took).toBeLessThan(5_000);
       });
     });
 
