@@ -4,7 +4,7 @@ import {
   LockUnavailableError,
   type NodeOutcome,
 } from '../../lock.errors.js';
-import { sleep } from '../../lock.runtime.js';
+import { random, sleep } from '../../lock.runtime.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../port/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
@@ -18,6 +18,8 @@ type Refusal = Extract<AcquireAllReply, { granted: false }>;
 
 /** How long a failed attempt waits for the other answers, in order to report them, ms. */
 const LAST_WORD = 50;
+/** The longest pause after a split vote although one member was asked first, ms. */
+const RETREAT = 20;
 /** After how long at the latest a lock is asked for again if no majority knows a holder of it, ms. */
 const SPLIT_POLL = 500;
 
@@ -69,7 +71,8 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   async run(): Promise<AcquireAllReply> {
     const { presence, contention } = this.context;
     const { names } = this.request;
-    if (contention.asksOneFirst(names) && this.hasMajority) {
+    const isRace = contention.asksOneFirst(names);
+    if (isRace && this.hasMajority) {
       const refusal = await this.askOne();
       if (refusal !== undefined) {
         this.takeBack();
@@ -77,24 +80,24 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       }
     }
     const votes = this.seats.map((seat) => this.poll(seat));
-    if (contention.knows(names)) this.findStrays(votes);
     const result = await decide(votes, count, { presence, without: countWithout });
     if (result.outcome === 'granted') {
       const fencingTokens = await this.agree(result.grants);
       if (fencingTokens !== undefined) {
-        contention.granted(names);
+        contention.decided(names, true);
         return { granted: true, fencingTokens };
       }
     }
     this.takeBack();
     if (result.outcome === 'taken') {
       const { refusals, grants } = result;
-      if (new Set(refusals.map(({ name }) => name)).size === 1) return await this.refuse(refusals, grants);
+      if (new Set(refusals.map(({ name }) => name)).size === 1)
+        return await this.refuse(refusals, grants, isRace);
       // The first answers decide this, but they name different locks. The other answers show which lock is in the way of a
       // majority.
       const cast = await this.lastWords(votes);
       const all = cast.flatMap((vote) => (vote?.outcome === 'taken' ? [vote.refusal] : []));
-      return await this.refuse(all, cast.filter((vote) => vote?.outcome === 'granted').length);
+      return await this.refuse(all, cast.filter((vote) => vote?.outcome === 'granted').length, isRace);
     }
     throw await this.failure(votes);
   }
@@ -107,8 +110,8 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   private async askOne(): Promise<Refusal | undefined> {
     const { presence, contention } = this.context;
     const { names } = this.request;
-    const delay = contention.delayFor(names);
-    if (delay > 0) await sleep(delay);
+    const headStart = contention.headStart(names);
+    if (headStart > 0) await sleep(headStart);
     for (const seat of this.seats) {
       if (this.isUnwanted) return undefined;
       if (presence.isAbsent(seat.index)) continue;
@@ -116,29 +119,10 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       const reply = await presence.unlessAbsent(seat.index, this.ask(seat)).catch(() => undefined);
       if (reply === undefined) continue;
       if (reply.granted) return undefined;
-      if (contention.isStray(names, reply.holder)) continue;
-      const undecided = !contention.isHolder(names, reply.holder);
-      contention.refusedByOne(names, reply.holder);
-      return { ...reply, retryAfter: Math.min(reply.retryAfter, CHECK), undecided };
+      contention.refusedByOne(names);
+      return { ...reply, retryAfter: Math.min(reply.retryAfter, CHECK), undecided: true };
     }
     return undefined;
-  }
-
-  /**
-   * Finds holds that only a minority knows, of processes that have died during an acquisition. Such a hold would keep the
-   * first member from deciding.
-   */
-  private findStrays(votes: readonly Promise<Vote<Grant, Refusal>>[]): void {
-    const { contention } = this.context;
-    const { names } = this.request;
-    void Promise.all(votes).then((cast) => {
-      const holders = cast.flatMap((vote) => (vote.outcome === 'taken' ? [vote.refusal.holder] : []));
-      const mine = cast.filter(({ outcome }) => outcome === 'granted').length;
-      const [first] = byFrequency(holders);
-      const isTheirs = holders.filter((holder) => holder === first).length >= this.needed;
-      if (!isTheirs && mine < this.needed) return;
-      for (const holder of holders) if (!isTheirs || holder !== first) contention.stray(names, holder);
-    });
   }
 
   /** The locks have been given up while the requests were under way: no request may be sent behind the release. */
@@ -264,7 +248,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * Each member names the first lock that is in its way. A lock that alone keeps the owner from a majority is the answer,
    * with the end and the holder that the members report for it. A stray hold on a minority says nothing about that lock.
    */
-  private async refuse(refusals: readonly Refusal[], grants: number): Promise<Refusal> {
+  private async refuse(refusals: readonly Refusal[], grants: number, isRace: boolean): Promise<Refusal> {
     const { needed, holding } = this;
     const { members, presence, contention } = this.context;
     const { names } = this.request;
@@ -279,11 +263,11 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       (_, index) => holding.isUnsureOf(index) && !presence.isAbsent(index),
     ).length;
     const split = agreeing + pending < needed;
-    const isCertain = agreeing >= needed;
-    // Each contender that has got a part of the members gives it up. Without a pause all would meet again at the next
-    // attempt.
-    if (split) await sleep(contention.split(names));
-    else contention.taken(names, holder, isCertain);
+    if (split) contention.expect(names);
+    else contention.decided(names, false);
+    // Each contender that has got a part of the members gives it up. The contenders have not asked the same member first, so
+    // without a pause they would meet again at the next attempt.
+    if (split && isRace) await sleep(random() * RETREAT);
     // So many of these holds have to end before a majority is free.
     const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
     const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
@@ -292,7 +276,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       name: name ?? names[0] ?? '',
       holder,
       retryAfter: split ? Math.min(end, SPLIT_POLL) : end,
-      undecided: !isCertain,
+      undecided: agreeing < needed,
     };
   }
 

@@ -192,7 +192,7 @@ export class QuorumLockStore implements LockStore {
     const wakeUp = new WakeUp(members.length, votes, () => {
       contention.woken(name);
       // An even number of members is easily split in two halves.
-      if (presence.present().length < members.length) contention.expect(name);
+      if (presence.present().length < members.length) contention.expect([name]);
       onWake();
     });
     const open = (store: LockStore, index: number, isOpen: () => boolean) =>

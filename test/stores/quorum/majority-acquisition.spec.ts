@@ -36,7 +36,7 @@ let givenUp: [index: number, insist: boolean][];
 beforeEach(() => {
   contention = new Contention();
   [heard, asked, givenUp] = [[], [], []];
-  for (const method of ['granted', 'taken', 'split', 'refusedByOne', 'stray'] as const) {
+  for (const method of ['decided', 'expect', 'refusedByOne'] as const) {
     const original = contention[method].bind(contention) as (...given: unknown[]) => never;
     jest.spyOn(contention, method).mockImplementation((...given: unknown[]) => {
       heard.push(`${method} ${given.map((each) => String(each)).join(' ')}`);
@@ -95,7 +95,7 @@ describe('A majority', () => {
   it('grants, with the greatest of its tokens for each name, and nothing is given up', async () => {
     const { run } = attemptAt([grant(NOW, NOW + 5), grant(NOW + 3, NOW), never()], { names: ['a', 'b'] });
     expect(await run()).toEqual({ granted: true, fencingTokens: [NOW + 3, NOW + 5] });
-    expect([asked.map(([index]) => index), givenUp, heard]).toEqual([[0, 1, 2], [], ['granted a,b']]);
+    expect([asked.map(([index]) => index), givenUp, heard]).toEqual([[0, 1, 2], [], ['decided a,b true']]);
   });
 
   it('refuses, with the holder that it names and the moment in which enough of its holds end', async () => {
@@ -108,7 +108,7 @@ describe('A majority', () => {
     ]);
     const reply = { granted: false, name: 'a', holder: 'x:1', retryAfter: 500, undecided: false };
     expect(await run()).toEqual(reply);
-    expect(heard).toEqual(['taken a x:1 true']);
+    expect(heard).toEqual(['decided a false']);
     // Those that have refused hold nothing.
     expect(givenUp).toEqual([
       [3, false],
@@ -132,20 +132,20 @@ describe('A majority', () => {
       never(),
     ]);
     expect(await run()).toMatchObject({ holder: 'x:1', retryAfter: 700, undecided: true });
-    expect(heard).toEqual(['taken a x:1 false']);
+    expect(heard).toEqual(['decided a false']);
   });
 
   it('counts nothing for the holder that a member which is absent may know', async () => {
     const { run, presence } = attemptAt([refusal('x:1', 700), grant(NOW), failure('CommandTimeout')]);
     expect(await run()).toMatchObject({ holder: 'x:1', retryAfter: 500, undecided: true });
     expect(presence.isAbsent(2)).toBe(true);
-    expect(heard).toEqual(['split a']);
+    expect(heard).toEqual(['expect a']);
   });
 
   it('names no holder where its members name different ones, and asks again after half a second', async () => {
     const { run } = attemptAt([grant(NOW), refusal('x:1', 9_000), refusal('y:1', 8_000)]);
     expect(await run()).toMatchObject({ retryAfter: 500, undecided: true });
-    expect(heard).toEqual(['split a']);
+    expect(heard).toEqual(['expect a']);
     expect(givenUp).toEqual([[0, false]]);
   });
 
@@ -339,7 +339,7 @@ describe('The tokens of a majority', () => {
       [2, undefined],
       [1, NOW],
     ]);
-    expect(heard).toEqual(['granted a']);
+    expect(heard).toEqual(['decided a true']);
   });
 
   it('are told to no member that is behind by less', async () => {
@@ -428,7 +428,8 @@ describe('The tokens of a majority', () => {
 
 describe('Where several processes ask', () => {
   beforeEach(() => {
-    contention.expect('a');
+    contention.expect(['a']);
+    heard = [];
   });
 
   it('one member is asked first, and its refusal is the answer, for a moment', async () => {
@@ -438,13 +439,7 @@ describe('Where several processes ask', () => {
       ...{ name: 'a', holder: 'x:1', retryAfter: 100, undecided: true },
     });
     expect([asked, givenUp]).toEqual([[[0, undefined]], []]);
-    expect(heard).toEqual(['refusedByOne a x:1']);
-  });
-
-  it('its refusal is decided where a majority has named that holder before', async () => {
-    contention.taken(['a'], 'x:1', true);
-    const { run } = attemptAt([refusal('x:1', 30), never(), never()]);
-    expect(await run()).toMatchObject({ retryAfter: 30, undecided: false });
+    expect(heard).toEqual(['refusedByOne a']);
   });
 
   it('the others are asked once it has granted, and it is not asked again', async () => {
@@ -453,18 +448,17 @@ describe('Where several processes ask', () => {
     expect(asked.map(([index]) => index)).toEqual([0, 1, 2]);
   });
 
-  it('the next member is asked where the first is down, fails, or names a hold that only it knows', async () => {
-    contention.stray(['a'], 's:1');
+  it('the next member is asked where the first is down or fails', async () => {
     const { run, members } = attemptAt([
       never(),
       failure('ReplyError', 'refused'),
-      refusal('s:1'),
       refusal('x:1'),
+      never(),
       never(),
     ]);
     if (members[0] !== undefined) members[0].isDown = true;
     expect(await run()).toMatchObject({ holder: 'x:1' });
-    expect(asked.map(([index]) => index)).toEqual([1, 2, 3]);
+    expect(asked.map(([index]) => index)).toEqual([1, 2]);
   });
 
   it('the next member is asked where the first falls silent', async () => {
@@ -497,47 +491,13 @@ describe('Where several processes ask', () => {
     expect(asked.map(([index]) => index)).toEqual([0]);
   });
 
-  it('an attempt waits for those that have waited for longer', async () => {
-    jest.spyOn(contention, 'delayFor').mockReturnValue(20);
+  it('the last winner leaves the others a head start', async () => {
+    contention.decided(['a'], true);
     const { run } = attemptAt([refusal('x:1'), never(), never()]);
     const running = run();
     await turn();
     expect(asked).toEqual([]);
     await running;
     expect(asked).toHaveLength(1);
-  });
-
-  it('a hold that only a minority knows beside one of a majority is remembered', async () => {
-    jest.spyOn(contention, 'asksOneFirst').mockReturnValue(false);
-    const { run } = attemptAt([refusal('x:1'), refusal('s:1'), refusal('x:1')]);
-    expect(await run()).toMatchObject({ holder: 'x:1' });
-    await turn();
-    expect(contention.isStray(['a'], 's:1')).toBe(true);
-    expect(contention.isStray(['a'], 'x:1')).toBe(false);
-  });
-
-  it('a hold that a minority knows beside a grant is remembered, too', async () => {
-    jest.spyOn(contention, 'asksOneFirst').mockReturnValue(false);
-    const { run } = attemptAt([grant(NOW), grant(NOW), refusal('s:1')]);
-    expect(await run()).toMatchObject({ granted: true });
-    await turn();
-    expect(contention.isStray(['a'], 's:1')).toBe(true);
-  });
-
-  it('a hold is not that of a minority where no majority knows any', async () => {
-    jest.spyOn(contention, 'asksOneFirst').mockReturnValue(false);
-    const { run } = attemptAt([grant(NOW), refusal('x:1'), refusal('y:1')]);
-    expect(await run()).toMatchObject({ granted: false });
-    await turn();
-    expect(heard.filter((each) => each.startsWith('stray'))).toEqual([]);
-  });
-});
-
-describe('Where one process asks', () => {
-  it('nothing is remembered of a hold that a minority knows', async () => {
-    const { run } = attemptAt([grant(NOW), grant(NOW), refusal('s:1')]);
-    expect(await run()).toMatchObject({ granted: true });
-    await turn();
-    expect(heard).toEqual(['granted a']);
   });
 });

@@ -439,7 +439,7 @@ describe('QuorumLockStore', () => {
       expect(await store.acquire(request)).toMatchObject({ granted: true });
     });
 
-    it('knows a hold of a minority from then on, and lets the next member decide', async () => {
+    it('lets a hold that only the first member knows decide no more once it has been found', async () => {
       await members[1]!.store.release({ name: 'a', owner: 'y' });
       await members[2]!.store.release({ name: 'a', owner: 'z' });
       await store.acquire(request);
