@@ -14,16 +14,14 @@ beforeEach(() => {
   jest.useFakeTimers();
   [tenures, asked, answered, settle] = [[], [], [], []];
   look = new HoldLook(
-    {
-      look: ({ owner }) => {
-        asked.push(owner);
-        return new Promise<void>((resolve, reject) => {
-          settle.push((error) => {
-            if (error === undefined) resolve();
-            else reject(error);
-          });
+    ({ owner }) => {
+      asked.push(owner);
+      return new Promise<void>((resolve, reject) => {
+        settle.push((error) => {
+          if (error === undefined) resolve();
+          else reject(error);
         });
-      },
+      });
     },
     ({ owner }, sentAt, answer) => answered.push([owner, sentAt, answer]),
   );
