@@ -8,7 +8,7 @@ import { lockKeys } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../until.js';
 
-const PROGRAM = fileURLToPath(new URL('export-process.mjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../export-process.mjs', import.meta.url));
 const EXPORTS = 300;
 
 /** In a process of Node: the Nest that BullMQ's module and this package find is that of test/nest-11. */
@@ -41,7 +41,8 @@ it.each([
       environment.add(() => child.kill('SIGKILL'));
       for (const stream of [child.stdout, child.stderr])
         stream?.on('data', (text) => (lines += String(text)));
-      const [version] = (await once(child, 'message')) as [string];
+      const ended = once(child, 'exit').then(([code]) => `exit ${String(code)}: ${lines}`);
+      const version = await Promise.race([once(child, 'message').then(String), ended]);
       expect(version).toMatch(new RegExp(`^${nest}\\.`));
       return child;
     };
@@ -77,5 +78,5 @@ it.each([
     expect(lines).not.toMatch(/Lost the lock|shutting down/);
     await until(async () => (await lockKeys(redis)).length === 0);
   },
-  240_000,
+  120_000,
 );
