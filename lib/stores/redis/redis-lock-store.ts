@@ -100,20 +100,11 @@ export class RedisLockStore implements LockStore {
       handOver: replication !== undefined ? undefined : (request, next) => this.passOn(request, next),
     };
     this.releaseRequests = new ReleaseRequests(connection, this.calls);
-    this.renewals = new Renewals({
-      connection,
-      keys: (name) => this.calls.keys(name),
-      confirmations,
-    });
+    this.renewals = new Renewals(connection, this.calls, confirmations);
     this.labels = this.notes('label');
     this.waits = this.notes('waits');
     this.listing = new Listing(connection, this.calls, connection.keyPrefix + options.keyPrefix);
-    this.trial = new Trial({
-      connection,
-      keys: (name) => this.calls.keys(name),
-      publishing: (keys) => this.calls.publishing(keys),
-      replication,
-    });
+    this.trial = new Trial(connection, this.calls, replication);
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {

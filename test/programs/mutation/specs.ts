@@ -64,6 +64,8 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/redis/connection/command-refused', [['test/stores/redis/redis-errors'], REDIS]],
   ['lib/stores/redis/connection/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/']]],
   ['lib/stores/redis/connection/slots', [CLUSTER]],
+  ['lib/stores/redis/connection/node-connections', [CLUSTER]],
+  ['lib/stores/redis/connection/sharding', [CLUSTER]],
   ['lib/stores/redis/commands/replication', [REDIS, PITFALLS]],
   [
     'lib/stores/redis/',

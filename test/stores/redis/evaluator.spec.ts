@@ -39,16 +39,19 @@ interface Asked extends Partial<Pick<Call, 'script' | 'acquisition' | 'group' | 
 function open(answer: (command: readonly unknown[]) => unknown = numbers) {
   const client = new ScriptedClient(answer);
   const refused: unknown[] = [];
-  const state = { isUsable: true, generation: 1 };
-  const evaluator = new Evaluator(client.redis, {
+  const state = {
+    client: client.redis,
     commandTimeout: 1_000,
-    isUsable: () => state.isUsable,
-    generation: () => state.generation,
+    usable: true,
+    generation: 1,
     outage: () => AWAY,
     asked: () => undefined,
-    lost: (_, cause) => new Error('the connection was lost meanwhile', { cause }),
-    refusedAsReplica: (error) => refused.push(error),
-  });
+    lost: (_: number, cause?: unknown) => new Error('the connection was lost meanwhile', { cause }),
+    refusedAsReplica: (error: unknown) => {
+      refused.push(error);
+    },
+  };
+  const evaluator = new Evaluator(state);
   const ask = (key: string, { isAlone = false, ...parts }: Asked = {}): Promise<unknown> =>
     new Promise((resolve, reject) => {
       const call = { script: acquire, acquisition: undefined, group: 0, until: Infinity, asking: false };
@@ -140,7 +143,7 @@ describe('A call of a script', () => {
     const { client, ask, state, together } = open();
     await together('a', 'b', 'c');
     const lost = [0, 0, 1].map((group) => ask('d', { group }));
-    state.isUsable = false;
+    state.usable = false;
     expect(await Promise.allSettled(lost)).toMatchObject([
       { status: 'fulfilled' },
       { reason: AWAY },
@@ -258,7 +261,7 @@ describe('A script that the server does not know', () => {
   it('is not sent over a connection that cannot be used any more', async () => {
     const { client, ask, state } = open(forgetful);
     const asked = ask('a');
-    state.isUsable = false;
+    state.usable = false;
     await expect(asked).rejects.toBe(AWAY);
     expect(client.sent).toHaveLength(1);
   });

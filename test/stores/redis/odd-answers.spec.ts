@@ -324,12 +324,7 @@ describe('A trial', () => {
     const server = new ScriptedServer('a:1');
     const deployment = new ScriptedDeployment({ servers: [server], run: () => answer, ...parts });
     const calls = callsOf(deployment);
-    const made = new Trial({
-      connection: deployment,
-      keys: (name) => calls.keys(name),
-      publishing: (keys) => calls.publishing(keys),
-      replication: undefined,
-    });
+    const made = new Trial(deployment, calls, undefined);
     return { deployment, server, at: () => made.at(server) };
   };
 
@@ -397,11 +392,7 @@ describe('Renewals', () => {
       confirmed.push(name);
       return confirm();
     };
-    const renewals = new Renewals({
-      connection: deployment,
-      keys: (name) => calls.keys(name),
-      confirmations,
-    });
+    const renewals = new Renewals(deployment, calls, confirmations);
     return { deployment, confirmed, states: Promise.allSettled(renewals.renew(requests)) };
   };
   const held = ({ keys }: { keys: readonly string[] }) => keys.filter((_, n) => n % 2 === 0).map(() => 1);

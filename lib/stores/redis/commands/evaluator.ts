@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis';
 import { bounded } from '../connection/bounded.js';
+import type { Session } from '../connection/session.js';
 import { withCommand } from '../connection/command-refused.js';
 import type { Argument } from './command.js';
 import { directCommand } from './direct-command.js';
@@ -16,21 +16,11 @@ import { isReply } from '../connection/reply-texts.js';
 import * as scripts from './script.js';
 import { monotonicTime } from '../../../lock.runtime.js';
 
-interface EvaluatorContext {
-  readonly commandTimeout: number;
-  /** The client is connected, and to the right database. */
-  isUsable(): boolean;
-  /** Grows with every lost connection. */
-  generation(): number;
-  /** Why nothing can be sent now. */
-  outage(): Error;
-  /** A command leaves. */
-  asked(): void;
-  /** Why the connection of that generation is gone, which may have carried the command out. */
-  lost(generation: number, cause?: unknown): Error;
-  /** To be called when an error shows that the server is no master any more. */
-  refusedAsReplica(error: unknown): void;
-}
+/** The connections over which the commands go. */
+type Way = Pick<
+  Session,
+  'client' | 'commandTimeout' | 'usable' | 'generation' | 'outage' | 'asked' | 'lost' | 'refusedAsReplica'
+>;
 
 /** The calls of one command. They become fewer if some are taken back before the command is sent again. */
 interface Command {
@@ -55,10 +45,8 @@ export class Evaluator {
   private readonly lane: Lane;
   private readonly commands: Readonly<Record<'evalsha' | 'eval', ReturnType<typeof directCommand>>>;
 
-  constructor(
-    private readonly client: Redis,
-    private readonly context: EvaluatorContext,
-  ) {
+  constructor(private readonly session: Way) {
+    const { client } = session;
     this.commands = { evalsha: directCommand(client, 'evalsha'), eval: directCommand(client, 'eval') };
     this.lane = new Lane((groups) => {
       this.sendGroups(groups);
@@ -96,9 +84,10 @@ export class Evaluator {
   }
 
   private sendGroups(groups: readonly (readonly Call[])[]): void {
-    const { stream } = this.client;
+    const { session } = this;
+    const { stream } = session.client;
     // A write to the socket costs as much as a command. A client that has lost its connection may have no socket.
-    const isOneWrite = groups.length > 1 && this.context.isUsable();
+    const isOneWrite = groups.length > 1 && session.usable;
     if (isOneWrite) stream.cork();
     for (const calls of groups) this.send(calls);
     if (isOneWrite) stream.uncork();
@@ -106,21 +95,21 @@ export class Evaluator {
 
   /** Answers each of the calls. Has no promise of its own, because every command comes this way. */
   private send(calls: readonly Call[]): void {
-    const { context } = this;
-    const generation = context.generation();
+    const { session } = this;
+    const { generation } = session;
     const command: Command = { calls: this.wanted(calls, takenBack), generation };
     if (command.calls.length === 0) return;
     let until = Infinity;
     for (const call of calls) until = Math.min(until, call.until);
     const sentAt = monotonicTime();
-    const time = Math.max(1, Math.min(context.commandTimeout, until - sentAt));
+    const time = Math.max(1, Math.min(session.commandTimeout, until - sentAt));
     const end = sentAt + time;
-    if (!context.isUsable()) {
-      this.failed(command, context.outage(), end);
+    if (!session.usable) {
+      this.failed(command, session.outage(), end);
       return;
     }
     this.underway++;
-    context.asked();
+    session.asked();
     bounded(time, () => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)), {
       resolve: (reply) => {
         this.underway--;
@@ -151,16 +140,16 @@ export class Evaluator {
    * @returns the next step; undefined if the error is the answer
    */
   private again(command: Command, error: unknown, isOver: boolean): Promise<unknown> | undefined {
-    if (isOfReplica(error)) this.context.refusedAsReplica(error);
+    if (isOfReplica(error)) this.session.refusedAsReplica(error);
     const lacking = lacksEvalsha(error);
     if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) return undefined;
     // A command that was sent twice, over two connections, may have been carried out the first time.
     command.calls = this.wanted(command.calls, () =>
-      command.generation === this.context.generation() ? takenBack() : error,
+      command.generation === this.session.generation ? takenBack() : error,
     );
     if (command.calls.length === 0) return Promise.resolve([]);
     // The client may have been switched to another database meanwhile.
-    if (!this.context.isUsable()) return Promise.reject(this.context.outage());
+    if (!this.session.usable) return Promise.reject(this.session.outage());
     return this.evaluate(command, true).then((reply) => {
       if (lacking) this.isDigestless = true;
       return reply;
@@ -200,21 +189,21 @@ export class Evaluator {
         // The refused command is known only for a script that is sent by itself.
         this.send([{ ...call, until }]);
       } else {
-        if (isOfReplica(own)) this.context.refusedAsReplica(own);
+        if (isOfReplica(own)) this.session.refusedAsReplica(own);
         this.fail(call, own, generation);
       }
     });
   }
 
   private settle(call: Call, reply: unknown, generation: number): void {
-    if (call.acquisition === undefined || generation === this.context.generation()) call.resolve(reply);
-    else call.reject(this.context.lost(generation));
+    if (call.acquisition === undefined || generation === this.session.generation) call.resolve(reply);
+    else call.reject(this.session.lost(generation));
   }
 
   /** A client that resends commands in flight gets the refusal of the second copy. The first may have been carried out. */
   private fail(call: Call, error: unknown, generation: number): void {
-    if (call.acquisition === undefined || generation === this.context.generation()) call.reject(error);
-    else call.reject(this.context.lost(generation, error));
+    if (call.acquisition === undefined || generation === this.session.generation) call.reject(error);
+    else call.reject(this.session.lost(generation, error));
   }
 
   /** The calls that have not been taken back. The others are rejected with `reason`. */
@@ -234,7 +223,7 @@ export class Evaluator {
 
   /** ASKING is valid for the very next command only, so both leave in one piece. */
   private readonly ask: typeof this.evaluateNow = async (command, text, keys, args) => {
-    const replies = await this.client
+    const replies = await this.session.client
       .pipeline()
       .asking()
       [command](text, keys.length, ...keys, ...args)

@@ -2,29 +2,28 @@ import type { HoldState, RenewRequest } from '../../../port/lock-store.js';
 import type { Command } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from '../connection/deployment.js';
-import { FENCE_TTL, type LockKeys } from './keys.js';
+import { FENCE_TTL } from './keys.js';
 import { isWithheld, notALock, replyCode, translate } from '../connection/redis-errors.js';
 import { renewReply } from './replies.js';
 import * as scripts from './script.js';
+import type { ScriptCalls } from './script-calls.js';
 
 /** Holds per renewal command: large enough to spread its cost, small enough not to keep the server from other commands. */
 const RENEWAL_BATCH = 100;
 
-interface RenewalsContext {
-  readonly connection: Deployment;
-  readonly keys: (name: string) => LockKeys;
-  readonly confirmations: Confirmations;
-}
-
 /** Renews many holds with few commands: the holds of one slot together, on a single server all holds. */
 export class Renewals {
-  constructor(private readonly context: RenewalsContext) {}
+  constructor(
+    private readonly connection: Deployment,
+    private readonly calls: Pick<ScriptCalls, 'keys'>,
+    private readonly confirmations: Confirmations,
+  ) {}
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
     const renewals = new Map<RenewRequest, Promise<HoldState>>();
     const batches = this.batchesOf(requests);
     const commands = batches.map((batch) => this.commandOf(batch));
-    this.context.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
+    this.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
       const batch = batches[n] ?? [];
       const states = this.statesOf(batch, reply, commands[n]);
       batch.forEach((request, index) => renewals.set(request, states(index)));
@@ -35,7 +34,7 @@ export class Renewals {
   private batchesOf(requests: readonly RenewRequest[]): RenewRequest[][] {
     const groups = new Map<number, RenewRequest[]>();
     for (const request of requests) {
-      const group = this.context.connection.groupOf(this.context.keys(request.name).lock);
+      const group = this.connection.groupOf(this.calls.keys(request.name).lock);
       const members = groups.get(group);
       if (members === undefined) groups.set(group, [request]);
       else members.push(request);
@@ -52,11 +51,11 @@ export class Renewals {
   private commandOf(batch: readonly RenewRequest[]): Command {
     return {
       keys: batch.flatMap(({ name }) => {
-        const { lock, fence } = this.context.keys(name);
+        const { lock, fence } = this.calls.keys(name);
         return [lock, fence];
       }),
       args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
-      receipt: this.context.confirmations.receipt(),
+      receipt: this.confirmations.receipt(),
     };
   }
 
@@ -67,8 +66,7 @@ export class Renewals {
   ): (index: number) => Promise<HoldState> {
     // One for the whole batch, with the first hold that needs it.
     let confirmed: Promise<void> | undefined;
-    const confirm = () =>
-      (confirmed ??= this.context.confirmations.confirm(command?.receipt, batch[0]?.name ?? ''));
+    const confirm = () => (confirmed ??= this.confirmations.confirm(command?.receipt, batch[0]?.name ?? ''));
     const read = reply.then((states) => renewReply(states, batch.length));
     const each = read.then(
       (states) =>

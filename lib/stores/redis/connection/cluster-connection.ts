@@ -1,23 +1,17 @@
-import type { Cluster, Redis } from 'ioredis';
+import type { Cluster } from 'ioredis';
 import type { ConnectionChange } from '../../../port/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
-import { ServerConnection } from './connection.js';
+import type { ServerConnection } from './connection.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from '../commands/command.js';
 import type { Deployment } from './deployment.js';
-import { isPermanent, isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
-import { codeOf } from '../commands/replies.js';
+import { isAlive, NodeConnections, PAUSE } from './node-connections.js';
+import { isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
+import { isSharded, OUTDATED } from './sharding.js';
 import type { Script } from '../commands/script.js';
 import { slotOf } from './slots.js';
-import type { Succession } from './succession.js';
 import { monotonicTime, sleep } from '../../../lock.runtime.js';
-
-/** ms between looks at a cluster that is changing. */
-export const PAUSE = 50;
-
-/** Answers after which the node may not be the right one any more. */
-const OUTDATED = new Set(['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY']);
 
 /** Answers that send a command to another node, or once more. */
 const ELSEWHERE = new Set(['ASK', 'MOVED', 'NOSCRIPT', 'TRYAGAIN']);
@@ -31,13 +25,10 @@ export class ClusterConnection implements Deployment {
   readonly isCluster = true;
   private sharding: boolean | undefined;
   private learning: Promise<void> | undefined;
-  private readonly connections = new Map<string, ServerConnection>();
-  private readonly states = new Map<string, ConnectionState>();
+  private readonly servers: NodeConnections;
   private readonly state: ConnectionState;
   private readonly changeListeners: ((change: ConnectionChange) => void)[] = [];
   private readonly stopListening: () => void;
-  private lookedAt = -Infinity;
-  private closed = false;
   /** The slots that a node has answered ASK for, and when. */
   private readonly movedAt = new Map<number, number>();
 
@@ -51,6 +42,7 @@ export class ClusterConnection implements Deployment {
     const state = new ConnectionState(node);
     state.onChange(this.report);
     this.state = state;
+    this.servers = new NodeConnections(client, commandTimeout, owned, state, this.report);
     const listeners = {
       connect: () => {
         if (client.options.enableReadyCheck === true) this.lookAtReadyCheck();
@@ -66,15 +58,13 @@ export class ClusterConnection implements Deployment {
         state.settle();
       },
       refresh: () => {
-        this.forgetDeparted();
+        this.servers.forgetDeparted();
       },
       error: (error: unknown) => {
         state.failed(error);
       },
       'node error': (error: unknown, key: unknown) => {
-        const name = String(key);
-        // A node that lets this client in may still refuse to list the slots.
-        if (this.connections.get(name)?.client.status !== 'ready') this.stateOf(name).failed(error);
+        this.servers.failed(String(key), error);
       },
     };
     this.stopListening = listen(client, listeners, owned);
@@ -198,18 +188,17 @@ export class ClusterConnection implements Deployment {
 
   /** The connection to the master of a slot; undefined while no node is known to be that master. */
   ownerOf(slot: number): ServerConnection | undefined {
-    const key = this.client.slots[slot]?.[0];
-    return key === undefined ? undefined : this.connectionTo(key);
+    return this.servers.ownerOf(slot);
   }
 
   /** Whether a node has slots, as far as the client knows. */
   isMaster(node: string): boolean {
-    return this.client.slots.some(([master]) => master === node);
+    return this.servers.isMaster(node);
   }
 
   async nodes(): Promise<readonly ServerConnection[]> {
     await this.ready();
-    return [...this.masters()].flatMap((key) => this.connectionTo(key) ?? this.connections.get(key) ?? []);
+    return this.servers.masters();
   }
 
   async refresh(): Promise<void> {
@@ -229,9 +218,7 @@ export class ClusterConnection implements Deployment {
 
   /** Asks the client to look up which node has which slot. The client does so once at a time. */
   look(): void {
-    if (this.client.status !== 'ready' || monotonicTime() - this.lookedAt < PAUSE) return;
-    this.lookedAt = monotonicTime();
-    this.client.refreshSlotsCache();
+    this.servers.look();
   }
 
   /** Finds out `sharded`. A node that gives no answer does not count: it has no messages to send either. */
@@ -243,10 +230,9 @@ export class ClusterConnection implements Deployment {
   }
 
   async close(): Promise<void> {
-    this.closed = true;
     this.stopListening();
     this.state.settle();
-    for (const connection of this.connections.values()) connection.detach();
+    this.servers.detach();
     if (!this.owned) return;
     // A late error of a closing client has no receiver.
     this.client.on('error', () => undefined);
@@ -257,24 +243,7 @@ export class ClusterConnection implements Deployment {
   private async askForSharding(): Promise<void> {
     await this.ready();
     if (this.sharding !== undefined) return;
-    const answers = await Promise.allSettled(
-      (await this.nodes()).map(async (node) =>
-        codeOf(await node.send((client) => client.call('SPUBLISH', 'lock_sharding', '')), 0, Infinity),
-      ),
-    );
-    const known = answers.flatMap((answer) => {
-      if (answer.status === 'fulfilled') return true;
-      const code = replyCode(answer.reason);
-      // A node that does not know the command says ERR. A user that may not use it does without it.
-      return code === undefined || OUTDATED.has(code) ? [] : code !== 'ERR' && code !== 'NOPERM';
-    });
-    if (known.length === 0) {
-      const reasons = answers.map((answer) =>
-        answer.status === 'rejected' ? (answer.reason as Error) : undefined,
-      );
-      throw reasons.find(isPermanent) ?? new NotConnected('no node answers', this.state.lastError);
-    }
-    this.sharding = known.every(Boolean);
+    this.sharding = await isSharded(await this.nodes(), this.state.lastError);
   }
 
   private async ready(): Promise<void> {
@@ -284,10 +253,6 @@ export class ClusterConnection implements Deployment {
     if (isAlive(client.status) && state.refusal === undefined) await state.news(this.commandTimeout);
     if ((client.status as string) !== 'ready')
       throw state.refusal ?? new NotConnected(client.status, state.lastError);
-  }
-
-  private masters(): Set<string> {
-    return new Set(this.client.slots.flatMap(([master]) => master ?? []));
   }
 
   /** For a client of the application, which asks the same before it becomes ready, and does not report a refusal. */
@@ -309,75 +274,10 @@ export class ClusterConnection implements Deployment {
     const { natMap } = this.client.options;
     const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
     const name = mapped == null ? address : `${mapped.host}:${String(mapped.port)}`;
-    const known = this.connectionTo(name);
+    const known = this.servers.to(name);
     if (known !== undefined) return known;
     await this.learnSlot(key, until);
-    return this.connectionTo(name);
-  }
-
-  /**
-   * The client makes another connection to a node only when it looks at the slots, and looks over any of its connections. If
-   * one has been dropped, the others are asked for a sign of life, so that it looks over none that is dropped, too.
-   */
-  private successionOf(key: string, client: Redis): Succession<ServerConnection> {
-    return {
-      onSilence: () => {
-        for (const node of this.client.nodes()) {
-          if (node === client || node.status !== 'ready') continue;
-          const asked = this.connectionTo(keyOf(node))?.send((other) => other.ping());
-          asked?.catch(() => undefined);
-        }
-      },
-      next: async (until) => {
-        const end = Math.min(until, monotonicTime() + this.commandTimeout);
-        for (;;) {
-          this.look();
-          const next = this.connectionTo(key);
-          if (next !== undefined) return next;
-          if (monotonicTime() > end - PAUSE) throw new NotConnected(client.status, this.state.lastError);
-          await sleep(PAUSE);
-        }
-      },
-    };
-  }
-
-  /** Of several connections to one node, the one that the client uses now. */
-  private connectionTo(key: string): ServerConnection | undefined {
-    const known = this.connections.get(key);
-    if (known !== undefined && isAlive(known.client.status)) return known;
-    const client = this.client.nodes().find((node) => keyOf(node) === key && isAlive(node.status));
-    // After `close` nothing would stop listening to a node of the application's client.
-    if (client === undefined || this.closed) return undefined;
-    known?.detach();
-    const state = this.stateOf(key);
-    const succession = this.owned ? this.successionOf(key, client) : undefined;
-    const connection = new ServerConnection(client, key, this.commandTimeout, false, state, succession);
-    this.connections.set(key, connection);
-    return connection;
-  }
-
-  /** If nodes come back under other addresses, as on Kubernetes, more and more of them have left. */
-  private forgetDeparted(): void {
-    for (const [key, connection] of this.connections) {
-      if (connection.client.status !== 'end' || this.isMaster(key)) continue;
-      connection.detach();
-      this.connections.delete(key);
-    }
-    for (const key of this.states.keys())
-      if (!this.connections.has(key) && !this.isMaster(key)) this.states.delete(key);
-  }
-
-  private stateOf(key: string): ConnectionState {
-    let state = this.states.get(key);
-    if (state === undefined) {
-      state = new ConnectionState(key);
-      state.onChange((change) => {
-        // A node that has left the cluster is no outage.
-        if (change.connected || this.isMaster(key)) this.report(change);
-      });
-      this.states.set(key, state);
-    }
-    return state;
+    return this.servers.to(name);
   }
 
   /** The client puts its prefix before the keys of its own commands, but not before the keys of a node's commands. */
@@ -385,8 +285,3 @@ export class ClusterConnection implements Deployment {
     return keyPrefix === this.keyPrefix ? keys : keys.map((key) => this.keyPrefix + key);
   }
 }
-
-const keyOf = ({ options: { host, port } }: Redis): string => `${String(host)}:${String(port)}`;
-
-/** A cluster that the application has disconnected may stay at `close`, without ever reaching `end`. */
-const isAlive = (status: string): boolean => !['disconnecting', 'close', 'end'].includes(status);

@@ -1,11 +1,11 @@
 import { RESERVED } from '../../../port/lock-store.js';
 import type { HealthStatus } from '../../../port/store-health.js';
 import type { Deployment, Server } from '../connection/deployment.js';
-import type { LockKeys } from '../commands/keys.js';
 import { QUEUE_CHANNEL } from '../messages/queue-protocol.js';
 import { reasonOf, replyCode, UnexpectedReply } from '../connection/redis-errors.js';
 import type { Replication } from '../commands/replication.js';
 import * as scripts from '../commands/script.js';
+import type { ScriptCalls } from '../commands/script-calls.js';
 
 /** ms: the lock of a trial is gone when its script ends, so this matters to no other process. */
 const LEASE = 1_000;
@@ -19,13 +19,6 @@ export interface Finding {
   readonly error: string | undefined;
 }
 
-interface TrialContext {
-  readonly connection: Deployment;
-  readonly keys: (name: string) => LockKeys;
-  readonly publishing: (keys: LockKeys) => [command: string, channel: string];
-  readonly replication: Replication | undefined;
-}
-
 /**
  * Finds out whether a lock can be taken and kept now, by taking one. A user that may not run scripts, a command that the
  * provider has renamed, a full disk or missing replicas leave a server that still answers PING and INFO.
@@ -33,18 +26,22 @@ interface TrialContext {
 export class Trial {
   private readonly names = new WeakMap<Server, string>();
 
-  constructor(private readonly context: TrialContext) {}
+  constructor(
+    private readonly connection: Deployment,
+    private readonly calls: Pick<ScriptCalls, 'keys' | 'publishing'>,
+    private readonly replication: Replication | undefined,
+  ) {}
 
   /** Never rejects, and takes as long as an acquisition at most. */
   async at(node: Server): Promise<Finding> {
-    const { connection, keys, publishing, replication } = this.context;
+    const { connection, calls, replication } = this;
     try {
       await connection.learnSharding();
       const name = this.nameAt(node);
       // A master without slots has no locks.
       if (name === undefined) return UP;
-      const its = keys(name);
-      const [publish, channel] = publishing(its);
+      const its = calls.keys(name);
+      const [publish, channel] = calls.publishing(its);
       const place = connection.isCluster ? 'cluster' : '';
       const confirmed = replication === undefined ? 0 : 1;
       const args = ['trial', LEASE, publish, channel, confirmed, `${QUEUE_CHANNEL}trial`, place];
@@ -60,8 +57,8 @@ export class Trial {
 
   /** A lock that lives on that node, by a name that no caller can give. */
   private nameAt(node: Server): string | undefined {
-    const { connection, keys } = this.context;
-    const livesThere = (name: string) => connection.nodeOf(keys(name).lock) === node;
+    const { connection, calls } = this;
+    const livesThere = (name: string) => connection.nodeOf(calls.keys(name).lock) === node;
     let name = this.names.get(node);
     // Slots move.
     for (let tag = 0; tag < MOST_NAMES && (name === undefined || !livesThere(name)); tag++)

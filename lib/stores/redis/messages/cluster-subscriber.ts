@@ -8,7 +8,8 @@ import {
 } from '../../../lock.runtime.js';
 import type { Subscription } from '../../../port/lock-store.js';
 import { listen } from '../connection/client-events.js';
-import { PAUSE, type ClusterConnection } from '../connection/cluster-connection.js';
+import type { ClusterConnection } from '../connection/cluster-connection.js';
+import { PAUSE } from '../connection/node-connections.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
 import { NotConnected, replyCode } from '../connection/redis-errors.js';

@@ -22,7 +22,7 @@ afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const sizeOf = (connection: ClusterConnection, field: 'connections' | 'states') =>
-  (Reflect.get(connection, field) as Map<string, unknown>).size;
+  (Reflect.get(Reflect.get(connection, 'servers') as object, field) as Map<string, unknown>).size;
 
 const listenersOf = (node: Redis) => node.eventNames().map((name) => [name, node.listenerCount(name)]);
 

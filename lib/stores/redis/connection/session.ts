@@ -1,0 +1,252 @@
+import type { Redis } from 'ioredis';
+import { afterStep, clearTimer, monotonicTime, setTimer } from '../../../lock.runtime.js';
+import type { ConnectionChange } from '../../../port/store-health.js';
+import { within } from './bounded.js';
+import { listen } from './client-events.js';
+import { stageOf } from './connection-stage.js';
+import type { ConnectionState } from './connection-state.js';
+import { IdleWatch, SIGN_OF_LIFE } from './idle-watch.js';
+import { DroppedWhileIdle, isWithheld, NotConnected } from './redis-errors.js';
+import { ReplicaPauses } from './replica-pauses.js';
+import { SelectedDatabase } from './selected-database.js';
+import { SentinelRound } from './sentinel-round.js';
+import type { Succession } from './succession.js';
+
+let epochs = 0;
+
+/** In these states a client has nothing to wait for. */
+const SETTLED = new Set(['ready', 'end']);
+
+/** ms until a client that has ended by itself is connected again. */
+const REVIVAL = 50;
+
+export interface SessionOptions {
+  /** ms */
+  readonly commandTimeout: number;
+  /** The client belongs to this library, which closes it and listens to its errors. */
+  readonly owned: boolean;
+  /** Given if another connection with the settings of this library follows one that was dropped while it was idle. */
+  readonly succession: Succession<unknown> | undefined;
+}
+
+/** The connections that one client has to its server, one after the other: whether one can be used now, and why not. */
+export class Session {
+  readonly commandTimeout: number;
+  /** Is called when another connection has followed. */
+  onReconnected: (() => void) | undefined;
+  /** Is called when a connection is lost. */
+  onClosed: (() => void) | undefined;
+  /** There has been a connection before the present one. */
+  private wasReady: boolean;
+  private current = ++epochs;
+  private revival: NodeJS.Timeout | undefined;
+  private readonly database: SelectedDatabase;
+  private readonly sentinels = new SentinelRound();
+  private readonly replicas = new ReplicaPauses();
+  private readonly watch: IdleWatch | undefined;
+  /** The generation whose connection was dropped while it was idle. */
+  private dropped: number | undefined;
+  private readonly stopListening: () => void;
+
+  constructor(
+    readonly client: Redis,
+    private readonly state: ConnectionState,
+    private readonly options: SessionOptions,
+  ) {
+    const { owned, commandTimeout, succession } = options;
+    this.commandTimeout = commandTimeout;
+    if (succession !== undefined)
+      this.watch = new IdleWatch(client, this.onDropped, () => {
+        succession.onSilence?.();
+      });
+    // A client of the application may have been connected long before.
+    this.wasReady = client.status === 'ready';
+    this.database = new SelectedDatabase(client, commandTimeout);
+    const listeners = {
+      ready: this.onReady,
+      close: () => {
+        this.begin();
+        this.onClosed?.();
+        this.database.disconnected();
+        state.set(false);
+      },
+      end: () => {
+        state.settle();
+        this.revive();
+      },
+      error: this.onError,
+      select: () => {
+        // A lock that is being taken at this moment could not be kept.
+        this.begin();
+        this.database.switched();
+      },
+      sentinelError: (error: unknown) => {
+        this.sentinels.answered(error);
+      },
+    };
+    this.stopListening = listen(client, listeners, owned);
+  }
+
+  /**
+   * Grows with every lost connection, and when the application changes the database. A command that is under way meanwhile
+   * may have been sent twice by the client.
+   */
+  get generation(): number {
+    return this.current;
+  }
+
+  /** There is a connection to the right database. */
+  get usable(): boolean {
+    return this.client.status === 'ready' && this.database.certain;
+  }
+
+  /**
+   * The connection is lost, or could not be made. False while the first one is being made, and if only the next command can
+   * tell whether the connection can be used.
+   */
+  get isDown(): boolean {
+    return this.state.isDown && this.client.status !== 'ready';
+  }
+
+  onChange(listener: (change: ConnectionChange) => void): void {
+    this.state.onChange(listener);
+    // A client of the application may have been connected long before.
+    afterStep(() => {
+      if (this.client.status === 'ready') this.select().catch(() => undefined);
+    });
+  }
+
+  /** Why nothing can be sent now. */
+  outage(): Error {
+    return this.state.refusal ?? new NotConnected(stageOf(this.client), this.state.lastError);
+  }
+
+  wasDropped(generation: number): boolean {
+    return generation === this.dropped;
+  }
+
+  /** It was dropped while it was idle, and its client makes no other one. */
+  get isGone(): boolean {
+    const { client, options } = this;
+    return this.dropped !== undefined && options.succession?.next !== undefined && client.status !== 'ready';
+  }
+
+  /** Why the connection of that generation is gone, which may have carried the command out. */
+  lost(generation: number, cause?: unknown): Error {
+    if (this.wasDropped(generation)) return new DroppedWhileIdle(SIGN_OF_LIFE);
+    return new Error('the connection was lost meanwhile', cause === undefined ? undefined : { cause });
+  }
+
+  /** A command leaves. */
+  asked(): void {
+    this.watch?.asked();
+  }
+
+  /** Sends a command whose answer the server may hold back. */
+  during<T>(send: () => Promise<T>): Promise<T> {
+    return this.watch?.during(send) ?? send();
+  }
+
+  /**
+   * Waits for a connection to the right database, but not longer than for a reply. The offline queue of ioredis, which has
+   * no bound in time, is never used.
+   */
+  async ready(time = this.commandTimeout): Promise<void> {
+    const { client, state } = this;
+    const until = monotonicTime() + time;
+    if (client.status === 'wait') client.connect().catch(() => undefined);
+    if (!SETTLED.has(client.status) && state.refusal === undefined) await state.news(time);
+    if (client.status !== 'ready') throw this.outage();
+    if (!this.database.certain) await within(Math.max(1, until - monotonicTime()), () => this.select());
+  }
+
+  /** Gives up the present connection for another one. */
+  renew(): void {
+    this.client.disconnect(true);
+  }
+
+  /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
+  refusedAsReplica(error: unknown): void {
+    if (!this.options.owned || !this.replicas.mayLeave()) return;
+    this.state.failed(error);
+    this.renew();
+  }
+
+  /** Leaves the client alone from now on. */
+  detach(): void {
+    this.stopListening();
+    clearTimer(this.revival);
+    this.watch?.close();
+    this.state.settle();
+  }
+
+  private begin(): void {
+    this.current = ++epochs;
+  }
+
+  private readonly onReady = (): void => {
+    // The connection is already given up: ioredis 5.4 becomes ready by the answer to INFO although the password was refused.
+    if (this.client.stream.writableEnded) return;
+    this.sentinels.succeeded();
+    this.state.settle();
+    this.select().catch(() => undefined); // the next command asks again
+    if (this.wasReady) this.onReconnected?.();
+    this.wasReady = true;
+  };
+
+  private readonly onError = (error: unknown): void => {
+    const { client, state } = this;
+    if (this.options.owned && this.goesOnWithoutInfo(error)) return;
+    if (client.status !== 'ready' && !this.database.isOwnBusiness(error)) state.failed(this.reasonOf(error));
+    // While a client asks the sentinels in turn, round after round, none of its connections is ever closed.
+    if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
+  };
+
+  private readonly onDropped = (): void => {
+    this.dropped = this.generation;
+    this.begin();
+    this.state.failed(new DroppedWhileIdle(SIGN_OF_LIFE));
+    this.renew();
+  };
+
+  private reasonOf(error: unknown): unknown {
+    if (this.client.status === 'connecting') return this.sentinels.failed() ?? error;
+    this.sentinels.succeeded();
+    return error;
+  }
+
+  /**
+   * ioredis sends INFO before it becomes ready, and without the command it would never become ready. The next connection
+   * does not send INFO. If the user may not send it, ioredis goes on by itself.
+   */
+  private goesOnWithoutInfo(error: unknown): boolean {
+    const { client } = this;
+    const asked = (error as { command?: { name?: unknown } }).command?.name === 'info';
+    if (client.status === 'ready' || !asked || !isWithheld(error)) return false;
+    client.options.enableReadyCheck = false;
+    return true;
+  }
+
+  /** A connection to the wrong database is no better than none. */
+  private async select(): Promise<void> {
+    try {
+      await this.database.confirm();
+      this.state.set(true);
+    } catch (error) {
+      this.state.failed(error);
+      this.state.set(false);
+      throw error;
+    }
+  }
+
+  /**
+   * A client ends if Sentinel tells it of a new master while it asks for the present one, and ioredis never connects it
+   * again.
+   */
+  private revive(): void {
+    if (!this.options.owned || this.client.options.sentinels == null) return;
+    this.revival = setTimer(() => {
+      this.client.connect().catch(() => undefined);
+    }, REVIVAL);
+  }
+}
