@@ -19,7 +19,7 @@ export interface ScanStep {
 }
 
 /**
- * The one place where replies are read. A reply without the shape that its script promises (the QUEUED of a transaction that
+ * All replies are read in this file. A reply without the shape that its script promises (the QUEUED of a transaction that
  * the application has opened on its client, a nil, a text) is no answer: it may be read neither as "granted" nor as "busy".
  * It is thrown, and becomes an unknown outcome.
  */

@@ -1,4 +1,4 @@
--- What a node remembers of the quorum that it belongs to; see docs/design/redlock.md.
+-- The memory of a node about the quorum that it belongs to; see docs/design/redlock.md.
 --
 -- Fields of the charter: id, size (number of nodes), longest and allowed (ms), run (the run with a vote), quarantined (a run
 -- that must not vote yet), 'nodes <names>' for each list of names under which services know the nodes, proposed and proposed_at

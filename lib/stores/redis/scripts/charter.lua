@@ -8,7 +8,7 @@
 -- ARGV[5]  names of the nodes; '' if the charter must exist already
 -- ARGV[6]  'run' or 'quarantined', the field that names the run; '' for none
 -- ARGV[7]  the run
--- ARGV[8]  what a founder has proposed: nothing is added if the node has another proposal since; '' from any other process
+-- ARGV[8]  the proposal of a founder: nothing is added if the node has another proposal since; '' from any other process
 --
 -- Returns { the server's time in ms, field, value, field, value… }.
 

@@ -23,14 +23,14 @@ local asker, outsiders
 local meant = {}
 for owner in string.gmatch(ARGV[6], '%S+') do meant[owner] = true end
 
--- The message is a hint, which a user may not be allowed to send. What the script has done stays valid.
+-- The message is a hint, which a user may not be allowed to send. The writes of the script stay valid.
 local function tell_lost(owner)
   local client = string.match(owner, '^(.*):')
   if client then redis.pcall('PUBLISH', 'lock_queue__channel:' .. client, 'lost ' .. owner .. asker_text) end
 end
 
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
-  -- The fence says what the lock is in use as.
+  -- The fence names the kind that the lock is in use as.
   local kind, capacity, member = '', 1, nil
 -- @include holders
 -- @include queue

@@ -4,7 +4,7 @@
 -- Leaves the server's time in `now`, and in `holders` the number of holds that are not over.
 --
 -- KEYS[1]  the lock: a sorted set of holders, "x<owner>" (exclusive) or "s<owner>" (shared), by deadline in ms
--- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>". Where there are several holders of a read-write lock,
+-- KEYS[2]  the fence: "<last token> <its owner> <kind> <capacity>". If a read-write lock has several holders,
 --          ";<writer>" follows the owner, and ";" if none of them writes. Version 0.1.0 takes that for part of the owner.
 -- KEYS[3]  the queue, with the modes x and s
 

@@ -1,4 +1,4 @@
--- What is in the way of an owner of a plain lock. Expects plain.include.lua.
+-- Finds the hold that is in the way of an owner of a plain lock. Expects plain.include.lua.
 
 -- @include hash
 

@@ -1,4 +1,4 @@
--- Keeps what a client tells other processes, or reads it, or removes it.
+-- Keeps the note of a client for other processes, or reads it, or removes it.
 --
 -- KEYS[1]  the note
 -- ARGV[1]  ms for which it is kept; '' only reads, '0' removes it

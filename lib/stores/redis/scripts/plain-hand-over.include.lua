@@ -19,7 +19,7 @@ local function is_left_to_outsiders()
   return admits() and micros % (TURNS_IN_A_ROW * rivals) < listening
 end
 
--- The user may not be allowed to send the message. What the script has done stays valid.
+-- The user may not be allowed to send the message. The writes of the script stay valid.
 local function tell_release() redis.pcall(publishing, release_channel, '0') end
 
 -- Returns for how long `asker` leaves the lock to the waiters outside of the queue, if `asker` is the head.

@@ -3,7 +3,7 @@
 -- In place of a PTTL: a kind with a queue holds the lock, or held it last and may still have waiters. See retire.lua.
 local QUEUED = -3
 
--- What a fence says: the last token, and whether a kind with a queue gave it out.
+-- Reads a fence: the last token, and whether a kind with a queue gave it out.
 local function read_fence(fence)
   local token, kind = string.match(fence, '^(%d+) ?%S* ?(%S*)')
   return tonumber(token), kind ~= '' and kind ~= nil

@@ -70,7 +70,7 @@ while head and not is_of_kind(string.sub(head, 1, 1)) do
 end
 
 -- After its first write a script is not refused any more because the memory is full. An owner that has the lock already, or
--- is at its turn, leaves the queue first, and gets what it has been promised. A new owner begins with the write that needs
+-- is at its turn, leaves the queue first, and gets its promised hold. A new owner begins with the write that needs
 -- room.
 local function enter(deadline, waited)
   if waited then redis.call('ZREM', KEYS[3], entry) end

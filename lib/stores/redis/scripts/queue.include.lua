@@ -9,12 +9,12 @@
 --   put_out(mode, owner)  undoes that
 -- Expects the server's time in `micros` and, as ms, in `now`, in `asker` the owner that gets the answer of the script itself
 -- and no message (nil for none), and in `outsiders` whether there are waiters outside of the queue.
--- A hand-over takes as long as its script, so the script does not ask again for what it knows already.
+-- A hand-over takes as long as its script, so the script asks for nothing twice.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the fence
 -- KEYS[3]  the queue: a sorted set of waiters, "<mode> <owner> <lease in ms>", by arrival in microseconds
--- ARGV[#ARGV]  'cluster' on a cluster, where a message goes to nodes that PUBLISH does not count
+-- ARGV[#ARGV]  'cluster' on a cluster: a message also goes to nodes that PUBLISH does not count
 
 local in_cluster = ARGV[#ARGV] == 'cluster'
 local CLAIM = 1000
@@ -27,7 +27,7 @@ local FURTHEST = 256
 local CHANNEL = 'lock_queue__channel:'
 local PROCESS = '^(.*):'
 
--- Writes all digits, where Lua would round.
+-- Writes all digits of a number that Lua would round.
 local function digits(n) return string.format('%.0f', n) end
 
 -- The server that the clock belongs to.
@@ -116,7 +116,7 @@ local asker_token, asker_rivals
 
 -- Lets in the waiters at the head of the queue that may enter now, and tells the new head until when to wait. A waiter is
 -- gone if its process is not subscribed, and does not delay the others.
--- @param sparing  leaves the head untold where it looks by itself in time: it does so after its own lease at the latest. If a
+-- @param sparing  leaves the head untold if it looks by itself in time: it does so after its own lease at the latest. If a
 --                 claim is in the way, the waiters further back have to be told too.
 local function advance(sparing)
   repeat

@@ -63,7 +63,7 @@ local asker = (ARGV[8] or '') ~= '' and ARGV[8]
 -- Mostly no owner waits. That is done before the functions are made that only the other cases need: see acquire.lua.
 if released == 1 and not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
   -- The message is also sent if the lock stays taken: the waiters have been told of a later end. The user may not be allowed
-  -- to send the message. What the script has done stays valid.
+  -- to send the message. The writes of the script stay valid.
   redis.pcall(publishing, release_channel, '0')
   return released
 end

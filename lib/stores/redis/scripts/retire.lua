@@ -9,7 +9,7 @@
 -- @include hash
 -- @include master
 
--- The fence says what the lock is in use as.
+-- The fence names the kind that the lock is in use as.
 local stay, kind, capacity, member = ARGV[1], '', 1, nil
 
 -- @include holders
