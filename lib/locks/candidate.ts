@@ -1,15 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Observable } from 'rxjs';
+import type { LockClient } from '../core/lock-client.js';
 import { currentScope, runInScope, runOutsideScopes, Scope } from '../core/scope.js';
 import { signalOf } from '../core/validation.js';
 import { LockClosedError, LockConfigError } from '../lock.errors.js';
 import type { AnswerOptions } from '../lock.options.js';
-import { isKept } from '../lock.state.js';
+import { isKept, type LockState } from '../lock.state.js';
 import { inQuotes } from '../lock.text.js';
 import type { Election, Term } from './election.js';
 import { ElectionRun } from './election-run.js';
-import type { Elections } from './elections.js';
 import { type HeldTerm, resigned } from './held-term.js';
+import type { LeaderNews } from './leader-news.js';
 
 /** The term of which a call is a part that runs outside of the callback. */
 const termOfCall = new AsyncLocalStorage<HeldTerm>();
@@ -17,6 +18,15 @@ const termOfCall = new AsyncLocalStorage<HeldTerm>();
 interface CallOfTerm<T> {
   readonly result: T;
   readonly end: () => void;
+}
+
+/** The state that all candidates of one service share. */
+export interface SharedElections {
+  readonly client: LockClient;
+  readonly runs: Map<string, ElectionRun>;
+  readonly news: LeaderNews;
+  readonly isClosed: boolean;
+  readonly inspect: (name: string) => Promise<LockState | null>;
 }
 
 /** The election of one name, for the code of this process. */
@@ -27,7 +37,7 @@ export class Candidate implements Election {
 
   constructor(
     readonly name: string,
-    private readonly elections: Elections,
+    private readonly elections: SharedElections,
   ) {
     this.leader$ = elections.news.of(name, () => this.isLeader());
   }

@@ -2,7 +2,7 @@ import type { LockClient } from '../core/lock-client.js';
 import { assertKnownOptions, assertName, leaseTimeOf } from '../core/validation.js';
 import { LockConfigError } from '../lock.errors.js';
 import type { LockState } from '../lock.state.js';
-import { Candidate } from './candidate.js';
+import { Candidate, type SharedElections } from './candidate.js';
 import type { Election, ElectionOptions } from './election.js';
 import type { ElectionRun } from './election-run.js';
 import { LeaderNews } from './leader-news.js';
@@ -11,7 +11,7 @@ import { LeaderNews } from './leader-news.js';
 const MOST = 1_000;
 
 /** The elections of one service. An election has state while it runs, which all candidates of its name see. */
-export class Elections {
+export class Elections implements SharedElections {
   /** The oldest first. One that is dropped and used after that sees the same state as the next one of its name. */
   private readonly candidates = new Map<string, Candidate>();
   readonly runs = new Map<string, ElectionRun>();

@@ -3,8 +3,8 @@ import { now } from '../core/deadline.js';
 import type { Transfers } from '../core/transfers.js';
 import { LockConfigError, LockLostError } from '../lock.errors.js';
 import { inQuotes } from '../lock.text.js';
-import type { Share } from './held-lease.js';
 import type { Hold } from './hold.js';
+import type { Share } from './own-lease.js';
 import { ticketText, travellingKind } from './ticket.js';
 
 // The way of a lease out of this process. `resume` is the way in.

@@ -11,12 +11,12 @@ import { assertTravels, handOver } from './hand-over.js';
 import type { Hold } from './hold.js';
 import { reportAbandoned } from './lease-reports.js';
 import type { Lease } from './lock.js';
-import { leaseJson, type OwnLease } from './own-lease.js';
+import { leaseJson, type OwnLease, type Share } from './own-lease.js';
 
 const done = (): void => undefined;
 
 /** The leases whose callers may go without a release. The registry refers to no more than their shares. */
-const unreleased = new FinalizationRegistry<Share>((share) => {
+const unreleased = new FinalizationRegistry<LeaseShare>((share) => {
   if (share.held) reportAbandoned(share.hold, share);
 });
 
@@ -24,9 +24,8 @@ const unreleased = new FinalizationRegistry<Share>((share) => {
  * The part of one lease in its hold. When the lease has been held for a second, nothing in this package refers to the object
  * that its caller got any more, so that the garbage collector can tell whether any code is left that could release it.
  */
-export class Share {
+export class LeaseShare implements Share {
   minHoldTime = 0;
-  /** The end of a fixed lease as this one has asked for it, on the monotonic clock; undefined if it is renewed. */
   needsUntil: number | undefined;
   onReleased: ((releasing: Promise<void>) => void) | undefined;
   endedAt: number | undefined;
@@ -40,13 +39,11 @@ export class Share {
   constructor(
     readonly hold: Hold,
     readonly label: string,
-    /** The scope of the call. */
     readonly inside: Scope | undefined,
     /** Takes the hold out of the scope that has it by this lease. */
     readonly forget: (() => void) | undefined,
     /** On the monotonic clock. */
     readonly since: number,
-    /** The place of the call, if that was captured. */
     readonly site: Captured | undefined,
   ) {
     if (hold.tenure.isFixed) this.needsUntil = hold.tenure.deadline;
@@ -61,12 +58,10 @@ export class Share {
     return (this.endedAt ?? this.hold.lostAt ?? now()) - this.since;
   }
 
-  /** Until when no other owner is to get the lock, on the monotonic clock; -Infinity without a `minHoldTime`. */
   get keepUntil(): number {
     return this.minHoldTime > 0 ? this.since + this.minHoldTime : -Infinity;
   }
 
-  /** The lease, for other code than that of its caller. */
   get shown(): HeldLease {
     const lease = this.lease instanceof WeakRef ? this.lease.deref() : this.lease;
     return lease ?? (this.lease = new HeldLease(this));
@@ -94,7 +89,7 @@ export class Share {
 
 /** The lease of one lock. */
 export class HeldLease implements OwnLease {
-  constructor(private readonly share: Share) {}
+  constructor(private readonly share: LeaseShare) {}
 
   get name(): string {
     return this.share.hold.name;

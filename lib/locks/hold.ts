@@ -10,9 +10,9 @@ import type { LockHoldContext } from '../lock.tracing.js';
 import { inQuotes } from '../lock.text.js';
 import { clearTimer } from '../lock.runtime.js';
 import type { AcquireCall } from './call.js';
-import type { Share } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
 import { orderGroup } from './order.js';
+import type { Share } from './own-lease.js';
 
 /**
  * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share it.

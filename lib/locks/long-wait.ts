@@ -1,19 +1,23 @@
 import { clearTimer } from '../lock.runtime.js';
 import { idleTimerAt, now } from '../core/deadline.js';
-import type { ScopedLock } from './scoped-lock.js';
-import type { StoreLock } from './store-lock.js';
+import type { LockClient } from '../core/lock-client.js';
+
+interface AwaitedLock {
+  readonly name: string;
+  readonly client: LockClient;
+  readonly members: readonly Pick<AwaitedLock, 'name' | 'client'>[];
+}
 
 /**
  * Tells of a caller that waits for longer than `longWaitTime`.
  * @returns ends it
  */
-export function watchLongWait(lock: ScopedLock, label: string): () => void {
+export function watchLongWait(lock: AwaitedLock, label: string): () => void {
   const { client, name } = lock;
   const askedAt = now();
   let over = false;
   const tell = async (): Promise<void> => {
-    const isKnown = (member: StoreLock) => member.client.callers.inTheWay(member.name) !== undefined;
-    const busy = lock.members.find(isKnown);
+    const busy = lock.members.find((member) => member.client.callers.inTheWay(member.name) !== undefined);
     const holder = busy?.client.callers.inTheWay(busy.name);
     const holderLabel = holder && (await busy?.client.labels.find(holder));
     if (over) return;

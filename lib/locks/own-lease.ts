@@ -1,3 +1,5 @@
+import type { Captured } from '../core/call-site.js';
+import type { Scope } from '../core/scope.js';
 import type { Duration } from '../lock.duration.js';
 import type { Lease } from './lock.js';
 
@@ -15,6 +17,25 @@ export interface OwnLease extends Lease {
    * @throws what `extend` refuses before anything is sent
    */
   extensionOf(leaseTime: Duration): number;
+}
+
+/** The part of one lease in its hold. */
+export interface Share {
+  readonly label: string;
+  /** The scope of the call. */
+  readonly inside: Scope | undefined;
+  /** The place of the call, if that was captured. */
+  readonly site: Captured | undefined;
+  readonly held: boolean;
+  heldFor(): number;
+  /** Until when no other owner is to get the lock, on the monotonic clock; -Infinity without a `minHoldTime`. */
+  readonly keepUntil: number;
+  /** The end of a fixed lease as this one has asked for it, on the monotonic clock; undefined if it is renewed. */
+  needsUntil: number | undefined;
+  /** The lease, for other code than that of its caller. */
+  readonly shown: Lease;
+  /** Called once a second while the lock is held for longer than that. */
+  onLongHold(): void;
 }
 
 /** The form of a lease in a log line or in an answer. The lease itself contains circular references. */

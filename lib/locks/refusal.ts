@@ -7,13 +7,19 @@ import { isKept } from '../lock.state.js';
 import { inQuotes } from '../lock.text.js';
 import type { AcquireCall } from './call.js';
 import { Hold } from './hold.js';
-import type { ScopedLock } from './scoped-lock.js';
 
 /** After a wait of so many ms, an error says what the holder is called, even if the store has to be asked. */
 const LONG_WAIT = 1_000;
 
 /** In place of a label. A caller that waits for itself, by two services of one server, finds the cause in it. */
 const SIBLING = 'another LockService of this process, whose locks are not re-entered';
+
+interface RefusingLock {
+  readonly name: string;
+  readonly client: LockClient;
+  clientFor(name: string): LockClient | undefined;
+  groupOf(call: AcquireCall): string;
+}
 
 const reasonOf = ({ isFull, cycle }: Busy): LockTimeoutError['reason'] => {
   if (cycle !== undefined) return 'deadlock';
@@ -22,7 +28,7 @@ const reasonOf = ({ isFull, cycle }: Busy): LockTimeoutError['reason'] => {
 
 /** Tells of a caller that has waited in vain. */
 export function tellOfTimeout(
-  lock: ScopedLock,
+  lock: RefusingLock,
   busy: Busy,
   call: AcquireCall,
   holderLabel: string | undefined,
@@ -35,12 +41,12 @@ export function tellOfTimeout(
 }
 
 /** @returns the label of the holder, as far as it is known without a question */
-export function knownHolder(lock: ScopedLock, { name = lock.name, holder }: Busy): string | undefined {
+export function knownHolder(lock: RefusingLock, { name = lock.name, holder }: Busy): string | undefined {
   return holder === undefined ? undefined : lock.clientFor(name)?.labels.knownOf(holder);
 }
 
 /** Tells of a caller of `acquire` that has waited in vain. @throws LockTimeoutError */
-export function refuse(lock: ScopedLock, busy: Busy, call: AcquireCall): never | Promise<never> {
+export function refuse(lock: RefusingLock, busy: Busy, call: AcquireCall): never | Promise<never> {
   const { name = lock.name, holder, remainingTime, cycle } = busy;
   const waited = Math.round(now() - call.askedAt);
   const client = lock.clientFor(name);

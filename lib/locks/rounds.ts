@@ -36,7 +36,7 @@ export interface Refusal {
 export const isPlain = (lock: StoreLock): lock is PlainLock => lock instanceof PlainLock;
 
 /** The same for locks that one command can take. */
-const placeOf = (lock: StoreLock): string =>
+const groupKeyOf = (lock: StoreLock): string =>
   isPlain(lock) ? `${lock.client.id} at ${lock.client.store.locationOf(lock.name)}` : lock.identity;
 
 /**
@@ -45,17 +45,17 @@ const placeOf = (lock: StoreLock): string =>
  */
 export function stepsOf(members: readonly StoreLock[], { inOrder = false } = {}): readonly Step[] {
   const steps: StoreLock[][] = [];
-  const byPlace = new Map<string, StoreLock[]>();
+  const byKey = new Map<string, StoreLock[]>();
   for (const member of members) {
-    const place = placeOf(member);
-    const step = byPlace.get(place);
+    const key = groupKeyOf(member);
+    const step = byKey.get(key);
     if (step !== undefined && (!inOrder || step === steps.at(-1))) {
       step.push(member);
       continue;
     }
     const begun = [member];
     steps.push(begun);
-    byPlace.set(place, begun);
+    byKey.set(key, begun);
   }
   return steps;
 }

@@ -10,7 +10,7 @@ import {
   resolveAcquireOptions,
 } from '../core/validation.js';
 import type { Busy } from '../core/waiting.js';
-import { LockConfigError } from '../lock.errors.js';
+import { LockConfigError, type LockUnavailableError } from '../lock.errors.js';
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
 import { random, sleep } from '../lock.runtime.js';
 import { type AcquireCall, callOf } from './call.js';
@@ -19,7 +19,6 @@ import { watchLongWait } from './long-wait.js';
 import { checkOrder } from './order.js';
 import type { OwnLease } from './own-lease.js';
 import { knownHolder, refuse, tellOfTimeout } from './refusal.js';
-import type { StoreLock } from './store-lock.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
@@ -35,6 +34,16 @@ const UNDECIDED_PAUSE = 10;
 
 /** How many frames of a caller's stack are captured: those of this package come first, most where a decorator calls. */
 const FRAMES = { acquire: 4, tryAcquire: 4, using: 12 } as const;
+
+/** A lock that is no multi-lock. */
+interface LockOfName {
+  readonly name: string;
+  readonly client: LockClient;
+  /** The hold of its scope that the call shares. */
+  findHold(call: AcquireCall): { readonly held: boolean } | undefined;
+  /** Why a caller is refused before anything is sent. Undefined if it is not, or re-enters. */
+  refusal(call: AcquireCall): Busy | LockUnavailableError | undefined;
+}
 
 /** What every lock has in common: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
@@ -56,7 +65,7 @@ export abstract class ScopedLock implements Lock {
   abstract acquireLease(call: AcquireCall): Promise<OwnLease | Busy>;
 
   /** The locks of one name each that it consists of: itself, or those of a multi-lock. */
-  abstract readonly members: readonly StoreLock[];
+  abstract readonly members: readonly LockOfName[];
 
   /** How many times the scope has entered it. */
   abstract countHolds(scope: Scope | undefined): number;

@@ -11,7 +11,7 @@ import { type AcquireCall, remaining } from './call.js';
 import { answeredBy } from '../core/answered-by.js';
 import { untilAborted } from '../core/until-aborted.js';
 import { untilGivenBack } from './giving-back.js';
-import { type HeldLease, Share } from './held-lease.js';
+import { type HeldLease, LeaseShare } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { OwnLease } from './own-lease.js';
 import { ScopedLock } from './scoped-lock.js';
@@ -130,7 +130,7 @@ export abstract class StoreLock extends ScopedLock {
     }
     const label = this.groupOf(call);
     const hold = new Hold(tenure, this.client, this.kind, label, call, at);
-    const share = new Share(hold, label, inside, into?.add(this.identity, hold), at, call.site);
+    const share = new LeaseShare(hold, label, inside, into?.add(this.identity, hold), at, call.site);
     const { name, owner, fencingToken, handoffs } = tenure;
     const waited = at - call.askedAt;
     const handedOff = handoffs > 0;
@@ -158,7 +158,7 @@ export abstract class StoreLock extends ScopedLock {
     if (!hold.held) throw hold.loss ?? releasedError(hold.tenure);
     assertLasting(hold, call);
     const forget = call.into?.add(this.identity, hold);
-    const share = new Share(hold, this.groupOf(call), call.inside, forget, now(), call.site);
+    const share = new LeaseShare(hold, this.groupOf(call), call.inside, forget, now(), call.site);
     const { renew, signal, waitTime, answerTime = 0 } = call;
     const { leaseBounds } = this.client;
     const leaseTime = renew === true ? leaseBounds.within(call.leaseTime ?? 0) : (call.leaseTime ?? 0);
