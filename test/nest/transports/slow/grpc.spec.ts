@@ -21,7 +21,7 @@ import {
   startMicroservice,
 } from '../shop.js';
 
-const protoPath = fileURLToPath(new URL('shop.proto', import.meta.url));
+const protoPath = fileURLToPath(new URL('../shop.proto', import.meta.url));
 
 interface Order {
   readonly name: Exclude<Failure['name'], 'invalid'>;

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Summary } from '../summary.js';
 
-const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../main.ts', import.meta.url));
 
 /** Takes a second each on a machine with nothing else to do. The others are for the nightly run. */
 const QUICK = [

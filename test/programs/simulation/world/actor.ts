@@ -171,6 +171,7 @@ export class Actor {
   /** Node counts a timer from the beginning of the turn, and in whole ms. */
   private dueIn(time: number): number {
     const whole = Math.max(1, Math.trunc(time));
-    return this.world.time + this.trueTime(whole) + this.random.next() * LATENESS;
+    const after = this.trueTime(whole) + this.random.next() * LATENESS - this.world.earliness;
+    return this.world.time + Math.max(0, after);
   }
 }

@@ -20,6 +20,8 @@ export class World {
   events = 0;
   readonly digest = new Digest();
   readonly random: Random;
+  /** ms by which all timers may fire early, less than 1. Node notes the beginning of a timer in whole ms, rounded down. */
+  earliness = 0;
   /** What code of the simulation itself has thrown. */
   failure: Error | undefined;
   private readonly queue = new EventQueue();
