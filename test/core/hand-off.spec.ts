@@ -26,7 +26,7 @@ const lost = ({ signal }: Lease): Promise<boolean> =>
       if (signal.aborted) tell();
       else signal.addEventListener('abort', tell);
     }),
-    pass(SOON, false, { ref: false }),
+    pass(SOON, false),
   ]);
 
 beforeEach(() => {

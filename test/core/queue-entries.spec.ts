@@ -134,7 +134,7 @@ it('a look whose answer comes when only claims are granted counts as sent before
     }
     await pass(CLAIM + 100);
     answer();
-    const found = await Promise.race([waiting, pass(10_000, undefined, { ref: false })]);
+    const found = await Promise.race([waiting, pass(10_000, undefined)]);
     expect(found?.held).toBe(true);
     await found?.release();
     await service.onApplicationShutdown();

@@ -12,8 +12,8 @@ interface Asked {
 interface Outcome {
   readonly asked: number;
   readonly ended: number;
-  readonly reason?: string;
-  readonly cycle?: DeadlockStep[];
+  readonly reason?: string | undefined;
+  readonly cycle?: DeadlockStep[] | undefined;
 }
 type Deadlock = Extract<LockEvent, { type: 'deadlock' }>;
 
