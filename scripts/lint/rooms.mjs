@@ -106,7 +106,7 @@ function* faultsOf(file, { target, isFile, isType }, graph) {
     yield [`${file} must not load ${target}`, 'import it only when a command runs'];
 }
 
-/** Chains of imports that come back to where they begin, types included. */
+/** Chains of imports that come back to where they begin. A type loads nothing: an object may name the one that it belongs to. */
 function circlesOf(graph) {
   const circles = [];
   const done = new Set();
@@ -114,7 +114,7 @@ function circlesOf(graph) {
     const at = way.indexOf(file);
     if (at >= 0) circles.push([...way.slice(at), file]);
     if (at >= 0 || done.has(file)) return;
-    for (const { target } of graph.get(file) ?? []) visit(target, [...way, file]);
+    for (const { target, isType } of graph.get(file) ?? []) if (!isType) visit(target, [...way, file]);
     done.add(file);
   };
   for (const file of graph.keys()) visit(file, []);

@@ -78,11 +78,13 @@ const title = hasChromium ? 'in Chromium' : 'in Chromium (skipped: there is no c
   ] as const)('shows %s in its %s theme, without errors and other hosts', async (path, theme) => {
     const { page, problems, close } = await view(browser, { url: origin + path, theme });
     await page.locator('html[class*="dark"]').count();
-    const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const background = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
     expect(background === 'rgb(255, 255, 255)').toBe(theme === 'light');
     for (const picture of await page.locator('main img').all()) {
       await picture.scrollIntoViewIfNeeded();
-      await expect(picture.evaluate((image: HTMLImageElement) => image.decode())).resolves.toBeUndefined();
+      await expect(
+        picture.evaluate((image) => (image as { decode(): Promise<void> }).decode()),
+      ).resolves.toBeUndefined();
     }
     expect(problems).toEqual([]);
     await close();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, it } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { Redis as OlderRedis } from 'ioredis-5';
 import { until } from '../../../scenarios/until.js';
@@ -29,7 +29,7 @@ async function rotate(password: string): Promise<void> {
 }
 
 it.each<[string, (options: RedisOptions) => object]>([
-  ['6', (options) => new Redis(options)],
+  ['6', (options) => new Redis(options as object)],
   ['5', (options) => new OlderRedis(options as object)],
 ])(
   'passwords of server and sentinels that rotate on a client of ioredis %s are those of the connection for messages, too',
