@@ -1,4 +1,4 @@
-// Prints the heap in use, in bytes, after each of three rounds of 5,000 locks with names of their own: a process for
+// Prints the heap in use, in bytes, after each of three rounds of 10,000 locks with names of their own: a process for
 // itself, because in a test's own much else is allocated. Started by module.spec.ts with --expose-gc.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +14,7 @@ const use = (name) =>
 
 const heap = [];
 for (let round = 0; round < 3; round++) {
-  for (let batch = 0; batch < 50; batch++) {
+  for (let batch = 0; batch < 100; batch++) {
     const names = Array.from({ length: 100 }, (_, n) => [round, batch, n].join('-'));
     await Promise.all(names.map(use));
   }

@@ -181,7 +181,7 @@ it('The pages of the package link to each other, and into the repository for wha
     }
   }
   expect([...elsewhere]).toEqual(
-    expect.arrayContaining(['CHANGELOG.md', 'docs/board-light.png', 'docs/design/overview.md']),
+    expect.arrayContaining(['CHANGELOG.md', 'docs/board-dark.png', 'docs/design/overview.md']),
   );
   expect([...elsewhere].filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

@@ -71,7 +71,7 @@ it.each([
     const failed = await queue.getFailed();
     expect(failed.map(({ failedReason }) => failedReason)).toEqual([]);
     expect([await queue.getCompletedCount(), await redis.get('overlaps')]).toEqual([EXPORTS, null]);
-    expect(restarts).toBeGreaterThan(2);
+    expect(restarts).toBeGreaterThan(0);
     const exits = crew.map((child) => once(child, 'exit'));
     for (const child of crew) child.kill('SIGTERM');
     await Promise.all(exits);

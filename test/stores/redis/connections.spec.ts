@@ -324,7 +324,7 @@ describe('With TLS', () => {
 
   it('a server with an unknown certificate is not trusted', async () => {
     const locks = service({ host: '127.0.0.1', port, tls: {} }, { leaseTime: LEASE });
-    const error = await failure(locks.acquire('key', { waitTime: 1_000 }));
+    const error = await failure(locks.acquire('key', { waitTime: 5_000 }));
     expect(error).toBeInstanceOf(LockUnavailableError);
     expect(inspect(error, { depth: 5 })).toContain('self-signed');
   });

@@ -194,7 +194,7 @@ describe("The user's own cluster client", () => {
         expect(refused).rejects.toMatchObject({ code: 'LOCK_CLOSED' }),
         locks.onApplicationShutdown(),
       ]);
-      await until(() => own.status === 'ready');
+      await own.connect();
       await sleep(300); // time enough to open another
       own.disconnect();
       await until(async () => {

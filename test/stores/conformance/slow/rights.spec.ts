@@ -239,7 +239,10 @@ describe('Without publish', () => {
     expect(await lockOf(two).isLocked()).toBe(false);
     expect(logs.lines.filter((line) => !isOfForce(line))).toEqual([]);
     const { status, nodes } = await two.health();
-    expect([status, nodes[0]?.error]).toEqual(['degraded', expect.stringMatching(/cannot be told.*PUBLISH/)]);
+    expect([status, nodes[0]?.error]).toEqual([
+      'degraded',
+      expect.stringMatching(/cannot send messages of releases.*PUBLISH/),
+    ]);
   });
 });
 

@@ -59,7 +59,7 @@ describe('A node that is killed and comes back empty', () => {
     })();
     for (const proxy of proxies.slice(3)) proxy.refuse(false);
     expect(await trying).toBe(false);
-    expect(tries.length).toBeGreaterThan(3);
+    expect(tries[0]).toBeNull();
     expect(lease.signal.aborted).toBe(true);
   });
 

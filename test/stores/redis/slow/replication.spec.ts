@@ -21,6 +21,8 @@ import { TcpProxy } from '../../../support/tcp-proxy.js';
 const LEASE = 6_000;
 /** For what replicas confirm: a busy machine takes its time. */
 const PATIENT = { replication: { replicas: 1, timeout: 900 } };
+/** With a lease that nothing of a test outlasts. */
+const LASTING = { leaseTime: 30_000, replication: { replicas: 1, timeout: 1_900 } };
 
 describe('replication', () => {
   const environment = new TestEnvironment();
@@ -98,10 +100,10 @@ describe('replication', () => {
 
   it.each(KINDS)('a %s that another holds is busy while the replica is connected', async (kind, lockOf) => {
     // All permits of the semaphore, and readers beside the writer.
-    const others = [service(PATIENT), service(PATIENT)];
+    const others = [service(LASTING), service(LASTING)];
     for (const other of others)
       await (kind === 'read lock' ? other.getReadWriteLock('key').write : lockOf(other)).tryAcquire();
-    const locks = service(PATIENT);
+    const locks = service(LASTING);
     for (let n = 0; n < 2; n++)
       await expect(lockOf(locks).acquire()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
