@@ -38,7 +38,7 @@ it("a password that rotates on the application's cluster client is that of the c
   client.options.redisOptions!.password = 'next';
   await onAll('CLIENT', 'KILL', 'USER', 'app');
   await until(() =>
-    locks.tryAcquire('order:0').then(
+    locks.tryAcquire('order:1').then(
       async (lease) => {
         await lease?.release();
         return true;
