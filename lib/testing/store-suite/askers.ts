@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
 import { words } from '../test-framework.js';
 import { listenTo } from './hearing.js';

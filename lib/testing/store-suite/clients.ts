@@ -1,5 +1,5 @@
 import type { NamesReply } from '../../port/lock-store.js';
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import type { ConnectionChange, NodeHealth, StoreWarning } from '../../port/store-health.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';

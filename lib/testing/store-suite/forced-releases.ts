@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import type { QueueTerms } from '../../port/lock-store.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { CLAIM } from '../../port/queue-messages.js';

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import type { StorePeriods } from '../../port/lock-store.js';
 import { words } from '../test-framework.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';

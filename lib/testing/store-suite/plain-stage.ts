@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import type { AcquireRequest, NextOwner, ReleaseRequest } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 import type { hear } from './hearing.js';

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import { isLockLostError, isLockTimeoutError } from '../../lock.errors.js';
 import { LockService } from '../../lock.service.js';
 import type { Lock } from '../../locks/lock.js';

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import type { LockStore } from '../../port/lock-store.js';
 import type { QueueMessage } from '../../port/queue-messages.js';
 

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import assert from './assert.js';
 import { isLockKindMismatchError } from '../../lock.errors.js';
 import type { QueueTerms, TransferReply, TransferRequest } from '../../port/lock-store.js';
 import { words } from '../test-framework.js';
