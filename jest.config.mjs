@@ -21,11 +21,11 @@ const sourceNames = {
 export default {
   // More files at a time than cores, because most of them wait most of the time: for leases, servers and processes. This many
   // keep two cores at 75 to 85 %. More than this and a slow machine misses the deadlines of their servers.
-  maxWorkers: 8,
+  maxWorkers: process.env.CI === undefined ? 8 : 5,
   // Jest keeps what a test file of ES modules has loaded, some 10 MB each, and the garbage collector has ever more to do.
   workerIdleMemoryLimit: '500MB',
   // CI may run on a machine of any speed, and what hangs there is found all the same.
-  testTimeout: process.env.CI === undefined ? 30_000 : 90_000,
+  testTimeout: process.env.CI === undefined ? 30_000 : 240_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/support/repeat.mjs'],

@@ -259,6 +259,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     if (head === undefined) return undefined;
     const tenure = this.client.open(this, head.terms, origin);
     if (!this.isByArrival) this.adopt(tenure);
+    // The end of another hold may have told code that aborts this caller.
+    if (this.head !== head) {
+      void this.client.giveBack(tenure);
+      return undefined;
+    }
     head.grant(this.client.begin(tenure));
     return tenure;
   }

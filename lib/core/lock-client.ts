@@ -1,4 +1,4 @@
-import { LockClosedError, LockLostError } from '../lock.errors.js';
+import { LockAbortedError, LockClosedError, LockLostError } from '../lock.errors.js';
 import { onOneLine } from '../lock.text.js';
 import type { ResolvedLockOptions } from '../lock.options.js';
 import { uuid } from '../lock.runtime.js';
@@ -231,8 +231,8 @@ export class LockClient {
    * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
    */
   acquire(name: string, request: WaitRequest): Promise<Tenure | Busy> {
-    if (this.refuses(request)) return Promise.reject(new LockClosedError(name));
-    return this.callers.queueOf(name).join(request);
+    const refusal = this.refusalOf(name, request);
+    return refusal ? Promise.reject(refusal) : this.callers.queueOf(name).join(request);
   }
 
   /**
@@ -240,7 +240,8 @@ export class LockClient {
    * that does not answer. The tenures are in the order of the names.
    */
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
-    if (this.refuses(request)) throw new LockClosedError(names.join(','));
+    const refusal = this.refusalOf(names.join(','), request);
+    if (refusal !== undefined) throw refusal;
     const origins = await this.callers.addGroup(names).send(request);
     if ('busy' in origins) return origins;
     if (this.refuses(request)) {
@@ -262,8 +263,15 @@ export class LockClient {
 
   /** As `acquire`, for the kinds where each caller has an entry of its own. */
   acquireQueued(terms: LockTerms, request: WaitRequest): Promise<Tenure | Busy> {
-    if (this.refuses(request)) return Promise.reject(new LockClosedError(terms.name));
-    return this.callers.addQueue(terms).join(request);
+    const refusal = this.refusalOf(terms.name, request);
+    return refusal ? Promise.reject(refusal) : this.callers.addQueue(terms).join(request);
+  }
+
+  /** Why a request is not sent: one step of a multi-lock may follow its abort. */
+  private refusalOf(name: string, request: WaitRequest): LockClosedError | LockAbortedError | undefined {
+    if (this.refuses(request)) return new LockClosedError(name);
+    const { signal } = request;
+    return signal?.aborted === true ? new LockAbortedError(name, signal.reason) : undefined;
   }
 
   /**

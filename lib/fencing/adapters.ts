@@ -20,6 +20,9 @@ function withDollars(sql: string): string {
  * @throws LockConfigError when it is in none
  */
 function changedRows(result: unknown): number {
+  // postgres.js gives the rows, with their number as a property.
+  const { count: own } = (result ?? {}) as { count?: unknown };
+  if (typeof own === 'number') return own;
   const [first] = Array.isArray(result) ? (result as unknown[]) : [result];
   const { serverStatus, ...counts } = (first ?? {}) as Record<string, unknown>;
   if (typeof serverStatus === 'number' && (serverStatus & IN_TRANSACTION) === 0)
