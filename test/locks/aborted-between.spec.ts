@@ -1,0 +1,45 @@
+import { expect, it } from '@jest/globals';
+import { inWorld } from '../world/index.js';
+
+it('a multi-lock that is aborted between two of its attempts takes nothing any more', async () => {
+  await inWorld(1, async ({ process, pass }) => {
+    const holder = process();
+    const { locks } = process();
+    for (let n = 0; n < 100; n++) {
+      const [a, b] = ['a', 'b'].map((name) => `${name}:${String(n)}`) as [string, string];
+      const first = await holder.locks.acquire(b);
+      const controller = new AbortController();
+      const asked = locks
+        .getMultiLock([locks.getLock(a), locks.getLock(b)])
+        .acquire({ signal: controller.signal, waitTime: 60_000 });
+      const refused = expect(asked).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+      await pass(10);
+      // It gets b now, finds a busy, gives b back, and sleeps for up to 4 ms before its next attempt.
+      const second = await holder.locks.acquire(a);
+      await first.release();
+      await pass(n * 0.08);
+      controller.abort();
+      await refused;
+      await second.release();
+      await pass(50);
+      for (const name of [a, b]) expect(await holder.locks.inspect(name)).toBeNull();
+    }
+  });
+});
+
+it.each(['fair', 'write'] as const)(
+  'a %s lock is given back if its grant tells of the loss that aborts its caller',
+  async (kind) => {
+    await inWorld(2, async ({ process, pass, server }) => {
+      const { locks } = process();
+      const lock = () => (kind === 'fair' ? locks.getFairLock('k') : locks.getReadWriteLock('k').write);
+      const former = await lock().acquire();
+      server.flush();
+      const asked = locks.runInScope(() => lock().acquire({ signal: former.signal }));
+      await expect(asked).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+      await pass(100);
+      expect(former.held).toBe(false);
+      expect(await locks.inspect('k')).toBeNull();
+    });
+  },
+);
