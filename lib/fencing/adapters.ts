@@ -20,10 +20,8 @@ function withDollars(sql: string): string {
  * @throws LockConfigError when it is in none
  */
 function changedRows(result: unknown): number {
-  // postgres.js gives the rows, with their number as a property.
-  const { count: own } = (result ?? {}) as { count?: unknown };
-  if (typeof own === 'number') return own;
-  const [first] = Array.isArray(result) ? (result as unknown[]) : [result];
+  // postgres.js gives an array of the rows that has their number as a property.
+  const [first] = Array.isArray(result) && !('count' in result) ? (result as unknown[]) : [result];
   const { serverStatus, ...counts } = (first ?? {}) as Record<string, unknown>;
   if (typeof serverStatus === 'number' && (serverStatus & IN_TRANSACTION) === 0)
     throw new LockConfigError('execute', 'needs a transaction: the server says that there is none');
@@ -35,7 +33,7 @@ function changedRows(result: unknown): number {
 
 /**
  * An execute for what a library gives a transaction. It is looked at now, and again at each statement, because it may be kept.
- * @throws LockConfigError for what is known to be outside of a transaction, as the fence would guard nothing there
+ * @throws LockConfigError if there is certainly no transaction, as the fence would guard nothing then
  */
 function inTransaction(adapter: string, isInside: () => boolean, cure: string, execute: Execute): Execute {
   const check = (): void => {

@@ -26,7 +26,8 @@ export type FencedDecorator<Self> = (
  * async pay(orderId: string) {}
  * ```
  *
- * If no decorator of a transaction stands above it, the service warns at boot with the code `fence-outside-transaction`.
+ * If no decorator of a transaction stands above it on a method with `@DistributedLock`, the service warns at boot with the code
+ * `fence-outside-transaction`.
  * @param execute an adapter with the present transaction of the object
  * @throws LockConfigError where it is applied, when it stands above `@DistributedLock`
  */

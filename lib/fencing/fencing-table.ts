@@ -36,7 +36,7 @@ const IDENTIFIER = /^[A-Za-z_]\w{0,62}(\.[A-Za-z_]\w{0,62})?$/;
 
 /**
  * The half of fencing that belongs to the database: a table with the greatest fencing token that it has seen of each lock. A
- * transaction that begins with {@link guard} commits only if no later holder of the lock has begun one.
+ * transaction that begins with {@link guard} is refused once the one of a later holder has committed.
  */
 export class FencingTable {
   private readonly table: string;
@@ -95,8 +95,8 @@ export class FencingTable {
   }
 
   /**
-   * The statement that forgets locks that nobody has guarded a transaction with since then: fencing tokens are times. A holder
-   * that was paused for longer is not refused any more, so let the moment be days ago.
+   * The statement that forgets locks whose last guarded lease was acquired before then: fencing tokens are times. A holder
+   * from before is not refused any more, so let the moment be days ago.
    * @throws LockConfigError when it is no date
    */
   pruneSql(olderThan: Date): string {

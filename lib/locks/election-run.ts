@@ -133,7 +133,7 @@ export class ElectionRun {
     this.news.tell(this.name, true);
     let failure: { readonly error: unknown } | undefined;
     try {
-      // What has just heard of the term may have ended it.
+      // A listener that has just heard of the term may have ended it.
       if (term.isPromised) {
         await refusalOfHandedOut(await runInScope(term.scope, async () => await this.callback(term)));
       }

@@ -8,7 +8,7 @@ import { inQuotes } from '../lock.text.js';
 import type { AcquireCall } from './call.js';
 import { Hold } from './hold.js';
 
-/** After a wait of so many ms, an error says what the holder is called, even if the store has to be asked. */
+/** After a wait of so many ms, an error names the label of the holder, even if the store has to be asked. */
 const LONG_WAIT = 1_000;
 
 /** In place of a label. A caller that waits for itself, by two services of one server, finds the cause in it. */
