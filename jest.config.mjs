@@ -12,6 +12,11 @@ const common = {
 
 // CI runs everything, and so does `npm run test:all`. Other runs leave out Nest 11, Redisson, and what is in a folder `slow/`.
 const everything = process.env.CI !== undefined || process.env.TESTS === 'all';
+// On two cores the files that compute for minutes would take the time from servers and leases of the others, so CI runs them
+// apart: TESTS=computing, and then TESTS=waiting.
+const COMPUTING = '/test/(models|programs/simulation|testing/slow|project/slow|docs/slow|board/slow)/';
+const isComputing = process.env.TESTS === 'computing';
+const isWaiting = process.env.TESTS === 'waiting';
 const sourceNames = {
   '^(\\.{1,2}/.*)\\.js$': '$1',
   '^(ioredis|rxjs|rxjs/operators)$': '<rootDir>/node_modules/.cache/bundled/$1.cjs',
@@ -34,15 +39,19 @@ export default {
       ...common,
       displayName: 'nest-12',
       roots: ['<rootDir>/test', '<rootDir>/sample-app'],
-      testMatch: ['**/*.spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/(package|jvm)/', ...(everything ? [] : ['/slow/'])],
+      ...(isComputing ? { testRegex: `${COMPUTING}.*\\.spec\\.ts$` } : { testMatch: ['**/*.spec.ts'] }),
+      testPathIgnorePatterns: [
+        '<rootDir>/test/(package|jvm)/',
+        ...(everything ? [] : ['/slow/']),
+        ...(isWaiting ? [COMPUTING] : []),
+      ],
       moduleNameMapper: {
         ...sourceNames,
         '^(nestjs-cls|@nestjs-cls/.*|@willsoto/nestjs-prometheus)$':
           '<rootDir>/node_modules/.cache/es-modules/$1.mjs',
       },
     },
-    ...(everything
+    ...(everything && !isComputing
       ? [
           {
             ...common,
