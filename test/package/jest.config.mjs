@@ -10,4 +10,5 @@ export default {
   testMatch: ['<rootDir>/test/package/*.spec.ts'],
   testPathIgnorePatterns: [],
   testTimeout: 180_000,
+  globalSetup: config.globalSetup,
 };

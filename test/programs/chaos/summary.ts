@@ -84,15 +84,21 @@ export class Summary {
 
 /** Each round and each broken lock is a test. */
 export function jestReport({ rounds, failedRounds, controls, shortfalls }: Summary) {
-  const failed =
-    failedRounds.length + controls.filter(({ caught }) => Object.keys(caught).length === 0).length;
+  const missed = controls.filter(({ caught }) => Object.keys(caught).length === 0);
+  const failed = failedRounds.length + missed.length;
+  const messages = [
+    ...failedRounds.map((number) => `Round ${String(number)} has violations`),
+    ...missed.map(({ name }) => `Nothing caught ${name}`),
+    ...shortfalls,
+  ];
   return {
-    success: failed + shortfalls.length === 0,
+    success: messages.length === 0,
     numPassedTests: rounds + controls.length - failed,
     numFailedTests: failed,
     numPendingTests: 0,
     numTodoTests: 0,
     numRuntimeErrorTestSuites: 0,
+    testResults: messages.map((message) => ({ name: 'chaos', status: 'failed', message })),
   };
 }
 

@@ -99,5 +99,6 @@ export function jestReport({ verdicts, failures }: Report) {
     numPendingTests: 0,
     numTodoTests: 0,
     numRuntimeErrorTestSuites: 0,
+    testResults: failures.map((message) => ({ name: 'soak', status: 'failed', message })),
   };
 }

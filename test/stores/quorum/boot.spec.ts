@@ -73,16 +73,18 @@ describe('A user without a right to the charter of the nodes', () => {
     const error: unknown = await locks.acquire('a', { waitTime: 60_000 }).catch((reason: unknown) => reason);
     if (!isLockUnavailableError(error)) throw error;
     expect(error.permanent).toBe(true);
-    const right = /ACL SETUSER <user> ~~ndl:quorum/;
-    expect(error.outcomes.map(({ error: cause }) => String((cause as Error).cause))).toEqual(
-      environment.nodes.map(() => expect.stringMatching(right) as unknown),
+    const right = 'ACL SETUSER <user> ~~ndl:quorum';
+    // Two refusals are an answer, and the third node is not waited for.
+    const refusals = error.outcomes.filter(({ error: cause }) =>
+      String((cause as Error).cause).includes(right),
     );
+    expect(refusals.length).toBeGreaterThanOrEqual(2);
     const { status, nodes } = await locks.health();
     expect(status).toBe('down');
     expect(nodes.map((node) => node.error)).toEqual(
-      environment.nodes.map(() => expect.stringMatching(right) as unknown),
+      environment.nodes.map(() => expect.stringContaining(right) as unknown),
     );
-    expect(warnings).toEqual(environment.nodes.map(() => expect.stringMatching(right) as unknown));
+    expect(warnings).toEqual(environment.nodes.map(() => expect.stringContaining(right) as unknown));
     // The right is enough.
     await Promise.all(environment.nodes.map((node) => node.client().acl('SETUSER', 'locks', '~~ndl:quorum')));
     await environment.settled(locks);
