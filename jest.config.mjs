@@ -14,7 +14,8 @@ const common = {
 const everything = process.env.CI !== undefined || process.env.TESTS === 'all';
 // On two cores the files that compute for minutes would take the time from servers and leases of the others, so CI runs them
 // apart: TESTS=computing, and then TESTS=waiting.
-const COMPUTING = '/test/(models|programs/simulation|testing/slow|project/slow|docs/slow|board/slow)/';
+const COMPUTING =
+  '/test/(models/|programs/simulation/|testing/slow/planted|project/slow/|docs/slow/|board/slow/)';
 const isComputing = process.env.TESTS === 'computing';
 const isWaiting = process.env.TESTS === 'waiting';
 const sourceNames = {

@@ -5,55 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { type LockStore, MemoryLockStore } from '../../../lib/index.js';
-import type { Subscription } from '../../../lib/store/index.js';
-import { describeLockStore, type StorePlace } from '../../../lib/testing/describe-lock-store.js';
-import { type Bug, PLANTED_BUGS, withoutQueues } from '../planted-bugs.js';
-
-/** One client of a memory store, as a process would be: what it has subscribed to ends with it. */
-function clientOf(store: MemoryLockStore, bug: Bug): LockStore {
-  const subscriptions = new Set<Subscription>();
-  const kept = async (opening: Promise<Subscription>) => {
-    const subscription = await opening;
-    subscriptions.add(subscription);
-    return subscription;
-  };
-  const members = (own: Partial<LockStore>, of: LockStore): LockStore =>
-    new Proxy(of, {
-      get: (target, member) => {
-        if (member in own) return Reflect.get(own, member) as unknown;
-        const value: unknown = Reflect.get(target, member);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
-  const client = members(
-    {
-      subscribeToReleases: (name, onWake) => kept(store.subscribeToReleases(name, onWake)),
-      queues: {
-        ...store.queues,
-        subscribe: (name, onMessage) => kept(store.queues.subscribe(name, onMessage)),
-      },
-      close: () => {
-        for (const subscription of subscriptions) subscription.close();
-        return Promise.resolve();
-      },
-    },
-    store,
-  );
-  return members(bug(client), client);
-}
-
-const placeWith = (bug: Bug) => (): Promise<StorePlace> => {
-  const store = new MemoryLockStore();
-  return Promise.resolve({ open: () => clientOf(store, bug), close: () => Promise.resolve() });
-};
-
-describeLockStore(
-  'memory, a client for each process',
-  placeWith(() => ({})),
-);
-
-describeLockStore('memory, without queues', placeWith(withoutQueues(() => ({}))), { queues: false });
+import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
+import { type Bug, PLANTED_BUGS } from '../planted-bugs.js';
+import { placeWith } from '../place-with.js';
 
 /** The suite for a store with a bug, collected instead of run. */
 function suiteFor(bug: Bug, queues: boolean) {
