@@ -4,7 +4,7 @@
  */
 import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
 import { withoutQueues } from '../planted-bugs.js';
-import { placeWith } from '../place-with.js';
+import { placeWith } from '../buggy-store.js';
 
 describeLockStore(
   'memory, a client for each process',

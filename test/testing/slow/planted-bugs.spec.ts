@@ -7,7 +7,7 @@ import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
 import { type Bug, PLANTED_BUGS } from '../planted-bugs.js';
-import { placeWith } from '../place-with.js';
+import { placeWith } from '../buggy-store.js';
 
 /** The suite for a store with a bug, collected instead of run. */
 function suiteFor(bug: Bug, queues: boolean) {
