@@ -16,7 +16,7 @@ const read = (path, from = root) => readFileSync(posix.join(from, path), 'utf8')
 const manifest = JSON.parse(read('package.json'));
 
 const findings = [
-  ...addressesOf(manifest),
+  ...addressOf(manifest),
   ...versionOf(manifest, read('CHANGELOG.md'), values.tag),
   ...contentsOf(manifest, packagedFiles()),
 ];
@@ -24,20 +24,13 @@ for (const finding of findings) console.log(`- ${finding}`);
 if (findings.length > 0) process.exitCode = 1;
 else console.log(`${manifest.name} ${manifest.version} can be released.`);
 
-/** Where the project lives: the registry's page leads readers there, and resolves the README's links from it. */
-function addressesOf({ repository, homepage, bugs }) {
-  const missing = [];
-  const address = (name, value, form) => {
-    if (value === undefined) missing.push(`package.json has no \`${name}\`.`);
-    else if (webAddress(value) === undefined)
-      missing.push(`\`${name}\` of package.json is no ${form}: ${value}`);
-  };
-  address('repository', repository?.url ?? repository, 'address of a git repository (git+https://…)');
-  address('homepage', homepage, 'https address');
-  address('bugs', bugs?.url ?? bugs, 'https address');
-  const home = webAddress(repository?.url ?? repository);
-  if (home !== undefined) missing.push(...linksFrom(home));
-  return missing;
+/** The address of the project: links of README lead there, and the package gets its `homepage` and `bugs` from it. */
+function addressOf({ repository }) {
+  const address = repository?.url ?? repository;
+  if (address === undefined) return ['package.json has no `repository`.'];
+  const home = webAddress(address);
+  if (home !== undefined) return linksFrom(home);
+  return [`\`repository\` of package.json is no address of a git repository (git+https://…): ${address}`];
 }
 
 /** The https address that is meant; undefined for other texts and for hosts that exist on one machine only. */

@@ -1,12 +1,23 @@
-/** What a user's npm reads. Scripts, tools and workspaces of this repository are not among it. */
+/** The fields that a user's npm reads. Scripts, tools and workspaces of this repository are not among them. */
 const PUBLISHED = [
-  ...['name', 'version', 'description', 'license', 'author', 'keywords', 'repository', 'homepage', 'bugs'],
+  ...['name', 'version', 'description', 'license', 'author', 'keywords', 'repository'],
   ...['type', 'engines', 'sideEffects', 'exports', 'bin', 'main', 'types'],
   ...['dependencies', 'peerDependencies', 'peerDependenciesMeta'],
 ];
 
+/** `homepage` and `bugs` come from `repository`: the address of the project is in one place. */
 export function manifestOf(manifest) {
-  return Object.fromEntries(Object.entries(manifest).filter(([field]) => PUBLISHED.includes(field)));
+  const home = addressOf(manifest);
+  return {
+    ...Object.fromEntries(Object.entries(manifest).filter(([field]) => PUBLISHED.includes(field))),
+    ...(home && { homepage: `${home}#readme`, bugs: { url: `${home}/issues` } }),
+  };
+}
+
+/** The web address of the repository; undefined before the project has one, and then a release is refused. */
+export function addressOf({ repository }) {
+  const address = repository?.url ?? repository;
+  return address?.replace(/^git\+/, '').replace(/\.git$/, '');
 }
 
 /** The entries of one build, such as `dist/board/index`. */

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { addressOf } from './manifest.mjs';
 
 /** Pages of docs/ for maintainers, and figures, which are read in the repository. */
 const ELSEWHERE = /^docs\/(api|design)\/|^docs\/(releasing|benchmarks)\.md$/;
@@ -9,7 +10,10 @@ const DATA = /^docs\/observability\/.*\.\w+$/;
 
 const CODE = /(^ *```[^]*?^ *```$|`[^`\n]*`)/m;
 
-/** What a user of the package reads, with links that lead from the package as from the repository. */
+/**
+ * The pages for users of the package. Their links lead to the pages beside them, and for other files into the repository. All
+ * links of README lead into the repository, because the registry shows README without the other pages.
+ */
 export function pages(root, manifest) {
   const below = readdirSync(join(root, 'docs'), { recursive: true })
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
@@ -18,8 +22,9 @@ export function pages(root, manifest) {
   const repository = addressOf(manifest);
   const linked = (page) => (link, path, anchor) => {
     const target = posix.join(posix.dirname(page), path);
-    const isHere = paths.some((other) => other === target || other.startsWith(`${target}/`));
-    if (isHere || repository === undefined) return link;
+    const isBeside =
+      page !== 'README.md' && paths.some((other) => other === target || other.startsWith(`${target}/`));
+    if (isBeside || repository === undefined) return link;
     const view = /\.(png|svg)$/.test(path) ? 'raw' : 'blob';
     return `](${repository}/${view}/v${manifest.version}/${target}${anchor})`;
   };
@@ -38,10 +43,4 @@ export function pages(root, manifest) {
 /** Tables are aligned in the repository only. */
 function withoutPadding(text) {
   return text.replace(/ {2,}(?=\|)/g, ' ').replace(/-{4,}(?=:? \|)/g, '---');
-}
-
-/** Undefined before the project has one; a release is refused then. */
-function addressOf({ repository }) {
-  const address = repository?.url ?? repository;
-  return address?.replace(/^git\+/, '').replace(/\.git$/, '');
 }

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { manifestOf } from '../../../scripts/package/manifest.mjs';
 import { pages } from '../../../scripts/package/pages.mjs';
 import { linksOf } from '../../docs/markdown.js';
 
@@ -30,8 +31,6 @@ describe('The release check', () => {
     types: './dist/cjs/index.d.ts',
     exports: { '.': { import: './dist/index.js' }, './package.json': './package.json' },
     repository: { type: 'git', url: `git+${home}.git` },
-    homepage: `${home}#readme`,
-    bugs: { url: `${home}/issues` },
   };
   let folder: string;
 
@@ -67,17 +66,17 @@ describe('The release check', () => {
     expect(findings(folder, '--tag', 'v1.2.3')).toEqual([]);
   });
 
-  it.each(['repository', 'homepage', 'bugs'])('finds that package.json has no %s', (field) => {
-    write('package.json', { ...manifest, [field]: undefined });
-    expect(findings(folder)).toEqual([`package.json has no \`${field}\`.`]);
+  it('finds that package.json has no repository', () => {
+    write('package.json', { ...manifest, repository: undefined });
+    expect(findings(folder)).toEqual(['package.json has no `repository`.']);
   });
 
   it.each(['TODO', 'https://locks.example/', 'http://forge.test/locks', 'https://localhost/locks'])(
     'takes %s for no address',
     (address) => {
-      write('package.json', { ...manifest, homepage: address });
+      write('package.json', { ...manifest, repository: address });
       expect(findings(folder)).toEqual([
-        expect.stringContaining('`homepage` of package.json is no https address'),
+        expect.stringContaining('`repository` of package.json is no address of a git repository'),
       ]);
     },
   );
@@ -154,13 +153,23 @@ it('This package lacks nothing for a release but its address and what is written
       encoding: 'utf8',
     });
     expect(stderr).toBe('');
-    const allowed =
-      /^package\.json has no `(repository|homepage|bugs)`\.$|^CHANGELOG\.md has lines under|has no day/;
+    const allowed = /^package\.json has no `repository`\.$|^CHANGELOG\.md has lines under|has no day/;
     expect(findings(root, '--package', folder).filter((finding) => !allowed.test(finding))).toEqual([]);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }, 120_000);
+
+it('The package gets its homepage and the place for bugs from the address of the repository', () => {
+  const repository = { type: 'git', url: 'git+https://forge.test/team/locks.git' };
+  expect(manifestOf({ name: 'locks', repository })).toEqual({
+    name: 'locks',
+    repository,
+    homepage: 'https://forge.test/team/locks#readme',
+    bugs: { url: 'https://forge.test/team/locks/issues' },
+  });
+  expect(manifestOf({ name: 'locks' })).toEqual({ name: 'locks' });
+});
 
 it('The pages of the package link to each other, and into the repository for what only that has', () => {
   const repository = { type: 'git', url: 'git+https://forge.test/team/locks.git' };
@@ -184,4 +193,6 @@ it('The pages of the package link to each other, and into the repository for wha
     expect.arrayContaining(['CHANGELOG.md', 'docs/board-dark.png', 'docs/design/overview.md']),
   );
   expect([...elsewhere].filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  // The registry shows README alone.
+  expect(linksOf(packed['README.md'] ?? '').filter((link) => !link.startsWith('https://'))).toEqual([]);
 });
