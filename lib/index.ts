@@ -1,12 +1,12 @@
-export { LockModule } from './lock.module.js';
-export { LockService, type LockName } from './lock.service.js';
-export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
+export { LockModule } from './module/lock-module.js';
+export { LockService, type LockName } from './module/lock-service.js';
+export { getLockServiceToken, InjectLockService } from './nest/service/lock-service.token.js';
 export {
   DistributedLock,
   type DistributedLockDecorator,
   type ObservableLockDecorator,
   type PromiseLockDecorator,
-} from './nest/distributed-lock.decorator.js';
+} from './nest/decorator/distributed-lock.decorator.js';
 export { OnLeader, type OnLeaderDecorator } from './nest/election/on-leader.decorator.js';
 export { OnlyLeader, type OnlyLeaderDecorator } from './nest/election/only-leader.decorator.js';
 export type { LeaderOptions } from './nest/election/leader-method.js';
@@ -15,12 +15,12 @@ export {
   type OnceKey,
   type OncePerDecorator,
   type OncePerOptions,
-} from './nest/once-per.decorator.js';
-export type { LockInterceptorOptions } from './nest/lock-interceptor.options.js';
+} from './nest/once/once-per.decorator.js';
+export type { LockInterceptorOptions } from './nest/interceptor/lock-interceptor.options.js';
 export type { LockKey } from './nest/lock-key.js';
-export { LockInterceptor } from './nest/lock.interceptor.js';
-export { ApiLockResponses } from './nest/api-lock-responses.decorator.js';
-export { LockExceptionFilter } from './nest/lock-exception.filter.js';
+export { LockInterceptor } from './nest/interceptor/lock.interceptor.js';
+export { ApiLockResponses } from './nest/filter/api-lock-responses.decorator.js';
+export { LockExceptionFilter } from './nest/filter/lock-exception.filter.js';
 export { assertLocked, currentLease } from './nest/current-lease.js';
 export type {
   AcquireOptions,
@@ -37,27 +37,27 @@ export type {
   RedisConnection,
   ReplicationOptions,
   UsingOptions,
-} from './lock.options.js';
-export type { Duration } from './lock.duration.js';
-export type { Lease, Lock } from './locks/lock.js';
-export type { OnceOptions, OnceResult } from './locks/once.js';
-export type { Election, ElectionOptions, Term } from './locks/election.js';
-export type { ListOptions, LockPage, LockSummary } from './locks/lock-summary.js';
-export type { Asker } from './lock.asker.js';
-export type { DeadlockStep } from './lock.deadlock.js';
-export type { LockEvent } from './lock.events.js';
-export type { LockOrderStep } from './lock.order.js';
+} from './api/options.js';
+export type { Duration } from './api/duration.js';
+export type { Lease, Lock } from './api/lock.js';
+export type { OnceOptions, OnceResult } from './locks/once/once.js';
+export type { Election, ElectionOptions, Term } from './api/election.js';
+export type { ListOptions, LockPage, LockSummary } from './api/lock-summary.js';
+export type { Asker } from './api/asker.js';
+export type { DeadlockStep } from './api/deadlock.js';
+export type { LockEvent } from './api/events.js';
+export type { LockOrderStep } from './api/lock-order.js';
 export {
   type AcquireOutcome,
   type LockAcquireContext,
   type LockHoldContext,
   type LockTraceContext,
   TRACING_CHANNELS,
-} from './lock.tracing.js';
-export type { LockHealth } from './lock.health.js';
-export type { LockHolder, LockState, LockWaiter } from './lock.state.js';
+} from './api/tracing-channels.js';
+export type { LockHealth } from './api/health.js';
+export type { LockHolder, LockState, LockWaiter } from './api/lock-state.js';
 export { MemoryLockStore } from './stores/memory/memory-lock-store.js';
-export type { LockStore } from './port/lock-store.js';
+export type { LockStore } from './store/lock-store.js';
 export type {
   HealthStatus,
   NodeHealth,
@@ -65,7 +65,7 @@ export type {
   Persistence,
   ReplicaHealth,
   StoreWarning,
-} from './port/store-health.js';
+} from './store/store-health.js';
 export {
   isLockAbortedError,
   isLockClosedError,
@@ -88,4 +88,4 @@ export {
   type LockErrorCode,
   type LossReason,
   type NodeOutcome,
-} from './lock.errors.js';
+} from './api/errors.js';

@@ -1,9 +1,9 @@
 import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { ApplicationConfig, ModuleRef } from '@nestjs/core';
-import type { LockService } from '../lock.service.js';
-import { unguardedBoardWarning } from '../lock.options.warnings.js';
-import { stateOf } from '../lock.service.state.js';
-import { serviceOf } from '../nest/service-of.js';
+import type { LockService } from '../module/lock-service.js';
+import { unguardedBoardWarning } from '../module/options-warnings.js';
+import { stateOf } from '../module/service-state.js';
+import { serviceOf } from '../nest/service/service-of.js';
 import { Details } from './feed/detail.js';
 import { LockFeed } from './feed/lock-feed.js';
 import { endConnectionAfter, type BoardResponse } from './http/respond.js';

@@ -1,5 +1,5 @@
 import { BadRequestException, Inject, InternalServerErrorException, Post, Req, Res } from '@nestjs/common';
-import { isSeen } from '../lock.text.js';
+import { isSeen } from '../runtime/text.js';
 import { Board, type BoardInstance } from './board.js';
 import { failureOf } from './feed/failure.js';
 import { assertOwnPage } from './http/cross-site.js';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
-import { assertName } from '../core/validation.js';
+import { assertName } from '../client/validation.js';
 import { Board, type BoardInstance } from './board.js';
 import { script, assetVersion, style } from './assets.generated.js';
 import { failureOf } from './feed/failure.js';

@@ -1,5 +1,5 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
-import type { Duration } from '../lock.duration.js';
+import type { Duration } from '../api/duration.js';
 
 /** A guard as `@UseGuards` takes it: a class, which Nest makes, or an object. */
 export type LockBoardGuard = CanActivate | Type<CanActivate>;

@@ -1,6 +1,6 @@
-import { assertKnownOptions } from '../core/validation.js';
-import { cureOf, timeOf } from '../lock.duration.js';
-import { LockConfigError } from '../lock.errors.js';
+import { assertKnownOptions } from '../client/validation.js';
+import { cureOf, timeOf } from '../api/duration.js';
+import { LockConfigError } from '../api/errors.js';
 import type { LockBoardOptions, ResolvedBoardOptions } from './lock-board.options.js';
 
 const OPTIONS: readonly (keyof LockBoardOptions)[] = [

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { nearest } from '../core/nearest.js';
+import { nearest } from '../runtime/nearest.js';
 import { usageFailure } from './command-failure.js';
 import type { Command } from './command.js';
 import { Given } from './given.js';

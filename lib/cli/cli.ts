@@ -54,7 +54,7 @@ function own(rest: readonly string[]): readonly string[] {
 
 /** The word is repeated only if it is one: an address may have slipped there. */
 async function unknownCommand(word: string): Promise<Failure> {
-  const { nearest } = await import('../core/nearest.js');
+  const { nearest } = await import('../runtime/nearest.js');
   const shown = /^[a-z-]{1,20}$/i.test(word) ? `"${word}"` : 'the first argument';
   const known = [...COMMANDS.keys()];
   const meant = nearest(word, known);

@@ -1,5 +1,5 @@
-import { isLockConfigError } from '../lock.errors.js';
-import type { LockModuleOptions, RedisConnection } from '../lock.options.js';
+import { isLockConfigError } from '../api/errors.js';
+import type { LockModuleOptions, RedisConnection } from '../api/options.js';
 import { urlOptions } from '../stores/redis/connection/connection-url.js';
 import type { Given } from './given.js';
 import { usageFailure } from './command-failure.js';

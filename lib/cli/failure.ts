@@ -6,8 +6,8 @@ import {
   isLockTimeoutError,
   isLockUnavailableError,
   type LockUnavailableError,
-} from '../lock.errors.js';
-import { onOneLine } from '../lock.text.js';
+} from '../api/errors.js';
+import { onOneLine } from '../runtime/text.js';
 import { Failure } from './command-failure.js';
 import { EXIT } from './exit-code.js';
 

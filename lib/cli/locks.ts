@@ -1,5 +1,5 @@
-import type { LockService } from '../lock.service.js';
-import type { ListOptions, LockSummary } from '../locks/lock-summary.js';
+import type { LockService } from '../module/lock-service.js';
+import type { ListOptions, LockSummary } from '../api/lock-summary.js';
 import type { Given } from './given.js';
 import { usageFailure } from './command-failure.js';
 

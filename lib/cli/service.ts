@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { now, timerAt } from '../core/deadline.js';
-import { LockUnavailableError } from '../lock.errors.js';
-import type { LockModuleOptions } from '../lock.options.js';
-import { LockService } from '../lock.service.js';
+import { now, timerAt } from '../client/holding/deadline.js';
+import { LockUnavailableError } from '../api/errors.js';
+import type { LockModuleOptions } from '../api/options.js';
+import { LockService } from '../module/lock-service.js';
 import type { Given } from './given.js';
 import { connectionOf } from './connection.js';
 import { reasonOf } from './failure.js';

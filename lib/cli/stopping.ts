@@ -1,4 +1,4 @@
-import { now, timerAt } from '../core/deadline.js';
+import { now, timerAt } from '../client/holding/deadline.js';
 import { EXIT } from './exit-code.js';
 import { codeOfSignal } from './run/signals.js';
 

@@ -1,4 +1,4 @@
-import { LockConfigError } from '../lock.errors.js';
+import { LockConfigError } from '../api/errors.js';
 import type { Execute } from './fencing-table.js';
 
 /** A bit of `SERVER_STATUS_flags_enum` in the protocol of MySQL. */

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
-import { LockConfigError } from '../lock.errors.js';
-import { copyMetadata } from '../nest/copy-metadata.js';
+import { LockConfigError } from '../api/errors.js';
+import { copyMetadata } from '../nest/decorator/copy-metadata.js';
 import { decoratedMethod } from '../nest/election/leader-method.js';
-import { isLockedMethod } from '../nest/locked-method.js';
-import { watchForTransaction } from '../nest/outer-transaction.js';
-import { markFenced } from '../nest/fenced-method.js';
+import { isLockedMethod } from '../nest/decorator/locked-method.js';
+import { watchForTransaction } from '../nest/decorator/outer-transaction.js';
+import { markFenced } from '../nest/decorator/fenced-method.js';
 import type { Execute, FencingTable } from './fencing-table.js';
 
 /** Fits methods that return a Promise. */

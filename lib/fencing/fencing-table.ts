@@ -1,10 +1,10 @@
-import { LockConfigError, LockLostError } from '../lock.errors.js';
-import type { Term } from '../locks/election.js';
-import type { Lease } from '../locks/lock.js';
+import { LockConfigError, LockLostError } from '../api/errors.js';
+import type { Term } from '../api/election.js';
+import type { Lease } from '../api/lock.js';
 import type { OwnLease } from '../locks/own-lease.js';
 import { currentLease } from '../nest/current-lease.js';
-import { currentScope } from '../core/scope.js';
-import { locksPassThrough } from '../nest/pass-through.js';
+import { currentScope } from '../client/scope/scope.js';
+import { locksPassThrough } from '../nest/decorator/pass-through.js';
 import {
   type Dialect,
   dialectOf,

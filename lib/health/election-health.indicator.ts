@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import type { LockHealthOptions } from './lock-health.indicator.js';
-import { serviceOf } from '../nest/service-of.js';
+import { serviceOf } from '../nest/service/service-of.js';
 
 /**
  * Reports an election to a health check of @nestjs/terminus. List it in the `providers` of a module that imports

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
-import { serviceOf } from '../nest/service-of.js';
+import { serviceOf } from '../nest/service/service-of.js';
 
 /** Which LockService the health check asks. */
 export interface LockHealthOptions {

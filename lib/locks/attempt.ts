@@ -1,12 +1,12 @@
-import { msUntil, now } from '../core/deadline.js';
-import type { Tenure } from '../core/tenure.js';
-import type { Busy } from '../core/waiting.js';
+import { msUntil, now } from '../client/holding/deadline.js';
+import type { Tenure } from '../client/holding/tenure.js';
+import type { Busy } from '../client/waiting/waiting.js';
 import { type AcquireCall, termsOf } from './call.js';
 import { untilGivenBack } from './giving-back.js';
-import { endedMeanwhile } from './lease-group.js';
+import { endedMeanwhile } from './multi/lease-group.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './own-lease.js';
-import { isPlain, type Refusal, type Round } from './rounds.js';
+import { isPlain, type Refusal, type Round } from './multi/rounds.js';
 import type { StoreLock } from './store-lock.js';
 
 /** For how long a store that does not answer may keep the locks that are held already from others, ms. */

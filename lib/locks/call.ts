@@ -1,9 +1,9 @@
-import type { Captured } from '../core/call-site.js';
-import type { LockClient } from '../core/lock-client.js';
-import { now } from '../core/deadline.js';
-import type { Scope } from '../core/scope.js';
-import type { WaitRequest } from '../core/waiting.js';
-import type { ResolvedAcquireOptions } from '../lock.options.js';
+import type { Captured } from '../client/scope/call-site.js';
+import type { LockClient } from '../client/lock-client.js';
+import { now } from '../client/holding/deadline.js';
+import type { Scope } from '../client/scope/scope.js';
+import type { WaitRequest } from '../client/waiting/waiting.js';
+import type { ResolvedAcquireOptions } from '../api/options.js';
 
 /** One call for a lock: its options, its scopes and its times. It is also the request that waits in a queue. */
 export interface AcquireCall extends ResolvedAcquireOptions, WaitRequest {

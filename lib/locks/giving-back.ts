@@ -1,7 +1,7 @@
-import { idleTimerAt, now } from '../core/deadline.js';
-import { onAbort } from '../core/on-abort.js';
-import { GRACE } from '../core/waiting.js';
-import { clearTimer } from '../lock.runtime.js';
+import { idleTimerAt, now } from '../client/holding/deadline.js';
+import { onAbort } from '../client/waiting/on-abort.js';
+import { GRACE } from '../client/waiting/waiting.js';
+import { clearTimer } from '../runtime/runtime.js';
 
 /**
  * Waits for the answer to releases that have been sent, though no longer than their caller waits. A release without an answer is

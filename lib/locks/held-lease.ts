@@ -1,16 +1,16 @@
-import { type Captured, siteOf } from '../core/call-site.js';
-import { now } from '../core/deadline.js';
-import { releasedError } from '../core/tenure.js';
-import { untilAborted } from '../core/until-aborted.js';
-import { assertKnownOptions, leaseTimeOf, signalOf } from '../core/validation.js';
-import type { Scope } from '../core/scope.js';
-import type { Duration } from '../lock.duration.js';
-import type { AnswerOptions, HandOverOptions } from '../lock.options.js';
-import { wallTime } from '../lock.runtime.js';
-import { assertTravels, handOver } from './hand-over.js';
+import { type Captured, siteOf } from '../client/scope/call-site.js';
+import { now } from '../client/holding/deadline.js';
+import { releasedError } from '../client/holding/tenure.js';
+import { untilAborted } from '../client/waiting/until-aborted.js';
+import { assertKnownOptions, leaseTimeOf, signalOf } from '../client/validation.js';
+import type { Scope } from '../client/scope/scope.js';
+import type { Duration } from '../api/duration.js';
+import type { AnswerOptions, HandOverOptions } from '../api/options.js';
+import { wallTime } from '../runtime/runtime.js';
+import { assertTravels, handOver } from './ticket/hand-over.js';
 import type { Hold } from './hold.js';
 import { reportAbandoned } from './lease-reports.js';
-import type { Lease } from './lock.js';
+import type { Lease } from '../api/lock.js';
 import { leaseJson, type OwnLease, type Share } from './own-lease.js';
 
 const done = (): void => undefined;

@@ -1,7 +1,7 @@
-import { type Captured, siteOf } from '../core/call-site.js';
-import type { LockClient } from '../core/lock-client.js';
-import { afterInput } from '../lock.runtime.js';
-import { inQuotes } from '../lock.text.js';
+import { type Captured, siteOf } from '../client/scope/call-site.js';
+import type { LockClient } from '../client/lock-client.js';
+import { afterInput } from '../runtime/runtime.js';
+import { inQuotes } from '../runtime/text.js';
 
 // Events, and one warning for each label, about leases that no nested call and no careful caller leaves behind.
 

@@ -1,6 +1,6 @@
-import { clearTimer } from '../lock.runtime.js';
-import { idleTimerAt, now } from '../core/deadline.js';
-import type { LockClient } from '../core/lock-client.js';
+import { clearTimer } from '../runtime/runtime.js';
+import { idleTimerAt, now } from '../client/holding/deadline.js';
+import type { LockClient } from '../client/lock-client.js';
 
 interface AwaitedLock {
   readonly name: string;

@@ -1,9 +1,9 @@
-import { callSite } from '../core/call-site.js';
-import type { LockClient } from '../core/lock-client.js';
-import { lockOrder } from '../core/lock-order.js';
-import type { ScopedHold } from '../core/scope.js';
-import { LockConfigError } from '../lock.errors.js';
-import { describeConflict } from '../lock.order.js';
+import { callSite } from '../client/scope/call-site.js';
+import type { LockClient } from '../client/lock-client.js';
+import { lockOrder } from '../client/scope/order-graph.js';
+import type { ScopedHold } from '../client/scope/scope.js';
+import { LockConfigError } from '../api/errors.js';
+import { describeConflict } from '../api/lock-order.js';
 
 /** The label of all locks by which work runs once in a period. */
 export const ONCE = 'once';

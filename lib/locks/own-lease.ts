@@ -1,7 +1,7 @@
-import type { Captured } from '../core/call-site.js';
-import type { Scope } from '../core/scope.js';
-import type { Duration } from '../lock.duration.js';
-import type { Lease } from './lock.js';
+import type { Captured } from '../client/scope/call-site.js';
+import type { Scope } from '../client/scope/scope.js';
+import type { Duration } from '../api/duration.js';
+import type { Lease } from '../api/lock.js';
 
 /** A lease as this package sees it: its release can leave the lock taken for a while. */
 export interface OwnLease extends Lease {

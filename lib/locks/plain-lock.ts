@@ -1,5 +1,5 @@
-import type { Tenure } from '../core/tenure.js';
-import type { Busy } from '../core/waiting.js';
+import type { Tenure } from '../client/holding/tenure.js';
+import type { Busy } from '../client/waiting/waiting.js';
 import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 

@@ -1,8 +1,8 @@
-import type { LockClient, StoredHold } from '../core/lock-client.js';
-import type { Tenure } from '../core/tenure.js';
-import type { Busy } from '../core/waiting.js';
-import { LockConfigError } from '../lock.errors.js';
-import type { LockTerms } from '../core/acquisition.js';
+import type { LockClient, StoredHold } from '../client/lock-client.js';
+import type { Tenure } from '../client/holding/tenure.js';
+import type { Busy } from '../client/waiting/waiting.js';
+import { LockConfigError } from '../api/errors.js';
+import type { LockTerms } from '../client/waiting/acquisition.js';
 import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 

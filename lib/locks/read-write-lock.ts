@@ -1,8 +1,8 @@
-import type { LockClient, QueueTerms } from '../core/lock-client.js';
-import { LockConfigError } from '../lock.errors.js';
-import { inQuotes } from '../lock.text.js';
+import type { LockClient, QueueTerms } from '../client/lock-client.js';
+import { LockConfigError } from '../api/errors.js';
+import { inQuotes } from '../runtime/text.js';
 import type { AcquireCall } from './call.js';
-import type { Lock } from './lock.js';
+import type { Lock } from '../api/lock.js';
 import { QueueLock } from './queue-lock.js';
 
 /** Readers share it, a writer has it alone. The order of arrival decides between them. */

@@ -1,24 +1,24 @@
-import { refusalOfHandedOut } from '../core/late-result.js';
-import type { LockClient } from '../core/lock-client.js';
-import { currentScope, owningScope, runInScope, Scope } from '../core/scope.js';
-import { NestedCall } from '../core/deadlock/nested-call.js';
-import { AcquisitionTrace, areAcquisitionsTraced } from '../core/tracing.js';
+import { refusalOfHandedOut } from '../client/holding/late-result.js';
+import type { LockClient } from '../client/lock-client.js';
+import { currentScope, owningScope, runInScope, Scope } from '../client/scope/scope.js';
+import { NestedCall } from '../client/deadlock/nested-call.js';
+import { AcquisitionTrace, areAcquisitionsTraced } from '../client/tracing.js';
 import {
   ACQUIRE_OPTIONS,
   assertKnownOptions,
   assertOwnOptions,
   resolveAcquireOptions,
-} from '../core/validation.js';
-import type { Busy } from '../core/waiting.js';
-import { LockConfigError, type LockUnavailableError } from '../lock.errors.js';
-import type { AcquireOptions, ReasonOptions, UsingOptions } from '../lock.options.js';
-import { random, sleep } from '../lock.runtime.js';
+} from '../client/validation.js';
+import type { Busy } from '../client/waiting/waiting.js';
+import { LockConfigError, type LockUnavailableError } from '../api/errors.js';
+import type { AcquireOptions, ReasonOptions, UsingOptions } from '../api/options.js';
+import { random, sleep } from '../runtime/runtime.js';
 import { type AcquireCall, callOf } from './call.js';
-import type { Lease, Lock } from './lock.js';
+import type { Lease, Lock } from '../api/lock.js';
 import { watchLongWait } from './long-wait.js';
 import { checkOrder } from './order.js';
 import type { OwnLease } from './own-lease.js';
-import { knownHolder, refuse, tellOfTimeout } from './refusal.js';
+import { knownHolder, refuse, tellOfTimeout } from './multi/refusal.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 

@@ -1,6 +1,6 @@
-import type { LockClient } from '../core/lock-client.js';
-import { cureOf } from '../lock.duration.js';
-import { LockConfigError } from '../lock.errors.js';
+import type { LockClient } from '../client/lock-client.js';
+import { cureOf } from '../api/duration.js';
+import { LockConfigError } from '../api/errors.js';
 import type { Hold } from './hold.js';
 import { QueueLock } from './queue-lock.js';
 

@@ -1,8 +1,8 @@
-import { currentScope } from '../core/scope.js';
-import { LockConfigError } from '../lock.errors.js';
-import { inQuotes } from '../lock.text.js';
-import type { Lease } from '../locks/lock.js';
-import { locksPassThrough } from './pass-through.js';
+import { currentScope } from '../client/scope/scope.js';
+import { LockConfigError } from '../api/errors.js';
+import { inQuotes } from '../runtime/text.js';
+import type { Lease } from '../api/lock.js';
+import { locksPassThrough } from './decorator/pass-through.js';
 
 /**
  * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost of nested

@@ -1,6 +1,6 @@
-import { assertName } from '../core/validation.js';
-import { describe, isLockKeyError, LockConfigError, LockKeyError } from '../lock.errors.js';
-import { inQuotes, onOneLine } from '../lock.text.js';
+import { assertName } from '../client/validation.js';
+import { describe, isLockKeyError, LockConfigError, LockKeyError } from '../api/errors.js';
+import { inQuotes, onOneLine } from '../runtime/text.js';
 
 /** The values from which a template's paths start, by name. */
 export type TemplateRoots = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
-import { isThenable } from '../core/late-result.js';
-import { MAX_LABEL } from '../core/validation.js';
-import { describe, LockConfigError, LockKeyError } from '../lock.errors.js';
+import { isThenable } from '../client/holding/late-result.js';
+import { MAX_LABEL } from '../client/validation.js';
+import { describe, LockConfigError, LockKeyError } from '../api/errors.js';
 import {
   assertNumberOfKeys,
   assertSound,

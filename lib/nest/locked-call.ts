@@ -1,9 +1,9 @@
 import { AsyncResource } from 'node:async_hooks';
 import { from, isObservable, mergeAll, Observable, type Subscriber, takeUntil, tap } from 'rxjs';
-import { now, timerAt } from '../core/deadline.js';
-import { onAbort } from '../core/on-abort.js';
-import { untilAborted } from '../core/until-aborted.js';
-import { timeOf } from '../lock.duration.js';
+import { now, timerAt } from '../client/holding/deadline.js';
+import { onAbort } from '../client/waiting/on-abort.js';
+import { untilAborted } from '../client/waiting/until-aborted.js';
+import { timeOf } from '../api/duration.js';
 import {
   isLockClosedError,
   isLockLostError,
@@ -11,11 +11,11 @@ import {
   LockConfigError,
   LockKeyError,
   LockLostError,
-} from '../lock.errors.js';
-import { type AcquireOptions, DEFAULTS } from '../lock.options.js';
-import type { LockService } from '../lock.service.js';
-import { stateOf } from '../lock.service.state.js';
-import type { Lease } from '../locks/lock.js';
+} from '../api/errors.js';
+import { type AcquireOptions, DEFAULTS } from '../api/options.js';
+import type { LockService } from '../module/lock-service.js';
+import { stateOf } from '../module/service-state.js';
+import type { Lease } from '../api/lock.js';
 import {
   assertFinished,
   assertNotLate,
@@ -23,9 +23,9 @@ import {
   METHOD_CURE,
   refusalOf,
   settled,
-} from '../core/late-result.js';
-import type { ResolvedCall } from './method-options.js';
-import { locksPassThrough, runUnlocked } from './pass-through.js';
+} from '../client/holding/late-result.js';
+import type { ResolvedCall } from './decorator/method-options.js';
+import { locksPassThrough, runUnlocked } from './decorator/pass-through.js';
 
 /** One call that is to run under a lock. */
 export interface LockedCall {

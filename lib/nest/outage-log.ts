@@ -1,8 +1,8 @@
 import type { Logger } from '@nestjs/common';
-import { now } from '../lock.clock.js';
-import type { LockUnavailableError } from '../lock.errors.js';
-import { clearTimer, idle, setTimer } from '../lock.runtime.js';
-import { inQuotes, onOneLine } from '../lock.text.js';
+import { now } from '../runtime/clock.js';
+import type { LockUnavailableError } from '../api/errors.js';
+import { clearTimer, idle, setTimer } from '../runtime/runtime.js';
+import { inQuotes, onOneLine } from '../runtime/text.js';
 
 /** ms without such an error, after which an outage has ended. A caller may wait for 10 s before it has one. */
 const CALM = 30_000;

@@ -1,5 +1,5 @@
 import type { Attributes } from '@opentelemetry/api';
-import type { LockTraceContext } from '../lock.tracing.js';
+import type { LockTraceContext } from '../api/tracing-channels.js';
 
 /** The names of all attributes, of spans and of metrics. */
 export const ATTRIBUTES = {

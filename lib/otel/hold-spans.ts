@@ -1,5 +1,5 @@
 import { isSpanContextValid, type Link, type Span, type SpanContext } from '@opentelemetry/api';
-import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
+import type { LockAcquireContext, LockHoldContext } from '../api/tracing-channels.js';
 
 /** How many holds that have ended are remembered: a caller that waited for one gets its answer a moment later. */
 const MOST_ENDED = 1_000;

@@ -7,8 +7,8 @@ import type {
   ObservableGauge,
   UpDownCounter,
 } from '@opentelemetry/api';
-import type { ServiceState } from '../lock.service.state.js';
-import type { LockAcquireContext, LockHoldContext, LockTraceContext } from '../lock.tracing.js';
+import type { ServiceState } from '../module/service-state.js';
+import type { LockAcquireContext, LockHoldContext, LockTraceContext } from '../api/tracing-channels.js';
 import { ATTRIBUTES, attributesOf, leaseOf, seconds } from './attributes.js';
 import type { Recorder } from './recorder.js';
 import { metricLabelOf } from './telemetries.js';

@@ -10,8 +10,8 @@ import {
   SpanStatusCode,
   type Tracer,
 } from '@opentelemetry/api';
-import { isLockError } from '../lock.errors.js';
-import type { LockAcquireContext, LockHoldContext, LockTraceContext } from '../lock.tracing.js';
+import { isLockError } from '../api/errors.js';
+import type { LockAcquireContext, LockHoldContext, LockTraceContext } from '../api/tracing-channels.js';
 import { ATTRIBUTES, attributesOf, leaseOf, seconds } from './attributes.js';
 import { HoldSpans } from './hold-spans.js';
 import type { Recorder } from './recorder.js';

@@ -1,6 +1,6 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { assertKnownOptions } from '../core/validation.js';
-import { LockConfigError } from '../lock.errors.js';
+import { assertKnownOptions } from '../client/validation.js';
+import { LockConfigError } from '../api/errors.js';
 
 /** What `LockTelemetryModule.forRoot` takes. */
 export interface LockTelemetryOptions {

@@ -1,10 +1,10 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { type MeterProvider, metrics, trace } from '@opentelemetry/api';
-import { LockConfigError } from '../lock.errors.js';
-import type { LockService } from '../lock.service.js';
-import { type ServiceState, stateOf } from '../lock.service.state.js';
-import { onOneLine } from '../lock.text.js';
+import { LockConfigError } from '../api/errors.js';
+import type { LockService } from '../module/lock-service.js';
+import { type ServiceState, stateOf } from '../module/service-state.js';
+import { onOneLine } from '../runtime/text.js';
 import { LockMetrics } from './lock-metrics.js';
 import { LockSpans } from './lock-spans.js';
 import type { LockTelemetryOptions } from './lock-telemetry.options.js';

@@ -1,4 +1,4 @@
-import type { LockAcquireContext, LockHoldContext } from '../lock.tracing.js';
+import type { LockAcquireContext, LockHoldContext } from '../api/tracing-channels.js';
 
 /** Turns published contexts into spans or metrics. An end comes once, and only after its start. */
 export interface Recorder {

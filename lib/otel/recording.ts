@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { type LockTraceContext, TRACING_CHANNELS } from '../lock.tracing.js';
+import { type LockTraceContext, TRACING_CHANNELS } from '../api/tracing-channels.js';
 import type { Recorder } from './recorder.js';
 
 type Told = Exclude<keyof Recorder, 'stop'>;

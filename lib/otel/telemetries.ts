@@ -1,5 +1,5 @@
 import type { MeterProvider } from '@opentelemetry/api';
-import type { ServiceState } from '../lock.service.state.js';
+import type { ServiceState } from '../module/service-state.js';
 
 /** What measures the locks of one application. */
 export interface Telemetry {

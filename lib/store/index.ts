@@ -27,15 +27,8 @@ export type {
   Subscription,
   TransferReply,
   TransferRequest,
-} from '../port/lock-store.js';
-export type {
-  AskedMessage,
-  Asker,
-  AskRequest,
-  LossMessage,
-  QueueMessage,
-  Rivals,
-} from '../port/queue-messages.js';
+} from './lock-store.js';
+export type { AskedMessage, Asker, AskRequest, LossMessage, QueueMessage, Rivals } from './queue-messages.js';
 export type {
   ConnectionChange,
   HealthDepth,
@@ -46,6 +39,6 @@ export type {
   ReplicaHealth,
   StoreHealth,
   StoreWarning,
-} from '../port/store-health.js';
-export { RESERVED } from '../port/lock-store.js';
-export { CLAIM, QUEUE_ENTRY_LIFE } from '../port/queue-messages.js';
+} from './store-health.js';
+export { RESERVED } from './lock-store.js';
+export { CLAIM, QUEUE_ENTRY_LIFE } from './queue-messages.js';

@@ -1,9 +1,9 @@
 import type { Cluster, Redis } from 'ioredis';
-import { LockConfigError } from '../lock.errors.js';
-import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../lock.options.js';
-import type { LockStore } from '../port/lock-store.js';
+import { LockConfigError } from '../api/errors.js';
+import type { LockModuleOptions, RedisConnection as ConnectionOption } from '../api/options.js';
+import type { LockStore } from '../store/lock-store.js';
 import { isMemoryStore, MemoryLockStore } from './memory/memory-lock-store.js';
-import { assertPrefix } from '../port/prefix.js';
+import { assertPrefix } from '../store/prefix.js';
 import { QuorumLockStore } from './quorum/quorum-lock-store.js';
 import { clientWarnings } from './redis/connection/client-settings.js';
 import { isClient } from './redis/connection/client-options.js';

@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import type { Duration } from '../lock.duration.js';
-import { LockModule } from '../lock.module.js';
-import type { LockModuleOptions } from '../lock.options.js';
+import type { Duration } from '../api/duration.js';
+import { LockModule } from '../module/lock-module.js';
+import type { LockModuleOptions } from '../api/options.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
 /** Options of {@link LockTestingModule.forRoot}. Times are milliseconds. */

@@ -1,4 +1,4 @@
-import { LockConfigError } from '../lock.errors.js';
+import { LockConfigError } from '../api/errors.js';
 
 /** The few functions of a test framework that the suite needs. The globals of Jest and Vitest fit. */
 export interface TestFramework {

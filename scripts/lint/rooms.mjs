@@ -2,59 +2,51 @@ import { posix } from 'node:path';
 import { lineAt } from './sources.mjs';
 
 /**
- * What each room may import besides itself, types included. Arrows point one way: nest, service, locks, core, port. Core
- * and stores stand side by side on the port.
+ * What each room may import besides itself. Arrows point one way: module and nest, locks, client, store. Client and stores stand
+ * side by side on the port.
  */
 const MAY_IMPORT = {
-  // What every room shares: errors, events, texts, the clock.
-  words: [],
-  port: ['words'],
-  // The options and the health report name types of the port.
-  options: ['words', 'port'],
-  stores: ['words', 'port', 'options'],
-  core: ['words', 'port', 'options'],
-  locks: ['words', 'options', 'core'],
-  service: ['words', 'port', 'options', 'core', 'locks', 'stores'],
-  nest: ['words', 'options', 'core', 'locks', 'service'],
-  module: ['words', 'options', 'service', 'nest'],
+  // Clock, timers, chance, durations, texts.
+  runtime: [],
+  // What a user's code names.
+  api: ['runtime'],
+  store: ['runtime', 'api'],
+  stores: ['runtime', 'api', 'store'],
+  client: ['runtime', 'api', 'store'],
+  locks: ['runtime', 'api', 'client'],
+  module: ['runtime', 'api', 'store', 'client', 'locks', 'stores', 'nest'],
+  nest: ['runtime', 'api', 'client', 'locks', 'module'],
   // No room imports these: what they need is installed only by some.
-  health: ['words', 'options', 'service', 'nest'],
-  otel: ['words', 'service', 'core'],
-  fencing: ['words', 'core', 'locks', 'nest'],
-  cli: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'fencing'],
-  board: ['words', 'port', 'options', 'core', 'locks', 'service', 'nest'],
-  // For authors of stores.
-  store: ['port'],
-  testing: ['words', 'port', 'options', 'service', 'core', 'locks', 'stores', 'nest', 'module'],
-  index: ['words', 'port', 'options', 'service', 'locks', 'stores', 'nest', 'module'],
+  health: ['api', 'module', 'nest'],
+  otel: ['runtime', 'api', 'module', 'client'],
+  fencing: ['runtime', 'api', 'client', 'locks', 'nest'],
+  cli: ['runtime', 'api', 'store', 'module', 'client', 'locks', 'stores', 'fencing'],
+  board: ['runtime', 'api', 'store', 'module', 'client', 'locks', 'nest'],
+  testing: ['runtime', 'api', 'store', 'module', 'client', 'locks', 'stores', 'nest'],
+  index: ['runtime', 'api', 'store', 'module', 'locks', 'stores', 'nest'],
 };
 
-const LOOSE = [
-  [/^lock\.(asker|clock|runtime|duration|errors|events|state|text|tracing|order|deadlock)\.ts$/, 'words'],
-  [/^lock\.(options|health)\.ts$/, 'options'],
-  [/^lock\.module\.ts$/, 'module'],
-  [/^index\.ts$/, 'index'],
-  [/^lock\.[\w.]+\.ts$/, 'service'],
-];
+/** What they may name besides, as types. The options and the health report name types of the port. */
+const MAY_NAME = { api: ['store'] };
 
 /** Which files of lib may import a package, and which its types alone. */
 const PACKAGES = [
-  [/^ioredis$/, /^(?:stores\/redis\/|stores\/create-store\.ts|cli\/doctor\/)/, /^lock\.options\.ts$/],
+  [/^ioredis$/, /^(?:stores\/redis\/|stores\/create-store\.ts|cli\/doctor\/)/, /^api\/options\.ts$/],
   [/^@nestjs\/terminus$/, /^health\//, /^$/],
   [/^@opentelemetry\//, /^otel\//, /^$/],
   // Of what no application needs, only the errors make Nest answer.
-  [/^@nestjs\//, /^(?:(?!port|stores|core|locks)\w+\/|index|lock\.(?:errors|module|service))/, /^lock\./],
+  [/^@nestjs\//, /^(?!store|stores|client|locks|runtime|api\/(?!errors))/, /^api\//],
 ];
 
 /** What decides, besides the store, in which order and when things happen. */
 const RUNTIME =
   /\b(?:Date\.now|new Date\(\)|performance\.|setTimeout|setInterval|setImmediate|clear(?:Timeout|Interval|Immediate)|queueMicrotask|nextTick|hrtime|uptime\(|Math\.random|random(?:UUID|Bytes|Int)|getRandomValues|AbortSignal\.timeout|timers\/promises|Atomics\.wait)/;
-const SEAM = 'lock.runtime.ts';
-const FROM_SEAM = new Set(['words', 'port', 'core', 'locks', 'stores']);
+const SEAM = 'runtime/runtime.ts';
+const FROM_SEAM = new Set(['runtime', 'api', 'store', 'client', 'locks', 'stores']);
 
 function roomOf(file) {
   const [folder, ...rest] = file.split('/');
-  return rest.length > 0 ? folder : LOOSE.find(([pattern]) => pattern.test(file))?.[1];
+  return rest.length > 0 ? folder : folder.replace(/\.ts$/, '');
 }
 
 /** What a file of lib imports: another one, or a package. */
@@ -92,7 +84,13 @@ function* faultsOf(file, { target, isFile, isType }, graph) {
   const [from, to] = [roomOf(file), roomOf(target)];
   if (isFile && !graph.has(target) && !target.includes('.generated'))
     yield [`there is no file lib/${target}`, 'import a file that exists'];
-  else if (isFile && !target.includes('.generated') && from !== to && !MAY_IMPORT[from]?.includes(to))
+  else if (
+    isFile &&
+    !target.includes('.generated') &&
+    from !== to &&
+    !MAY_IMPORT[from]?.includes(to) &&
+    !(isType && MAY_NAME[from]?.includes(to))
+  )
     yield [`room ${from} must not import room ${to} (${target})`, 'let arrows go one way, over the port'];
   const [, folder, other] = /^stores\/(\w+)\/.* stores\/(.+)$/.exec(`${file} ${target}`) ?? [];
   if (other !== undefined && !isType && !other.startsWith(`${folder}/`))

@@ -39,7 +39,9 @@ export function* findRetired({ lib, tests, tree }) {
 export function* findUnknownFiles({ lib, read, pages }) {
   if (!pages.includes(GLOSSARY)) return;
   const text = read(GLOSSARY);
-  for (const { 1: file, index } of text.matchAll(/`((?:core|locks|stores|nest)\/[\w/.-]+\.ts)`/g))
+  for (const { 1: file, index } of text.matchAll(
+    /`((?:api|client|locks|module|nest|runtime|store|stores)\/[\w/.-]+\.ts)`/g,
+  ))
     if (!lib.includes(`lib/${file}`))
       yield {
         path: GLOSSARY,

@@ -6,7 +6,7 @@ import { withTabs } from './tabs.mjs';
 import { sharedTexts } from './texts.mjs';
 
 /** A module that takes the folder above its own for the folder of the whole package. */
-const CALL_SITE = 'core/call-site';
+const CALL_SITE = 'client/scope/call-site';
 
 /**
  * The code of both builds, each as a few files of which all entries share the most. Names, and so the names of classes, stay as

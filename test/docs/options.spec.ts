@@ -37,8 +37,8 @@ function rowsOf(page: string): Map<string, string | undefined> {
 }
 
 describe.each([
-  ['docs/guide/module.md', 'LockModuleOptions', ['lib/lock.options.ts']],
-  ['docs/guide/decorator.md', 'DistributedLockOptions', ['lib/lock.options.ts']],
+  ['docs/guide/module.md', 'LockModuleOptions', ['lib/api/options.ts']],
+  ['docs/guide/decorator.md', 'DistributedLockOptions', ['lib/api/options.ts']],
 ])('The table of options in %s', (page, name, files) => {
   const rows = rowsOf(page);
   const options = optionsOf(name, files);

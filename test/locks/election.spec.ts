@@ -12,7 +12,7 @@ import {
   MemoryLockStore,
   type Term,
 } from '../../lib/index.js';
-import { stateOf } from '../../lib/lock.service.state.js';
+import { stateOf } from '../../lib/module/service-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until } from '../scenarios/until.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, LockService, type LockStore, LockUnavailableError } from '../../lib/index.js';
 import type { ListedName, NamesReply, StoredLock, StoreListing } from '../../lib/store/index.js';
 import type { ScopedLock } from '../../lib/locks/scoped-lock.js';
-import { lastTokenOf } from '../../lib/locks/inspection.js';
+import { lastTokenOf } from '../../lib/locks/listing/inspection.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 const held = (owner: string, more: Partial<StoredLock> = {}): StoredLock => ({

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { LockService } from '../../lib/index.js';
 import { Attempt } from '../../lib/locks/attempt.js';
 import { callOf } from '../../lib/locks/call.js';
-import { Rounds, type Round, stepsOf } from '../../lib/locks/rounds.js';
+import { Rounds, type Round, stepsOf } from '../../lib/locks/multi/rounds.js';
 import type { StoreLock } from '../../lib/locks/store-lock.js';
 
 const locks = new LockService({ store: 'memory' });

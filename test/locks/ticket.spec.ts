@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLockConfigError } from '../../lib/index.js';
-import { decodeCursor, encodeCursor } from '../../lib/locks/list-cursor.js';
-import { readTicket, type Ticket, ticketText, travellingKind } from '../../lib/locks/ticket.js';
+import { decodeCursor, encodeCursor } from '../../lib/locks/listing/list-cursor.js';
+import { readTicket, type Ticket, ticketText, travellingKind } from '../../lib/locks/ticket/ticket.js';
 
 const OWNER = '0b5c2f6e-9d1a-4e0f-8a37-1f2e3d4c5b6a:12';
 const ticket: Ticket = {

@@ -101,7 +101,7 @@ describe('the tarball', () => {
   it('has comments in its declarations and none in its code, which refers to no source map', () => {
     for (const path of paths().filter((file) => /\.c?js$/.test(file)))
       expect([path, /^\s*(\/\*|\/\/)|sourceMappingURL/m.exec(read(path))?.[0]]).toEqual([path, undefined]);
-    for (const path of ['dist/lock.service.d.ts', 'dist/cjs/lock.service.d.ts'])
+    for (const path of ['dist/module/lock-service.d.ts', 'dist/cjs/module/lock-service.d.ts'])
       expect(read(path)).toContain('* @throws LockTimeoutError');
   });
 

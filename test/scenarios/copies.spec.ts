@@ -67,7 +67,7 @@ describe('The ESM and the CJS build in one process', () => {
       os.uptime = () => uptime() + suspended / 1_000;
       Date.now = () => now() + suspended;
       syncBuiltinESMExports();
-      const esm = await import(process.cwd() + '/dist/lock.clock.js');
+      const esm = await import(process.cwd() + '/dist/runtime/clock.js');
       // A look that the machine has interrupted does not count, and the next one does.
       const look = async () => {
         for (let n = 0; n < 20; n++) await sleep(1).then(esm.now);
@@ -75,7 +75,7 @@ describe('The ESM and the CJS build in one process', () => {
       await look();
       suspended = HOUR;
       await look();
-      const cjs = require('./dist/cjs/lock.clock.js');
+      const cjs = require('./dist/cjs/runtime/clock.js');
       const ahead = () => Math.abs(cjs.now() - esm.now());
       console.log(ahead() < 1_000, esm.timeSuspended() >= HOUR);
       suspended += HOUR;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { assertLocked, LockKindMismatchError, LockLostError, LockService } from '../../lib/index.js';
-import { inQuotes } from '../../lib/lock.text.js';
+import { inQuotes } from '../../lib/runtime/text.js';
 
 /** A name as a stranger would give it: it ends the line and the quotation, turns red, and goes on like the log itself. */
 const FORGED =

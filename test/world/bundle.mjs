@@ -6,8 +6,8 @@ import { keep, ROOT } from '../support/bundle-cache.mjs';
 const SEAM = join(ROOT, 'test/programs/simulation/world/seam.mjs');
 
 const ENTRY = `
-  export { LockService } from './lock.service.ts';
-  export * from './lock.errors.ts';
+  export { LockService } from './module/lock-service.ts';
+  export * from './api/errors.ts';
   export { MemoryLockStore } from './stores/memory/memory-lock-store.ts';
   export { Redis, AbstractConnector } from 'ioredis';`;
 

@@ -2,7 +2,7 @@ import * as hooks from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AbstractConnector, Redis } from 'ioredis';
-import type * as errors from '../../lib/lock.errors.js';
+import type * as errors from '../../lib/api/errors.js';
 import type { LockService, MemoryLockStore } from '../../lib/index.js';
 import type { Actor } from '../programs/simulation/world/actor.js';
 import { type Instance, NAMES, namesOf } from '../programs/simulation/world/names.js';

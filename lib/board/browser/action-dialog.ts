@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import { answerOf } from './answer.js';
 import { byId, one, setText } from './elements.js';
 

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import { tableHead, type SortKey } from '../view/columns.js';
 import { queryOf } from '../view/links.js';
 import { inOrder } from '../view/order.js';

@@ -1,6 +1,6 @@
-import { now } from '../../core/deadline.js';
-import type { DeadlockStep } from '../../lock.deadlock.js';
-import type { ServiceState } from '../../lock.service.state.js';
+import { now } from '../../client/holding/deadline.js';
+import type { DeadlockStep } from '../../api/deadlock.js';
+import type { ServiceState } from '../../module/service-state.js';
 import type { BoardDeadlock, BoardLock } from '../view/wire.js';
 
 /** How many of the past are kept. */

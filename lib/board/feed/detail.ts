@@ -1,4 +1,4 @@
-import type { LockService } from '../../lock.service.js';
+import type { LockService } from '../../module/lock-service.js';
 import type { BoardDetail } from '../view/wire.js';
 
 /** How long an answer serves further viewers, ms. */

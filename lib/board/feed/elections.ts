@@ -1,4 +1,4 @@
-import type { ServiceState } from '../../lock.service.state.js';
+import type { ServiceState } from '../../module/service-state.js';
 import type { BoardElection } from '../view/wire.js';
 
 /** How many elections are shown: the leader of each is a question to the store. */

@@ -1,8 +1,8 @@
 import type { Subscription } from 'rxjs';
-import { idleTimerAt, now } from '../../core/deadline.js';
-import { Seen } from '../../core/seen.js';
-import type { LockService } from '../../lock.service.js';
-import { stateOf } from '../../lock.service.state.js';
+import { idleTimerAt, now } from '../../client/holding/deadline.js';
+import { Seen } from '../../client/seen.js';
+import type { LockService } from '../../module/lock-service.js';
+import { stateOf } from '../../module/service-state.js';
 import type {
   BoardElection,
   BoardHealth,

@@ -1,6 +1,6 @@
-import type { LockService } from '../../lock.service.js';
-import { stateOf } from '../../lock.service.state.js';
-import type { LockSummary } from '../../locks/lock-summary.js';
+import type { LockService } from '../../module/lock-service.js';
+import { stateOf } from '../../module/service-state.js';
+import type { LockSummary } from '../../api/lock-summary.js';
 import type { BoardHolder, BoardLock } from '../view/wire.js';
 import { pairsOf, steady } from './pairs.js';
 

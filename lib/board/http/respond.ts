@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { oncePer } from '../once-per.js';
-import { LockConfigError, LockKeyError } from '../../lock.errors.js';
+import { LockConfigError, LockKeyError } from '../../api/errors.js';
 import { closeSession, streamOf } from './http2-session.js';
 
 /** A reply of Fastify, as far as the board uses it. */

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import { queryOf } from '../view/links.js';
 import { h, type Tree } from '../view/tree.js';
 import type { BoardState } from '../view/wire.js';

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import { KINDS } from './lock-row.js';
 import { timeText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';

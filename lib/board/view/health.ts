@@ -1,5 +1,5 @@
-import type { LockHealth } from '../../lock.health.js';
-import type { NodeHealth } from '../../port/store-health.js';
+import type { LockHealth } from '../../api/health.js';
+import type { NodeHealth } from '../../store/store-health.js';
 import type { BoardHealth, BoardNode } from './wire.js';
 
 export const boardHealthOf = ({ status, nodes, warnings }: LockHealth): BoardHealth => ({

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import { bar, leaseState } from './bar.js';
 import { ageShare, isoTime, leaseShare, timeText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';

@@ -1,5 +1,5 @@
-import type { LockEvent } from '../../lock.events.js';
-import { describeCycle } from '../../lock.deadlock.js';
+import type { LockEvent } from '../../api/events.js';
+import { describeCycle } from '../../api/deadlock.js';
 import type { Change } from '../feed/difference.js';
 import { failureOf } from '../feed/failure.js';
 

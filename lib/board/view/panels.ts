@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import { clockText } from './times.js';
 import { h, type Child, type Tree } from './tree.js';
 import type {

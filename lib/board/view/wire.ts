@@ -1,5 +1,5 @@
-import type { DeadlockStep } from '../../lock.deadlock.js';
-import type { HealthStatus } from '../../port/store-health.js';
+import type { DeadlockStep } from '../../api/deadlock.js';
+import type { HealthStatus } from '../../store/store-health.js';
 
 /**
  * The data of the page, as JSON. Times of day are ms by the clock of the sending process; `at` is its time of that

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { isatty } from 'node:tty';
-import { inQuotes } from '../../lock.text.js';
+import { inQuotes } from '../../runtime/text.js';
 import { usageFailure } from '../command-failure.js';
 import { EXIT } from '../exit-code.js';
 import type { Given } from '../given.js';

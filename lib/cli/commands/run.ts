@@ -1,5 +1,5 @@
-import { untilAborted } from '../../core/until-aborted.js';
-import type { LockService } from '../../lock.service.js';
+import { untilAborted } from '../../client/waiting/until-aborted.js';
+import type { LockService } from '../../module/lock-service.js';
 import { usageFailure } from '../command-failure.js';
 import type { Given } from '../given.js';
 import type { Screen } from '../output/screen.js';

@@ -1,5 +1,5 @@
-import type { LockHolder, LockState, LockWaiter } from '../../lock.state.js';
-import { inQuotes, onOneLine } from '../../lock.text.js';
+import type { LockHolder, LockState, LockWaiter } from '../../api/lock-state.js';
+import { inQuotes, onOneLine } from '../../runtime/text.js';
 import type { Given } from '../given.js';
 import { EXIT } from '../exit-code.js';
 import type { Screen } from '../output/screen.js';

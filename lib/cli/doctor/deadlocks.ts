@@ -1,6 +1,6 @@
-import { describeCycle } from '../../lock.deadlock.js';
-import type { LockService } from '../../lock.service.js';
-import { stateOf } from '../../lock.service.state.js';
+import { describeCycle } from '../../api/deadlock.js';
+import type { LockService } from '../../module/lock-service.js';
+import { stateOf } from '../../module/service-state.js';
 import { findLocks } from '../locks.js';
 import type { Finding } from './finding.js';
 

@@ -1,8 +1,8 @@
-import type { LockHealth } from '../../lock.health.js';
-import { onOneLine } from '../../lock.text.js';
-import type { LockService } from '../../lock.service.js';
-import { stateOf } from '../../lock.service.state.js';
-import type { StoreWarning } from '../../port/store-health.js';
+import type { LockHealth } from '../../api/health.js';
+import { onOneLine } from '../../runtime/text.js';
+import type { LockService } from '../../module/lock-service.js';
+import { stateOf } from '../../module/service-state.js';
+import type { StoreWarning } from '../../store/store-health.js';
 import type { Server } from '../../stores/redis/connection/deployment.js';
 import { Failure } from '../command-failure.js';
 import { EXIT } from '../exit-code.js';

@@ -1,5 +1,5 @@
-import type { NodeHealth } from '../../port/store-health.js';
-import { onOneLine } from '../../lock.text.js';
+import type { NodeHealth } from '../../store/store-health.js';
+import { onOneLine } from '../../runtime/text.js';
 import { duration } from '../output/text.js';
 import type { Finding } from './finding.js';
 import type { Latency } from './latency.js';

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 import type { Server } from '../../stores/redis/connection/deployment.js';
 import type { Finding } from './finding.js';
 import { CLUSTER_RIGHTS, type Right, RIGHTS, SHARDED_RIGHTS } from './rights.js';

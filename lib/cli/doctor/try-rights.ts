@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { RESERVED } from '../../port/lock-store.js';
+import { RESERVED } from '../../store/lock-store.js';
 import type { Server } from '../../stores/redis/connection/deployment.js';
 import { isWithheld, replyCode } from '../../stores/redis/connection/redis-errors.js';
 import type { Right } from './rights.js';

@@ -1,5 +1,5 @@
-import { onOneLine } from '../../lock.text.js';
-import type { LockSummary } from '../../locks/lock-summary.js';
+import { onOneLine } from '../../runtime/text.js';
+import type { LockSummary } from '../../api/lock-summary.js';
 import { type Column, table } from './table.js';
 import { duration } from './text.js';
 

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../lock.text.js';
+import { onOneLine } from '../../runtime/text.js';
 
 /** Takes two columns of a terminal: East Asian scripts and pictures. */
 const WIDE =

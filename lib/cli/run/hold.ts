@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
-import { onAbort } from '../../core/on-abort.js';
-import type { LockService } from '../../lock.service.js';
-import type { Lease } from '../../locks/lock.js';
+import { onAbort } from '../../client/waiting/on-abort.js';
+import type { LockService } from '../../module/lock-service.js';
+import type { Lease } from '../../api/lock.js';
 import { EXIT } from '../exit-code.js';
 import type { Given } from '../given.js';
 import { reasonOf } from '../failure.js';

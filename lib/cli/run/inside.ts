@@ -1,5 +1,5 @@
-import type { LockService } from '../../lock.service.js';
-import { inQuotes } from '../../lock.text.js';
+import type { LockService } from '../../module/lock-service.js';
+import { inQuotes } from '../../runtime/text.js';
 import { usageFailure } from '../command-failure.js';
 import { answerWithin } from '../service.js';
 import { MARK, runsOf } from './mark.js';

@@ -1,4 +1,4 @@
-import type { Lease } from '../../locks/lock.js';
+import type { Lease } from '../../api/lock.js';
 import type { Processes } from './processes.js';
 
 /** ms between SIGTERM and SIGKILL, at most. A short lease gives a third of itself. */

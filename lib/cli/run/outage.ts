@@ -1,5 +1,5 @@
-import { onOneLine } from '../../lock.text.js';
-import type { LockService } from '../../lock.service.js';
+import { onOneLine } from '../../runtime/text.js';
+import type { LockService } from '../../module/lock-service.js';
 import { failureOf } from '../failure.js';
 import { answerWithin } from '../service.js';
 

@@ -1,15 +1,15 @@
 import { Logger } from '@nestjs/common';
-import { idleTimerAt, now } from '../../core/deadline.js';
-import { isThenable } from '../../core/late-result.js';
-import { onAbort } from '../../core/on-abort.js';
-import { runOutsideScopes } from '../../core/scope.js';
-import { LockConfigError } from '../../lock.errors.js';
-import type { LockService } from '../../lock.service.js';
-import { stateOf } from '../../lock.service.state.js';
-import { inQuotes } from '../../lock.text.js';
-import type { Candidate } from '../../locks/candidate.js';
-import type { Election, ElectionOptions, Term } from '../../locks/election.js';
-import { runUnlocked } from '../pass-through.js';
+import { idleTimerAt, now } from '../../client/holding/deadline.js';
+import { isThenable } from '../../client/holding/late-result.js';
+import { onAbort } from '../../client/waiting/on-abort.js';
+import { runOutsideScopes } from '../../client/scope/scope.js';
+import { LockConfigError } from '../../api/errors.js';
+import type { LockService } from '../../module/lock-service.js';
+import { stateOf } from '../../module/service-state.js';
+import { inQuotes } from '../../runtime/text.js';
+import type { Candidate } from '../../locks/election/candidate.js';
+import type { Election, ElectionOptions, Term } from '../../api/election.js';
+import { runUnlocked } from '../decorator/pass-through.js';
 
 /** The pause after work that has failed, ms; doubled each time, up to the longest. Another process leads meanwhile. */
 const FIRST_PAUSE = 1_000;

@@ -1,13 +1,13 @@
 import type { ModulesContainer } from '@nestjs/core';
-import { assertKnownOptions, assertName, leaseTimeOf } from '../../core/validation.js';
-import { LockConfigError } from '../../lock.errors.js';
-import type { Duration } from '../../lock.duration.js';
-import { assertInstanceName } from '../../lock.options.validation.js';
-import type { LockService } from '../../lock.service.js';
-import type { Term } from '../../locks/election.js';
-import { locksPassThrough } from '../pass-through.js';
-import { serviceOf, serviceProperty } from '../service-property.js';
-import { assertNotStandard } from '../standard-decorator.js';
+import { assertKnownOptions, assertName, leaseTimeOf } from '../../client/validation.js';
+import { LockConfigError } from '../../api/errors.js';
+import type { Duration } from '../../api/duration.js';
+import { assertInstanceName } from '../../module/options-validation.js';
+import type { LockService } from '../../module/lock-service.js';
+import type { Term } from '../../api/election.js';
+import { locksPassThrough } from '../decorator/pass-through.js';
+import { serviceOf, serviceProperty } from '../service/service-property.js';
+import { assertNotStandard } from '../decorator/standard-decorator.js';
 import { campaignsOf } from './campaigns.js';
 
 /** How a method takes part in an election. */

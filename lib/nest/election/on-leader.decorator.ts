@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import type { Term } from '../../locks/election.js';
-import { injectService } from '../service-property.js';
+import type { Term } from '../../api/election.js';
+import { injectService } from '../service/service-property.js';
 import { campaignsOf } from './campaigns.js';
 import {
   assertLeaderOptions,

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
-import { stateOf } from '../../lock.service.state.js';
-import { copyMetadata } from '../copy-metadata.js';
-import { assertNotHidden } from '../field-functions.js';
-import { isAsyncFunction, declaredReturn } from '../locked-method.js';
-import { locksPassThrough } from '../pass-through.js';
-import { assertObject, injectService, serviceOf } from '../service-property.js';
+import { stateOf } from '../../module/service-state.js';
+import { copyMetadata } from '../decorator/copy-metadata.js';
+import { assertNotHidden } from '../decorator/field-functions.js';
+import { isAsyncFunction, declaredReturn } from '../decorator/locked-method.js';
+import { locksPassThrough } from '../decorator/pass-through.js';
+import { assertObject, injectService, serviceOf } from '../service/service-property.js';
 import { campaignsOf } from './campaigns.js';
 import { assertLeaderOptions, decoratedMethod, type LeaderOptions } from './leader-method.js';
 import type { SkippableMethod, SkippedRefusal } from './skippable-method.js';

@@ -1,5 +1,5 @@
-import { kindMismatch, PLAIN } from '../../port/kind-mismatch.js';
-import type { Asker } from '../../lock.asker.js';
+import { kindMismatch, PLAIN } from '../../store/kind-mismatch.js';
+import type { Asker } from '../../api/asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -22,14 +22,14 @@ import type {
   Subscription,
   TransferReply,
   TransferRequest,
-} from '../../port/lock-store.js';
-import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
-import type { StoreHealth } from '../../port/store-health.js';
+} from '../../store/lock-store.js';
+import type { AskRequest, QueueMessage } from '../../store/queue-messages.js';
+import type { StoreHealth } from '../../store/store-health.js';
 import { clientOf, MemoryLock } from './memory-lock.js';
 import { memoryNotes } from './memory-notes.js';
 import { SweptMap } from './swept-map.js';
-import { now } from '../../lock.clock.js';
-import { timeOrigin } from '../../lock.runtime.js';
+import { now } from '../../runtime/clock.js';
+import { timeOrigin } from '../../runtime/runtime.js';
 
 /**
  * The distance of a token from the last one if the clock stands still, as under fake timers. A hand-off inside a

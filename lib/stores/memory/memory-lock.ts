@@ -1,5 +1,5 @@
-import type { Asker } from '../../lock.asker.js';
-import { isKept, keptFor } from '../../lock.state.js';
+import type { Asker } from '../../api/asker.js';
+import { isKept, keptFor } from '../../api/lock-state.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -9,10 +9,10 @@ import type {
   QueueTerms,
   ReleaseRequest,
   TransferRequest,
-} from '../../port/lock-store.js';
-import { CLAIM, type QueueMessage, type Rivals } from '../../port/queue-messages.js';
-import { now } from '../../lock.clock.js';
-import { random, wallTime } from '../../lock.runtime.js';
+} from '../../store/lock-store.js';
+import { CLAIM, type QueueMessage, type Rivals } from '../../store/queue-messages.js';
+import { now } from '../../runtime/clock.js';
+import { random, wallTime } from '../../runtime/runtime.js';
 
 /** How long the head of a plain lock's queue leaves the lock to the waiters outside of the queue, ms. */
 const LEFT_TO_OUTSIDERS = 10;

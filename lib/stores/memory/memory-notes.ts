@@ -1,5 +1,5 @@
-import { now } from '../../lock.clock.js';
-import type { StoreWaits } from '../../port/lock-store.js';
+import { now } from '../../runtime/clock.js';
+import type { StoreWaits } from '../../store/lock-store.js';
 import { SweptMap } from './swept-map.js';
 
 /** Notes between the clients of one store, with an end. */

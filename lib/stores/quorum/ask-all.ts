@@ -1,4 +1,4 @@
-import { clearTimer, setTimer } from '../../lock.runtime.js';
+import { clearTimer, setTimer } from '../../runtime/runtime.js';
 import { type Member, quorumOf } from './member.js';
 
 /** How long a round mostly waits for the other members, once a majority has answered, ms. */

@@ -1,5 +1,5 @@
-import type { NodeOutcome } from '../../lock.errors.js';
-import type { LockStore } from '../../port/lock-store.js';
+import type { NodeOutcome } from '../../api/errors.js';
+import type { LockStore } from '../../store/lock-store.js';
 import { decide, type NodeAnswer, tally } from './ballot.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';

@@ -1,4 +1,4 @@
-import type { NodeOutcome } from '../../lock.errors.js';
+import type { NodeOutcome } from '../../api/errors.js';
 import { quorumOf } from './member.js';
 import type { Presence } from './presence.js';
 

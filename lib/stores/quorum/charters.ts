@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { now } from '../../lock.clock.js';
-import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../../lock.errors.js';
-import { monotonicTime } from '../../lock.runtime.js';
+import { now } from '../../runtime/clock.js';
+import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../../api/errors.js';
+import { monotonicTime } from '../../runtime/runtime.js';
 import { ANSWER_TIME, askAll } from './ask-all.js';
 import { conflictOf, namesOf, type Numbers, numbersOf, quarantineFor, strangerOf } from './charter.js';
 import { type Charter, type Identity, type Member, quorumOf } from './member.js';

@@ -1,4 +1,4 @@
-import { monotonicTime } from '../../lock.runtime.js';
+import { monotonicTime } from '../../runtime/runtime.js';
 
 /** For how long after a split vote one member is asked before the others, ms. */
 const MEMORY = 1_000;

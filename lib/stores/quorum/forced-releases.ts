@@ -1,7 +1,7 @@
-import type { Asker } from '../../lock.asker.js';
-import { now } from '../../lock.clock.js';
-import type { LockStore, StoredLock } from '../../port/lock-store.js';
-import type { Releaser } from '../../port/releaser.js';
+import type { Asker } from '../../api/asker.js';
+import { now } from '../../runtime/clock.js';
+import type { LockStore, StoredLock } from '../../store/lock-store.js';
+import type { Releaser } from '../../store/releaser.js';
 import { askMembers, type Cast, outcomesOf } from './ask-members.js';
 import { type NodeAnswer, tally } from './ballot.js';
 import type { Charters } from './charters.js';

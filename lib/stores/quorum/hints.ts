@@ -1,5 +1,5 @@
-import type { Asker } from '../../lock.asker.js';
-import { clearTimer, setTimer } from '../../lock.runtime.js';
+import type { Asker } from '../../api/asker.js';
+import { clearTimer, setTimer } from '../../runtime/runtime.js';
 import { quorumOf } from './member.js';
 
 /** How far apart the messages of one forced release may arrive, ms. */

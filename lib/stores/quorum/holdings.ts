@@ -1,5 +1,5 @@
-import { now } from '../../lock.clock.js';
-import { TransientMap } from '../../port/transient-map.js';
+import { now } from '../../runtime/clock.js';
+import { TransientMap } from '../../store/transient-map.js';
 
 /** What a quorum store remembers of one owner's locks. */
 export class Holding {

@@ -1,6 +1,6 @@
-import { LockUnavailableError } from '../../lock.errors.js';
-import { monotonicTime, sleep } from '../../lock.runtime.js';
-import type { LeaseLimit } from '../../port/lock-store.js';
+import { LockUnavailableError } from '../../api/errors.js';
+import { monotonicTime, sleep } from '../../runtime/runtime.js';
+import type { LeaseLimit } from '../../store/lock-store.js';
 import { ANSWER_TIME, askAll } from './ask-all.js';
 import type { Charters } from './charters.js';
 import type { Member } from './member.js';

@@ -3,9 +3,9 @@ import {
   isLockUnavailableError,
   LockUnavailableError,
   type NodeOutcome,
-} from '../../lock.errors.js';
-import { random, sleep } from '../../lock.runtime.js';
-import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../port/lock-store.js';
+} from '../../api/errors.js';
+import { random, sleep } from '../../runtime/runtime.js';
+import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../store/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
 import type { Charters } from './charters.js';

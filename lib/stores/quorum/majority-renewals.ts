@@ -1,7 +1,7 @@
-import { asAnswer, type Found, isLockUnavailableError } from '../../lock.errors.js';
-import { now } from '../../lock.clock.js';
-import type { HoldState, RenewRequest } from '../../port/lock-store.js';
-import type { Releaser } from '../../port/releaser.js';
+import { asAnswer, type Found, isLockUnavailableError } from '../../api/errors.js';
+import { now } from '../../runtime/clock.js';
+import type { HoldState, RenewRequest } from '../../store/lock-store.js';
+import type { Releaser } from '../../store/releaser.js';
 import { type Cast, outcomesOf } from './ask-members.js';
 import { decide, tally } from './ballot.js';
 import type { Holdings } from './holdings.js';

@@ -1,4 +1,4 @@
-import type { StoredHold, StoredLock } from '../../port/lock-store.js';
+import type { StoredHold, StoredLock } from '../../store/lock-store.js';
 import type { NodeAnswer } from './ballot.js';
 import { quorumOf } from './member.js';
 

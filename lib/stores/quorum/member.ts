@@ -1,4 +1,4 @@
-import type { LockStore, StoreQueues } from '../../port/lock-store.js';
+import type { LockStore, StoreQueues } from '../../store/lock-store.js';
 
 /** The store of a member has queues: their messages tell of holds that have been taken away. */
 export type MemberStore = LockStore & { readonly queues: StoreQueues };

@@ -1,4 +1,4 @@
-import { isLockKindMismatchError, type LockKindMismatchError, type Found } from '../../lock.errors.js';
+import { isLockKindMismatchError, type LockKindMismatchError, type Found } from '../../api/errors.js';
 import type { NodeAnswer } from './ballot.js';
 
 /** Why a majority does not hold a lock, by the most specific answer: something else, then another owner, then no owner. */

@@ -1,5 +1,5 @@
-import { isLockUnavailableError } from '../../lock.errors.js';
-import { afterInput, clearTimer, monotonicTime, setTimer } from '../../lock.runtime.js';
+import { isLockUnavailableError } from '../../api/errors.js';
+import { afterInput, clearTimer, monotonicTime, setTimer } from '../../runtime/runtime.js';
 import type { Member } from './member.js';
 
 /**

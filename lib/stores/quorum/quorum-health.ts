@@ -1,6 +1,6 @@
-import type { StoreHealth } from '../../port/store-health.js';
-import { overallStatus } from '../../port/overall-status.js';
-import { charterWarnings, sameServerWarnings } from '../../port/node-warnings.js';
+import type { StoreHealth } from '../../store/store-health.js';
+import { overallStatus } from '../../store/overall-status.js';
+import { charterWarnings, sameServerWarnings } from '../../store/node-warnings.js';
 import type { Charters } from './charters.js';
 import { quorumOf } from './member.js';
 

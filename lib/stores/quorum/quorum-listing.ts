@@ -1,5 +1,5 @@
-import { isLockUnavailableError, LockConfigError, type NodeOutcome } from '../../lock.errors.js';
-import type { NamesReply, StoreListing } from '../../port/lock-store.js';
+import { isLockUnavailableError, LockConfigError, type NodeOutcome } from '../../api/errors.js';
+import type { NamesReply, StoreListing } from '../../store/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';
 import { isTimeout, type Presence } from './presence.js';

@@ -1,5 +1,5 @@
-import { LockConfigError, LockUnavailableError, asAnswer, type Found } from '../../lock.errors.js';
-import type { Asker } from '../../lock.asker.js';
+import { LockConfigError, LockUnavailableError, asAnswer, type Found } from '../../api/errors.js';
+import type { Asker } from '../../api/asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -16,10 +16,10 @@ import type {
   StoreListing,
   StoreWaits,
   Subscription,
-} from '../../port/lock-store.js';
-import type { AskRequest, LossMessage } from '../../port/queue-messages.js';
-import type { ConnectionChange, HealthDepth, StoreHealth } from '../../port/store-health.js';
-import { Releaser } from '../../port/releaser.js';
+} from '../../store/lock-store.js';
+import type { AskRequest, LossMessage } from '../../store/queue-messages.js';
+import type { ConnectionChange, HealthDepth, StoreHealth } from '../../store/store-health.js';
+import { Releaser } from '../../store/releaser.js';
 import { MajorityAcquisition, type MajorityAcquisitionContext, noMajority } from './majority-acquisition.js';
 import { type NodeAnswer, decide, tally } from './ballot.js';
 import { askMembers, outcomesOf } from './ask-members.js';
@@ -39,7 +39,7 @@ import { quorumLabels, quorumWaits } from './quorum-notes.js';
 import { quorumHealth } from './quorum-health.js';
 import { subscribeAll } from './subscribe-all.js';
 import { WakeUp } from './wake-up.js';
-import { now } from '../../lock.clock.js';
+import { now } from '../../runtime/clock.js';
 
 const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +

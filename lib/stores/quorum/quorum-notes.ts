@@ -1,4 +1,4 @@
-import type { StoreLabels, StoreWaits } from '../../port/lock-store.js';
+import type { StoreLabels, StoreWaits } from '../../store/lock-store.js';
 import { askMembers, type Cast } from './ask-members.js';
 import { type Member, quorumOf } from './member.js';
 import type { Presence } from './presence.js';

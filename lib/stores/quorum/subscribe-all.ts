@@ -1,4 +1,4 @@
-import type { Subscription } from '../../port/lock-store.js';
+import type { Subscription } from '../../store/lock-store.js';
 import { type NodeAnswer, decide, tally } from './ballot.js';
 import { type Member, type MemberStore, quorumOf } from './member.js';
 

@@ -1,4 +1,4 @@
-import { clearTimer, monotonicTime, random, setTimer } from '../../lock.runtime.js';
+import { clearTimer, monotonicTime, random, setTimer } from '../../runtime/runtime.js';
 import { quorumOf } from './member.js';
 
 /**

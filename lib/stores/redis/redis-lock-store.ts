@@ -1,4 +1,4 @@
-import type { Asker } from '../../lock.asker.js';
+import type { Asker } from '../../api/asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -20,19 +20,19 @@ import type {
   Subscription,
   TransferReply,
   TransferRequest,
-} from '../../port/lock-store.js';
-import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
+} from '../../store/lock-store.js';
+import type { AskRequest, QueueMessage } from '../../store/queue-messages.js';
 import type {
   ConnectionChange,
   HealthDepth,
   NodeHealth,
   StoreHealth,
   StoreWarning,
-} from '../../port/store-health.js';
-import { isLockKindMismatchError, LockUnavailableError } from '../../lock.errors.js';
-import { PLAIN } from '../../port/kind-mismatch.js';
-import { nodeWarnings, quorumNodeWarnings } from '../../port/node-warnings.js';
-import { overallStatus } from '../../port/overall-status.js';
+} from '../../store/store-health.js';
+import { isLockKindMismatchError, LockUnavailableError } from '../../api/errors.js';
+import { PLAIN } from '../../store/kind-mismatch.js';
+import { nodeWarnings, quorumNodeWarnings } from '../../store/node-warnings.js';
+import { overallStatus } from '../../store/overall-status.js';
 import { AcquireCommands } from './commands/acquire-commands.js';
 import type { Argument } from './commands/command.js';
 import { Confirmations } from './commands/confirmations.js';

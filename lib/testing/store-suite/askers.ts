@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import type { AskRequest, QueueMessage } from '../../port/queue-messages.js';
+import type { AskRequest, QueueMessage } from '../../store/queue-messages.js';
 import { words } from '../test-framework.js';
 import { listenTo } from './hearing.js';
 import { LEASE, sleep, type Stage, until } from './stage.js';

@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import { CLAIM } from '../../port/queue-messages.js';
+import { CLAIM } from '../../store/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { ASK, FAIR, STAND } from './queue-terms.js';

@@ -1,6 +1,6 @@
-import type { NamesReply } from '../../port/lock-store.js';
+import type { NamesReply } from '../../store/lock-store.js';
 import assert from './assert.js';
-import type { ConnectionChange, NodeHealth, StoreWarning } from '../../port/store-health.js';
+import type { ConnectionChange, NodeHealth, StoreWarning } from '../../store/store-health.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 

@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import type { QueueTerms } from '../../port/lock-store.js';
+import type { QueueTerms } from '../../store/lock-store.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { FAIR, READ, WRITE, SEMAPHORE, STAND } from './queue-terms.js';

@@ -1,7 +1,7 @@
 import assert from './assert.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
-import { CLAIM } from '../../port/queue-messages.js';
+import { CLAIM } from '../../store/queue-messages.js';
 import { grantOf, grantsOf, PlainLockStage } from './plain-stage.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 

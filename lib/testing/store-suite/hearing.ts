@@ -1,7 +1,7 @@
 import assert from './assert.js';
-import type { LockStore, Subscription } from '../../port/lock-store.js';
-import type { QueueMessage } from '../../port/queue-messages.js';
-import { subscribeToMessages } from '../../port/subscribe-to-messages.js';
+import type { LockStore, Subscription } from '../../store/lock-store.js';
+import type { QueueMessage } from '../../store/queue-messages.js';
+import { subscribeToMessages } from '../../store/subscribe-to-messages.js';
 import { assertMessage, type Stage, until } from './stage.js';
 
 /** Subscribes to the messages of the store to one client. */

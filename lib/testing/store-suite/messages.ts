@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import type { QueueMessage } from '../../port/queue-messages.js';
+import type { QueueMessage } from '../../store/queue-messages.js';
 import { words } from '../test-framework.js';
 import { listenTo } from './hearing.js';
 import { assertMessage, LEASE, sleep, type Stage, tokenOf, until } from './stage.js';

@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import type { StorePeriods } from '../../port/lock-store.js';
+import type { StorePeriods } from '../../store/lock-store.js';
 import { words } from '../test-framework.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 

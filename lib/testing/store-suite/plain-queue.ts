@@ -1,6 +1,6 @@
 import assert from './assert.js';
-import { isLockKindMismatchError } from '../../lock.errors.js';
-import { CLAIM } from '../../port/queue-messages.js';
+import { isLockKindMismatchError } from '../../api/errors.js';
+import { CLAIM } from '../../store/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { grantOf, grantsOf, PlainLockStage } from './plain-stage.js';

@@ -1,6 +1,6 @@
 import assert from './assert.js';
-import type { AcquireRequest, NextOwner, ReleaseRequest } from '../../port/lock-store.js';
-import type { QueueMessage } from '../../port/queue-messages.js';
+import type { AcquireRequest, NextOwner, ReleaseRequest } from '../../store/lock-store.js';
+import type { QueueMessage } from '../../store/queue-messages.js';
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
 

@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import type { AcquireReply } from '../../port/lock-store.js';
+import type { AcquireReply } from '../../store/lock-store.js';
 import { LEASE, sleep, type Stage, tokenOf, until } from './stage.js';
 import { words } from '../test-framework.js';
 

@@ -1,6 +1,6 @@
 import assert from './assert.js';
-import type { QueueTerms } from '../../port/lock-store.js';
-import { CLAIM } from '../../port/queue-messages.js';
+import type { QueueTerms } from '../../store/lock-store.js';
+import { CLAIM } from '../../store/queue-messages.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { FAIR, READ, WRITE, SEMAPHORE, STAND, ASK } from './queue-terms.js';

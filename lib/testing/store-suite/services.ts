@@ -1,7 +1,7 @@
 import assert from './assert.js';
-import { isLockLostError, isLockTimeoutError } from '../../lock.errors.js';
-import { LockService } from '../../lock.service.js';
-import type { Lock } from '../../locks/lock.js';
+import { isLockLostError, isLockTimeoutError } from '../../api/errors.js';
+import { LockService } from '../../module/lock-service.js';
+import type { Lock } from '../../api/lock.js';
 import { sleep, type Stage } from './stage.js';
 import { words } from '../test-framework.js';
 

@@ -1,6 +1,6 @@
 import assert from './assert.js';
-import type { LockStore } from '../../port/lock-store.js';
-import type { QueueMessage } from '../../port/queue-messages.js';
+import type { LockStore } from '../../store/lock-store.js';
+import type { QueueMessage } from '../../store/queue-messages.js';
 
 /** A location of locks. Any number of stores reach it, like as many processes. */
 export interface StorePlace {

@@ -1,6 +1,6 @@
 import assert from './assert.js';
-import { isLockKindMismatchError } from '../../lock.errors.js';
-import type { QueueTerms, TransferReply, TransferRequest } from '../../port/lock-store.js';
+import { isLockKindMismatchError } from '../../api/errors.js';
+import type { QueueTerms, TransferReply, TransferRequest } from '../../store/lock-store.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { PLAIN } from './plain-stage.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { rightFindings } from '../../../lib/cli/doctor/right-findings.js';
 import { CLUSTER_RIGHTS, type Right, RIGHTS, SHARDED_RIGHTS } from '../../../lib/cli/doctor/rights.js';
-import { stateOf } from '../../../lib/lock.service.state.js';
+import { stateOf } from '../../../lib/module/service-state.js';
 import { CLUSTER_PRIVILEGES, createLeastUser, LEAST_PRIVILEGES } from '../../support/acl.js';
 import { lockKeys } from '../../support/keys.js';
 import { RedisCluster } from '../../support/redis-cluster.js';

@@ -1,4 +1,4 @@
-/* What a process does while it waits and holds: lib/core/acquisition.ts. */
+/* What a process does while it waits and holds: lib/client/waiting/acquisition.ts. */
 
 #define running(p) (client[p].state != DEAD && !client[p].stopped)
 #define waits(p) (client[p].state == ASKING || client[p].state == STANDING)

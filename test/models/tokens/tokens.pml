@@ -57,7 +57,7 @@ active [2] proctype Process() {
   :: d_step { is_valid(p) && client[p].left < LEASE -> renew(p, 0) }
   :: d_step { is_valid(p) && client[p].left < LEASE -> renew(p, 1) }
   :: d_step { is_valid(p) && client[p].left < LEASE -> renew(p, 2) }
-  /* core/tenure.ts: the hand-off inside of a process counts the token on, without a command. */
+  /* client/holding/tenure.ts: the hand-off inside of a process counts the token on, without a command. */
   :: d_step {
       is_valid(p) && !client[p].handed_off ->
       client[p].handed_off = 1;

@@ -8,7 +8,7 @@
  * 78  The lock module is imported after the module whose workers drain at the end: its shutdown takes the lock from a running job.
  * 87  A request-scoped dependency makes a service and a connection per request; a lazily loaded module never hears of shutdown.
  */
-import { Tombstones } from '../../../lib/core/tombstones.js';
+import { Tombstones } from '../../../lib/client/waiting/tombstones.js';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -41,7 +41,7 @@ const ATTEMPTS = 3;
 /** Where the path of the spec stands that has failed, in a copy of the project. */
 const FAILED = 'failed-spec';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const FOLDERS = ['lib/core', 'lib/locks', 'lib/nest', 'lib/port', 'lib/stores'];
+const FOLDERS = ['lib/client', 'lib/locks', 'lib/nest', 'lib/store', 'lib/stores'];
 
 const mutants = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true }).map((name) => `${folder}/${String(name)}`),

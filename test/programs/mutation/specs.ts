@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
  * Which specs judge the files of a folder, quick ones first: each line is one run of Jest, and the first that fails
  * ends it. All are of `npm test`. Those that use the built package cannot tell, and are left out.
  */
-const CORE = ['test/core/'];
+const CORE = ['test/client/'];
 const LOCKS = ['test/locks/(?!scope|time-left|travel)'];
 const LONG_HOLDS = ['test/locks/(scope|time-left|travel)'];
 const MEMORY = ['test/stores/conformance/memory', 'test/testing/'];
@@ -23,18 +23,18 @@ const FAULTS = [
 const CLUSTER = ['test/stores/conformance/cluster', 'test/stores/cluster/'];
 
 const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][] = [
-  ['lib/core/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS]],
+  ['lib/client/waiting/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS]],
   [
-    'lib/core/late-result',
+    'lib/client/holding/late-result',
     [
-      ['test/core/late-result'],
+      ['test/client/late-result'],
       ['test/nest/(late-results|own-answer|decorator-observable|interceptor)'],
       LOCKS,
     ],
   ],
-  ['lib/core/tombstones', [['test/core/tombstones']]],
-  ['lib/core/deadlock/', [['test/core/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
-  ['lib/core/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
+  ['lib/client/waiting/tombstones', [['test/client/tombstones']]],
+  ['lib/client/deadlock/', [['test/client/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
+  ['lib/client/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   [
     'lib/nest/',
@@ -86,7 +86,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     ],
   ],
   ['lib/stores/', [MEMORY, REDIS, ['test/stores/memory']]],
-  ['lib/port/', [['test/port'], MEMORY, REDIS, ['test/stores/quorum/(kinds|health|releases)']]],
+  ['lib/store/', [['test/store'], MEMORY, REDIS, ['test/stores/quorum/(kinds|health|releases)']]],
 ];
 
 const TESTS = fileURLToPath(new URL('../../', import.meta.url));

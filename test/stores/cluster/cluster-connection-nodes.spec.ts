@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/connection/cluster-connection.js';
 import { lane, release } from '../../../lib/stores/redis/commands/script.js';
 import { slotOf } from '../../../lib/stores/redis/connection/slots.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/connection/cluster-connection.js';
 import { release } from '../../../lib/stores/redis/commands/script.js';
 import { slotOf } from '../../../lib/stores/redis/connection/slots.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CLAIM, type QueueMessage } from '../../../lib/port/queue-messages.js';
+import { CLAIM, type QueueMessage } from '../../../lib/store/queue-messages.js';
 import { MemoryLock } from '../../../lib/stores/memory/memory-lock.js';
 import type { QueueTerms } from '../../../lib/store/index.js';
 

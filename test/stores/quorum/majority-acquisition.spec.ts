@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
-import type { AcquireAllReply } from '../../../lib/port/lock-store.js';
+import type { AcquireAllReply } from '../../../lib/store/lock-store.js';
 import { Contention } from '../../../lib/stores/quorum/contention.js';
 import type { Charters } from '../../../lib/stores/quorum/charters.js';
 import { Holding } from '../../../lib/stores/quorum/holdings.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigError, LockUnavailableError } from '../../../lib/index.js';
-import type { NamesReply, StoredLock } from '../../../lib/port/lock-store.js';
+import type { NamesReply, StoredLock } from '../../../lib/store/lock-store.js';
 import { quorumListing } from '../../../lib/stores/quorum/quorum-listing.js';
 
 type Context = Parameters<typeof quorumListing>[0];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../../lib/index.js';
-import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { scriptedMembers } from './scripted-member.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AcquireRequest, QueueRequest } from '../../../lib/port/lock-store.js';
-import { now } from '../../../lib/lock.clock.js';
+import type { AcquireRequest, QueueRequest } from '../../../lib/store/lock-store.js';
+import { now } from '../../../lib/runtime/clock.js';
 import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
 import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';
 import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { stageOf } from '../../../lib/stores/redis/connection/connection-stage.js';
 import { ConnectionState } from '../../../lib/stores/redis/connection/connection-state.js';
 import { NotAdmitted, WrongDatabase } from '../../../lib/stores/redis/connection/redis-errors.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { LockLostError, type LockService } from '../../../lib/index.js';
-import type { LockStore } from '../../../lib/port/lock-store.js';
+import type { LockStore } from '../../../lib/store/lock-store.js';
 import { lockOf } from '../../queue/kinds.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockLostError, type LockService } from '../../../lib/index.js';
-import type { LockStore } from '../../../lib/port/lock-store.js';
+import type { LockStore } from '../../../lib/store/lock-store.js';
 import { FAIR, lockOf, semaphore } from '../../queue/kinds.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { LockKindMismatchError, type LockModuleOptions, type LockService } from '../../../lib/index.js';
-import type { LockStore, QueueTerms } from '../../../lib/port/lock-store.js';
+import type { LockStore, QueueTerms } from '../../../lib/store/lock-store.js';
 import { createStore } from '../../../lib/stores/create-store.js';
 import { FAIR, type Kind, PLAIN, READ, semaphore, WRITE } from '../../queue/kinds.js';
 import type { TestEnvironment } from '../../support/test-environment.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { assertName } from '../../../lib/core/validation.js';
+import { assertName } from '../../../lib/client/validation.js';
 import { isLockConfigError, isLockKeyError, LockService } from '../../../lib/index.js';
-import { RESERVED } from '../../../lib/port/lock-store.js';
-import { assertPrefix } from '../../../lib/port/prefix.js';
+import { RESERVED } from '../../../lib/store/lock-store.js';
+import { assertPrefix } from '../../../lib/store/prefix.js';
 import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
 import { keysOfLock, LockKeys } from '../../../lib/stores/redis/commands/keys.js';
 import { replyCode } from '../../../lib/stores/redis/connection/redis-errors.js';

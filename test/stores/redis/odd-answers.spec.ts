@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RESERVED } from '../../../lib/port/lock-store.js';
+import { RESERVED } from '../../../lib/store/lock-store.js';
 import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
 import type { Receipt } from '../../../lib/stores/redis/commands/command.js';
 import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';

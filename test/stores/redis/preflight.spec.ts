@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis, type RedisOptions } from 'ioredis';
 import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../../lib/index.js';
-import { sameServerWarnings } from '../../../lib/port/node-warnings.js';
+import { sameServerWarnings } from '../../../lib/store/node-warnings.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { createLeastUser } from '../../support/acl.js';
 import { runProgram } from '../../scenarios/program.js';

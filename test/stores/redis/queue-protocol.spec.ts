@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MAX_REASON } from '../../../lib/lock.asker.js';
+import { MAX_REASON } from '../../../lib/api/asker.js';
 import {
   askedText,
   clientOf,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { QueueMessage } from '../../../lib/port/queue-messages.js';
-import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import type { QueueMessage } from '../../../lib/store/queue-messages.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import type { Listener, Subscriptions } from '../../../lib/stores/redis/connection/deployment.js';
 import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
 import { NODE_OF_CLUSTER } from '../../../lib/stores/redis/connection/redis-errors.js';

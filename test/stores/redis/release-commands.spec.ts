@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { QueueTerms, ReleaseRequest } from '../../../lib/port/lock-store.js';
+import type { QueueTerms, ReleaseRequest } from '../../../lib/store/lock-store.js';
 import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
 import { ReleaseCommands } from '../../../lib/stores/redis/commands/release-commands.js';
 import { ScriptCalls } from '../../../lib/stores/redis/commands/script-calls.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
-import type { ConnectionChange } from '../../../lib/port/store-health.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { acquire, inspect } from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';

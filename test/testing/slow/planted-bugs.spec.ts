@@ -72,7 +72,7 @@ describe('describeLockStore', () => {
 /** `Type.member` for everything that the port declares, nested objects included; the name alone for a choice of texts. */
 function membersOfThePort(): string[] {
   const sources = ['lock-store', 'queue-messages', 'store-health'].map((name) => {
-    const path = new URL(`../../../lib/port/${name}.ts`, import.meta.url);
+    const path = new URL(`../../../lib/store/${name}.ts`, import.meta.url);
     return ts.createSourceFile(name, readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022);
   });
   const found = new Set<string>();

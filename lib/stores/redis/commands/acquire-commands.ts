@@ -1,14 +1,14 @@
-import { now } from '../../../lock.clock.js';
-import { isLockKindMismatchError } from '../../../lock.errors.js';
-import { kindMismatch, PLAIN } from '../../../port/kind-mismatch.js';
+import { now } from '../../../runtime/clock.js';
+import { isLockKindMismatchError } from '../../../api/errors.js';
+import { kindMismatch, PLAIN } from '../../../store/kind-mismatch.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
   QueueRequest,
-} from '../../../port/lock-store.js';
-import { TransientMap } from '../../../port/transient-map.js';
+} from '../../../store/lock-store.js';
+import { TransientMap } from '../../../store/transient-map.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from '../connection/deployment.js';

@@ -1,4 +1,4 @@
-import { RESERVED } from '../../../port/lock-store.js';
+import { RESERVED } from '../../../store/lock-store.js';
 import type { Charter } from '../../quorum/member.js';
 import type { Redis } from 'ioredis';
 import type { Argument } from './command.js';

@@ -1,5 +1,5 @@
-import { isLockUnavailableError } from '../../../lock.errors.js';
-import { doubted, grantedInVain } from '../../../port/unconfirmed.js';
+import { isLockUnavailableError } from '../../../api/errors.js';
+import { doubted, grantedInVain } from '../../../store/unconfirmed.js';
 import type { Receipt } from './command.js';
 import { translate } from '../connection/redis-errors.js';
 import type { Replication } from './replication.js';

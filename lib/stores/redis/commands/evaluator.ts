@@ -14,7 +14,7 @@ import {
 } from '../connection/redis-errors.js';
 import { isReply } from '../connection/reply-texts.js';
 import * as scripts from './script.js';
-import { monotonicTime } from '../../../lock.runtime.js';
+import { monotonicTime } from '../../../runtime/runtime.js';
 
 /** The connections over which the commands go. */
 type Way = Pick<

@@ -1,4 +1,4 @@
-import type { QueueTerms, StoredLock } from '../../../port/lock-store.js';
+import type { QueueTerms, StoredLock } from '../../../store/lock-store.js';
 import type { Deployment } from '../connection/deployment.js';
 import { clientOf, QUEUE_CHANNEL, storedLock, type Inspected } from '../messages/queue-protocol.js';
 import { inspectReply } from './replies.js';

@@ -1,4 +1,4 @@
-import { RESERVED } from '../../../port/lock-store.js';
+import { RESERVED } from '../../../store/lock-store.js';
 import { hashTag, keyInSlot, slotOf } from '../connection/slots.js';
 
 /**

@@ -1,4 +1,4 @@
-import { atEndOfTurn } from '../../../lock.runtime.js';
+import { atEndOfTurn } from '../../../runtime/runtime.js';
 import type { AcquisitionGuard, Argument } from './command.js';
 import type { Script } from './script.js';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LockConfigError } from '../../../lock.errors.js';
+import { LockConfigError } from '../../../api/errors.js';
 import type { Server } from '../connection/deployment.js';
 import { isWithheld } from '../connection/redis-errors.js';
 

@@ -4,7 +4,7 @@ import {
   type NamesReply,
   type NamesRequest,
   type StoreListing,
-} from '../../../port/lock-store.js';
+} from '../../../store/lock-store.js';
 import type { Deployment, Server } from '../connection/deployment.js';
 import {
   isSameWalk,

@@ -1,4 +1,4 @@
-import type { HoldState, RememberRequest, StorePeriods } from '../../../port/lock-store.js';
+import type { HoldState, RememberRequest, StorePeriods } from '../../../store/lock-store.js';
 import type { Confirmations } from './confirmations.js';
 import { heldReply, sinceReply } from './replies.js';
 import * as scripts from './script.js';

@@ -1,4 +1,4 @@
-import type { HandOverReply, NextOwner, ReleaseReply, ReleaseRequest } from '../../../port/lock-store.js';
+import type { HandOverReply, NextOwner, ReleaseReply, ReleaseRequest } from '../../../store/lock-store.js';
 import type { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import type { Deployment } from '../connection/deployment.js';

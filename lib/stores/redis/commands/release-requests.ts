@@ -1,4 +1,4 @@
-import type { AskRequest } from '../../../port/queue-messages.js';
+import type { AskRequest } from '../../../store/queue-messages.js';
 import type { Deployment } from '../connection/deployment.js';
 import { askedText, QUEUE_CHANNEL } from '../messages/queue-protocol.js';
 import { codeOf } from './replies.js';

@@ -1,4 +1,4 @@
-import type { HoldState, RenewRequest } from '../../../port/lock-store.js';
+import type { HoldState, RenewRequest } from '../../../store/lock-store.js';
 import type { Command } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from '../connection/deployment.js';

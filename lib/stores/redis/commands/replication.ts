@@ -1,6 +1,6 @@
-import { timeOf } from '../../../lock.duration.js';
-import { LockConfigError } from '../../../lock.errors.js';
-import type { ReplicationOptions } from '../../../lock.options.js';
+import { timeOf } from '../../../api/duration.js';
+import { LockConfigError } from '../../../api/errors.js';
+import type { ReplicationOptions } from '../../../api/options.js';
 import type { Server } from '../connection/deployment.js';
 import { directCommand } from './direct-command.js';
 import { TooFewReplicas } from '../connection/redis-errors.js';

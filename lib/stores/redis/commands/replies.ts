@@ -4,7 +4,7 @@ import type {
   HoldState,
   ReleaseReply,
   TransferReply,
-} from '../../../port/lock-store.js';
+} from '../../../store/lock-store.js';
 import { rivalsOf, type Inspected } from '../messages/queue-protocol.js';
 import { UnexpectedReply } from '../connection/redis-errors.js';
 

@@ -1,4 +1,4 @@
-import { now } from '../../../lock.clock.js';
+import { now } from '../../../runtime/clock.js';
 import type { AcquisitionGuard, Argument, Receipt } from './command.js';
 import type { Deployment } from '../connection/deployment.js';
 import { keysOfLock, type LockKeys } from './keys.js';

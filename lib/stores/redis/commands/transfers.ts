@@ -1,4 +1,4 @@
-import type { TransferReply, TransferRequest } from '../../../port/lock-store.js';
+import type { TransferReply, TransferRequest } from '../../../store/lock-store.js';
 import type { AcquireCommands } from './acquire-commands.js';
 import type { Argument } from './command.js';
 import type { Confirmations } from './confirmations.js';

@@ -1,4 +1,4 @@
-import { afterInput, clearTimer, setTimer } from '../../../lock.runtime.js';
+import { afterInput, clearTimer, setTimer } from '../../../runtime/runtime.js';
 import { CommandTimeout } from './redis-errors.js';
 
 /** The handler of the one answer to a command. */

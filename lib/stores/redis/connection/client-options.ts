@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { LockConfigError } from '../../../lock.errors.js';
+import { LockConfigError } from '../../../api/errors.js';
 import { CONNECTION_NAME_RULE, isConnectionName } from './connection-name.js';
 
 /** The longest delay of Node's timers, ms: a longer one fires at once. It is also the greatest number of a database. */

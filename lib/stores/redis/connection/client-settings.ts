@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { StoreWarning } from '../../../port/store-health.js';
+import type { StoreWarning } from '../../../store/store-health.js';
 
 /** The risky settings of a client that the application has made. The client is still used as it is. */
 export function clientWarnings({ options }: Redis, node: string): StoreWarning[] {

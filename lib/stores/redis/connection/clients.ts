@@ -3,7 +3,7 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from '../messages/subscriber.js';
-import { clearTimer, monotonicTime, random } from '../../../lock.runtime.js';
+import { clearTimer, monotonicTime, random } from '../../../runtime/runtime.js';
 
 /** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;

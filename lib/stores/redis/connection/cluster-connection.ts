@@ -1,5 +1,5 @@
 import type { Cluster } from 'ioredis';
-import type { ConnectionChange } from '../../../port/store-health.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
@@ -11,7 +11,7 @@ import { isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-error
 import { isSharded, OUTDATED } from './sharding.js';
 import type { Script } from '../commands/script.js';
 import { slotOf } from './slots.js';
-import { monotonicTime, sleep } from '../../../lock.runtime.js';
+import { monotonicTime, sleep } from '../../../runtime/runtime.js';
 
 /** Answers that send a command to another node, or once more. */
 const ELSEWHERE = new Set(['ASK', 'MOVED', 'NOSCRIPT', 'TRYAGAIN']);

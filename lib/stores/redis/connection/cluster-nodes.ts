@@ -1,5 +1,5 @@
 import type { Cluster, RedisOptions } from 'ioredis';
-import { LockConfigError } from '../../../lock.errors.js';
+import { LockConfigError } from '../../../api/errors.js';
 import { urlOptions } from './connection-url.js';
 
 type Node = RedisOptions & { host: string; port: number };

@@ -1,5 +1,5 @@
-import { clearTimer, setTimer } from '../../../lock.runtime.js';
-import type { ConnectionChange } from '../../../port/store-health.js';
+import { clearTimer, setTimer } from '../../../runtime/runtime.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
 
 /** Whether a node is connected, why not, and the listeners to a change of that. */

@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import { LockConfigError } from '../../../lock.errors.js';
+import { LockConfigError } from '../../../api/errors.js';
 import { CONNECTION_NAME_RULE, isConnectionName } from './connection-name.js';
 
 /** Makes the error for an option's URL. It repeats only a parameter's name, because the URL may hold a password. */

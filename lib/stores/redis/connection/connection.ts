@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { monotonicTime } from '../../../lock.runtime.js';
-import type { ConnectionChange } from '../../../port/store-health.js';
+import { monotonicTime } from '../../../runtime/runtime.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from '../commands/command.js';
 import { Evaluator } from '../commands/evaluator.js';
 import type { Call } from '../commands/lane.js';

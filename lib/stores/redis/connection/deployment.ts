@@ -1,5 +1,5 @@
-import type { Subscription } from '../../../port/lock-store.js';
-import type { ConnectionChange } from '../../../port/store-health.js';
+import type { Subscription } from '../../../store/lock-store.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from '../commands/command.js';
 import type { Script } from '../commands/script.js';
 import type { Server } from './server.js';

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterInput, clearTimer, idle, monotonicTime, setTimer } from '../../../lock.runtime.js';
+import { afterInput, clearTimer, idle, monotonicTime, setTimer } from '../../../runtime/runtime.js';
 
 /** ms without a command, after which a connection counts as idle. */
 const IDLE = 250;

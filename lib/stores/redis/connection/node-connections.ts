@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
-import { monotonicTime, sleep } from '../../../lock.runtime.js';
-import type { ConnectionChange } from '../../../port/store-health.js';
+import { monotonicTime, sleep } from '../../../runtime/runtime.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import { ConnectionState } from './connection-state.js';
 import { ServerConnection } from './connection.js';
 import { NotConnected } from './redis-errors.js';

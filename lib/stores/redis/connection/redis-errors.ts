@@ -1,5 +1,5 @@
-import { describe, LockKindMismatchError, LockUnavailableError } from '../../../lock.errors.js';
-import { worthAnotherTry } from '../../../port/another-try.js';
+import { describe, LockKindMismatchError, LockUnavailableError } from '../../../api/errors.js';
+import { worthAnotherTry } from '../../../store/another-try.js';
 import { CommandRefused } from './command-refused.js';
 import { FORBIDDEN, isReply, UNKNOWN, unwrapped } from './reply-texts.js';
 

@@ -1,4 +1,4 @@
-import { monotonicTime } from '../../../lock.runtime.js';
+import { monotonicTime } from '../../../runtime/runtime.js';
 
 /**
  * The time between two connections that are given up because they lead to a replica, ms: short at first, because a name may

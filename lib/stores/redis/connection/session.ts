@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { afterStep, clearTimer, monotonicTime, setTimer } from '../../../lock.runtime.js';
-import type { ConnectionChange } from '../../../port/store-health.js';
+import { afterStep, clearTimer, monotonicTime, setTimer } from '../../../runtime/runtime.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { stageOf } from './connection-stage.js';

@@ -1,5 +1,5 @@
-import { monotonicTime, wallTime } from '../../../lock.runtime.js';
-import type { NodeHealth } from '../../../port/store-health.js';
+import { monotonicTime, wallTime } from '../../../runtime/runtime.js';
+import type { NodeHealth } from '../../../store/store-health.js';
 import type { Server } from '../connection/deployment.js';
 import { isWithheld, NODE_OF_CLUSTER, reasonOf } from '../connection/redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';

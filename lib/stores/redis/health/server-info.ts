@@ -1,4 +1,4 @@
-import type { NodeHealth, Persistence, ReplicaHealth } from '../../../port/store-health.js';
+import type { NodeHealth, Persistence, ReplicaHealth } from '../../../store/store-health.js';
 import type { Server } from '../connection/deployment.js';
 import { isWithheld } from '../connection/redis-errors.js';
 import { infoReply } from '../commands/replies.js';

@@ -1,5 +1,5 @@
-import { RESERVED } from '../../../port/lock-store.js';
-import type { HealthStatus } from '../../../port/store-health.js';
+import { RESERVED } from '../../../store/lock-store.js';
+import type { HealthStatus } from '../../../store/store-health.js';
 import type { Deployment, Server } from '../connection/deployment.js';
 import { QUEUE_CHANNEL } from '../messages/queue-protocol.js';
 import { reasonOf, replyCode, UnexpectedReply } from '../connection/redis-errors.js';

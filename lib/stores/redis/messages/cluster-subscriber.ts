@@ -5,8 +5,8 @@ import {
   random,
   setRepeatingTimer,
   sleep,
-} from '../../../lock.runtime.js';
-import type { Subscription } from '../../../port/lock-store.js';
+} from '../../../runtime/runtime.js';
+import type { Subscription } from '../../../store/lock-store.js';
 import { listen } from '../connection/client-events.js';
 import type { ClusterConnection } from '../connection/cluster-connection.js';
 import { PAUSE } from '../connection/node-connections.js';

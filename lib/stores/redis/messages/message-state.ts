@@ -1,4 +1,4 @@
-import type { ConnectionChange } from '../../../port/store-health.js';
+import type { ConnectionChange } from '../../../store/store-health.js';
 import { ConnectionState } from '../connection/connection-state.js';
 import type { Server } from '../connection/deployment.js';
 

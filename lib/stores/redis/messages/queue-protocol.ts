@@ -1,9 +1,9 @@
-import { type Asker, MAX_REASON } from '../../../lock.asker.js';
-import { keeperOf } from '../../../lock.state.js';
-import type { QueueTerms, StoredLock } from '../../../port/lock-store.js';
-import type { AskRequest, QueueMessage, Rivals } from '../../../port/queue-messages.js';
+import { type Asker, MAX_REASON } from '../../../api/asker.js';
+import { keeperOf } from '../../../api/lock-state.js';
+import type { QueueTerms, StoredLock } from '../../../store/lock-store.js';
+import type { AskRequest, QueueMessage, Rivals } from '../../../store/queue-messages.js';
 import type { ServerClocks } from '../commands/server-clock.js';
-import { now } from '../../../lock.clock.js';
+import { now } from '../../../runtime/clock.js';
 
 /** The agreement of scripts and process: letters, channels, messages and replies. */
 

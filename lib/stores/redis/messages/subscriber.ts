@@ -1,9 +1,15 @@
 import type { Redis } from 'ioredis';
-import type { Subscription } from '../../../port/lock-store.js';
+import type { Subscription } from '../../../store/lock-store.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
 import { isWithheld, replyCode } from '../connection/redis-errors.js';
-import { clearRepeatingTimer, clearTimer, idle, setRepeatingTimer, setTimer } from '../../../lock.runtime.js';
+import {
+  clearRepeatingTimer,
+  clearTimer,
+  idle,
+  setRepeatingTimer,
+  setTimer,
+} from '../../../runtime/runtime.js';
 
 /** How long an unused channel stays subscribed, so that a busy lock does not subscribe at every wait. */
 const LINGER = 1_000;

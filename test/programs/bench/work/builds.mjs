@@ -22,7 +22,7 @@ export async function withAndWithoutChannels(use) {
     const copy = join(directory, name);
     await cp(here('../../../../dist'), copy, { recursive: true });
     await writeFile(join(copy, 'package.json'), '{ "type": "module" }');
-    if (tracing !== undefined) await writeFile(join(copy, 'core/tracing.js'), tracing);
+    if (tracing !== undefined) await writeFile(join(copy, 'client/tracing.js'), tracing);
     return await import(pathToFileURL(join(copy, 'index.js')).href);
   };
   try {

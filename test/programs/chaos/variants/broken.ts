@@ -19,19 +19,19 @@ export interface Control {
 }
 
 const SCRIPTS = 'stores/redis/scripts.generated.js';
-const ACQUISITION = 'core/acquisition.js';
-const QUEUE_WAIT = 'core/queue-wait.js';
-const HAND_OFF = 'core/hand-off.js';
-const TENURE = 'core/tenure.js';
-const DEADLINE = 'core/deadline.js';
-const CLOCK = 'lock.clock.js';
-const WATCHDOG = 'core/watchdog.js';
-const LANE = 'core/renewal-lane.js';
+const ACQUISITION = 'client/waiting/acquisition.js';
+const QUEUE_WAIT = 'client/waiting/queue-wait.js';
+const HAND_OFF = 'client/waiting/hand-off.js';
+const TENURE = 'client/holding/tenure.js';
+const DEADLINE = 'client/holding/deadline.js';
+const CLOCK = 'runtime/clock.js';
+const WATCHDOG = 'client/holding/watchdog.js';
+const LANE = 'client/holding/renewal-lane.js';
 const LOSS_TIMER = 'if (this.held)\n                this.lossTimer = this.armLossTimer();';
-const CLIENT = 'core/lock-client.js';
-const SCOPE = 'core/scope.js';
+const CLIENT = 'client/lock-client.js';
+const SCOPE = 'client/scope/scope.js';
 
-const DEADLOCK = 'core/deadlock/';
+const DEADLOCK = 'client/deadlock/';
 
 const AMNESIA = 'the majority of a fresh hold killed, restarted empty';
 
@@ -117,7 +117,7 @@ export const broken: readonly Control[] = [
     patches: [
       { file: ACQUISITION, find: 'if (isSubscribed)\n                this.lookAgain();', replace: '' },
       {
-        file: 'core/ask-and-listen.js',
+        file: 'client/waiting/ask-and-listen.js',
         find: 'wasSubscribed ? this.queue.client.leaseTime : POLL',
         replace: 'Infinity',
       },

@@ -21,7 +21,7 @@ describe('breakPackage', () => {
   );
 
   it('makes a copy that can be loaded, and leaves the package as it is', async () => {
-    const file = 'core/deadline.js';
+    const file = 'client/holding/deadline.js';
     const before = readFileSync(join(DIST, file), 'utf8');
     const copy = dirname(fileURLToPath(await breakPackage(ENTRY, [{ file, find: '0.01', replace: '0.02' }])));
     expect(existsSync(join(copy, 'index.js'))).toBe(true);
@@ -31,7 +31,7 @@ describe('breakPackage', () => {
   });
 
   it('does not pass off a whole copy as a broken one', async () => {
-    const patches = [{ file: 'core/deadline.js', find: 'nothing like this', replace: '' }];
+    const patches = [{ file: 'client/holding/deadline.js', find: 'nothing like this', replace: '' }];
     await expect(breakPackage(ENTRY, patches)).rejects.toThrow('nothing any more');
   });
 });

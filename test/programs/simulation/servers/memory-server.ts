@@ -1,5 +1,5 @@
-import type { LockStore, Subscription } from '../../../../lib/port/lock-store.js';
-import type { QueueMessage } from '../../../../lib/port/queue-messages.js';
+import type { LockStore, Subscription } from '../../../../lib/store/lock-store.js';
+import type { QueueMessage } from '../../../../lib/store/queue-messages.js';
 import { CharterModel } from '../../../doubles/charter-model.js';
 import { Actor } from '../world/actor.js';
 import type { Pipe } from '../world/link.js';

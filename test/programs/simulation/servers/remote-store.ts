@@ -7,9 +7,9 @@ import type {
   StoredLock,
   StoreQueues,
   Subscription,
-} from '../../../../lib/port/lock-store.js';
-import type { QueueMessage } from '../../../../lib/port/queue-messages.js';
-import type { ConnectionChange, StoreHealth } from '../../../../lib/port/store-health.js';
+} from '../../../../lib/store/lock-store.js';
+import type { QueueMessage } from '../../../../lib/store/queue-messages.js';
+import type { ConnectionChange, StoreHealth } from '../../../../lib/store/store-health.js';
 import type { Actor } from '../world/actor.js';
 import type { Link } from '../world/link.js';
 import type { Package } from '../world/program.js';

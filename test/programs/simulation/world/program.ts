@@ -67,7 +67,7 @@ export class Program {
   static async load(dist: string, hasClients: boolean, patches: readonly Patch[] = []): Promise<Program> {
     const changed = await patched(dist, patches);
     const files = new Map([...changed].map(([file, code]) => [join(dist, file), code]));
-    files.set(join(dist, 'lock.runtime.js'), SEAM);
+    files.set(join(dist, 'runtime/runtime.js'), SEAM);
     const result = await build({
       stdin: { contents: hasClients ? ENTRY + CLIENT : ENTRY, resolveDir: dist },
       bundle: true,

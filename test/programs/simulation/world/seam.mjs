@@ -1,4 +1,4 @@
-// What stands in place of lib/lock.runtime.ts: all that the package takes from the runtime, as the actor that runs gives it.
+// What stands in place of lib/runtime/runtime.ts: all that the package takes from the runtime, as the actor that runs gives it.
 const instance = globalThis.simulatedInstance;
 export const monotonicTime = () => instance.actor.look();
 export const timeOrigin = () => instance.actor.timeOrigin;

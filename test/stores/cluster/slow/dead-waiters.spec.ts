@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../../lib/index.js';
-import { CLAIM } from '../../../../lib/port/queue-messages.js';
+import { CLAIM } from '../../../../lib/store/queue-messages.js';
 import { Stage } from '../../../pitfalls/stage.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { Worker, type WorkerOptions } from '../../../support/worker.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { createStore } from '../../../support/store.js';
-import type { LockStore } from '../../../../lib/port/lock-store.js';
+import type { LockStore } from '../../../../lib/store/lock-store.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';

@@ -8,7 +8,7 @@ import {
   LockUnavailableError,
 } from '../../../../lib/index.js';
 import { createStore } from '../../../support/store.js';
-import type { LockStore } from '../../../../lib/port/lock-store.js';
+import type { LockStore } from '../../../../lib/store/lock-store.js';
 import { FAIR, type Kind, lockOf, PLAIN, queued, READ, semaphore, WRITE } from '../../../queue/kinds.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';

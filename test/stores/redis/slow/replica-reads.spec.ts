@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../../../lib/index.js';
-import type { LockStore, QueueTerms } from '../../../../lib/port/lock-store.js';
+import type { LockStore, QueueTerms } from '../../../../lib/store/lock-store.js';
 import { createStore } from '../../../support/store.js';
 import { until } from '../../../scenarios/until.js';
 import { lockKeys } from '../../../support/keys.js';

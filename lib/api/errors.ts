@@ -1,0 +1,415 @@
+import { STATUS_CODES } from 'node:http';
+import { HttpException } from '@nestjs/common';
+import { type Asker, describeAsker } from './asker.js';
+import { type DeadlockStep, describeCycle } from './deadlock.js';
+import { inQuotes } from '../runtime/text.js';
+import { isKept, keeperOf } from './lock-state.js';
+
+/**
+ * Every failure has a class of its own. `message` is for logs and job boards. `publicMessage` is for clients of the
+ * application: it reveals nothing to a stranger.
+ */
+
+/** Marks the errors of this package, so that a guard recognises an error that another copy of this package has thrown. */
+const BRAND = Symbol.for('nestjs-distributed-lock.error');
+
+/** One for each class of error. */
+export type LockErrorCode =
+  | 'LOCK_TIMEOUT'
+  | 'LOCK_UNAVAILABLE'
+  | 'LOCK_LOST'
+  | 'LOCK_ABORTED'
+  | 'LOCK_KEY'
+  | 'LOCK_KIND_MISMATCH'
+  | 'LOCK_CONFIG'
+  | 'LOCK_CLOSED';
+
+interface LockErrorDetails {
+  readonly key?: string | undefined;
+  readonly cause?: unknown;
+}
+
+interface LockErrorStatus {
+  readonly status: number;
+  /** Left out if a client learns only that the server has failed. */
+  readonly publicMessage?: string;
+}
+
+/** What all errors of this package have in common, on top of the class that decides how Nest treats them. */
+function lockErrorOn(Base: new (message: string) => Error) {
+  abstract class BaseLockError extends Base {
+    /** Which failure this is. Stable across versions and package copies. */
+    abstract readonly code: LockErrorCode;
+
+    /** The lock's name as the caller gave it, if the failure concerns one lock. */
+    readonly key: string | undefined;
+
+    /** HTTP status. Nest's own exception handling reads these three and answers without a filter. */
+    readonly status: number;
+    readonly statusCode: number;
+    /** Whether `message` may be shown to a client: it is the public one. */
+    readonly expose: boolean;
+    /** The text for clients of the application: no name, owner, host or command. */
+    readonly publicMessage: string;
+
+    constructor(message: string, http: LockErrorStatus, { key, cause }: LockErrorDetails = {}) {
+      super(message);
+      if (cause !== undefined) this.cause = cause;
+      this.name = new.target.name;
+      this.key = key;
+      this.status = http.status;
+      this.statusCode = http.status;
+      this.publicMessage = http.publicMessage ?? 'Internal server error';
+      this.expose = message === this.publicMessage;
+      Object.defineProperty(this, BRAND, { value: true });
+    }
+  }
+  return BaseLockError;
+}
+
+/** Every failure of this package: `error instanceof LockError` holds for all of them. */
+export abstract class LockError extends lockErrorOn(Error) {
+  static override [Symbol.hasInstance](this: unknown, error: unknown): boolean {
+    if (this === LockError) return isLockError(error);
+    return Function.prototype[Symbol.hasInstance].call(this, error);
+  }
+}
+
+/** What Nest sends as the body of the answer. */
+export interface LockErrorBody {
+  readonly statusCode: number;
+  /** The name of the status. */
+  readonly error: string | undefined;
+  readonly message: string;
+  readonly code: LockErrorCode;
+}
+
+/** Its own fields are set below: Nest, and what works like it, reads the body from `response`. */
+const HttpError = HttpException as unknown as new (message: string) => Error;
+
+/** An error that is normal in every healthy application. Nest would log any other error as a fault, with its stack. */
+abstract class ExpectedLockError extends lockErrorOn(HttpError) {
+  /** @internal */
+  readonly response: LockErrorBody;
+
+  constructor(code: LockErrorCode, message: string, http: LockErrorStatus, details: LockErrorDetails) {
+    super(message, http, details);
+    const { status, publicMessage } = this;
+    this.response = { statusCode: status, error: STATUS_CODES[status], message: publicMessage, code };
+  }
+
+  getResponse(): LockErrorBody {
+    return this.response;
+  }
+}
+
+/**
+ * Another owner still held the lock at the end of the wait time. HTTP 409. With several locks, `key` names the lock that
+ * was in the way, and `holder` its holder.
+ */
+export class LockTimeoutError extends ExpectedLockError {
+  readonly code = 'LOCK_TIMEOUT';
+  /** How long the caller waited, in ms. */
+  readonly waited: number;
+  /**
+   * The owner that held the lock at the last try, if the store told; `kept:` and the owner, if the lock is kept for the
+   * `minHoldTime` of an owner that has released it.
+   */
+  readonly holder: string | undefined;
+  /**
+   * `timeout`: the wait time ended. `queue-full`: `maxWaiting` callers of this process waited already. `deadlock`: the
+   * caller and others waited for each other, and it began last.
+   */
+  readonly reason: 'timeout' | 'queue-full' | 'deadlock';
+  /**
+   * ms that the lease in the way had left at the last try, if that is known. Its holder may renew it, or release it before.
+   */
+  readonly remainingTime: number | undefined;
+  /** The label of the holder's instance, if known: `label` of its module. It is not sent to clients. */
+  readonly holderLabel: string | undefined;
+  /** With `deadlock`: the callers that waited for each other, this one first. It is not sent to clients. */
+  readonly cycle: readonly DeadlockStep[] | undefined;
+
+  constructor(
+    key: string,
+    waited: number,
+    holder?: string,
+    reason: LockTimeoutError['reason'] = 'timeout',
+    remainingTime?: number,
+    holderLabel?: string,
+    cycle?: readonly DeadlockStep[],
+    /** What else is known of the holder. */
+    known?: string,
+  ) {
+    const instance = holderLabel === undefined ? '' : ` of ${inQuotes(holderLabel)}`;
+    const owner = holder === undefined ? 'another owner' : `${inQuotes(keeperOf(holder))}${instance}`;
+    const more = known === undefined ? '' : `, ${known}`;
+    const isOver = holder !== undefined && isKept(holder);
+    const causes = {
+      timeout: isOver ? `kept for the minHoldTime of ${owner}` : `held by ${owner}${more}`,
+      'queue-full': 'maxWaiting callers wait for it already',
+      deadlock: 'deadlock',
+    };
+    const after = waited > 0 ? ` after a wait of ${String(waited)} ms` : '';
+    const cause = cycle === undefined ? causes[reason] : `deadlock, ${describeCycle(cycle)}`;
+    super(
+      'LOCK_TIMEOUT',
+      `The lock "${inQuotes(key)}" is busy${after}: ${cause}`,
+      { status: 409, publicMessage: 'The resource is busy, try again later' },
+      { key },
+    );
+    this.waited = waited;
+    this.holder = holder;
+    this.reason = reason;
+    this.remainingTime = remainingTime;
+    this.holderLabel = holderLabel;
+    this.cycle = cycle;
+  }
+}
+
+/** What one node of the store answered to a request that failed as a whole. */
+export interface NodeOutcome {
+  /** Host and port. */
+  readonly node: string;
+  /**
+   * `timeout`: it had not answered when the request ended, or was given up. `quarantined`: it has restarted, and does not
+   * vote yet.
+   */
+  readonly outcome: 'granted' | 'taken' | 'error' | 'timeout' | 'quarantined';
+  readonly error?: unknown;
+}
+
+/** The store could not answer in time, or refused to. Does not say which owner holds the lock. HTTP 503. */
+export class LockUnavailableError extends LockError {
+  readonly code = 'LOCK_UNAVAILABLE';
+  /**
+   * `refused`: the store certainly did not carry the command out. `unknown`: it may have, so the sender of an acquisition
+   * has to take it back.
+   */
+  readonly effect: 'refused' | 'unknown';
+  /** True when trying again cannot help, such as a wrong password. */
+  readonly permanent: boolean;
+  /** What each node said, when the lock lives on several. */
+  readonly outcomes: readonly NodeOutcome[];
+
+  constructor(
+    key: string | undefined,
+    details: {
+      cause?: unknown;
+      effect?: 'refused' | 'unknown';
+      permanent?: boolean;
+      outcomes?: readonly NodeOutcome[];
+    } = {},
+  ) {
+    const publicMessage = 'The service is temporarily unavailable, try again later';
+    super(publicMessage, { status: 503, publicMessage }, { key, cause: details.cause });
+    this.effect = details.effect ?? 'unknown';
+    this.permanent = details.permanent ?? false;
+    this.outcomes = details.outcomes ?? [];
+  }
+}
+
+/**
+ * Why a lease ended before its release.
+ * - `expired`: its time ended, or the process was paused beyond it
+ * - `taken`: the store names another owner, or has another value under the name of the lock, which `cause` describes
+ * - `deleted`: the store has no such lock any more (deleted by hand, evicted, flushed, failed over)
+ * - `unreachable`: the store did not answer a renewal before the deadline
+ * - `max-hold`: `maxHoldTime` ended
+ * - `released`: its holder has released it, or the application is shutting down
+ * - `fenced`: the database has seen a later holder (subpath `fencing`); not in events
+ */
+export type LossReason = 'expired' | 'taken' | 'deleted' | 'unreachable' | 'max-hold' | 'released' | 'fenced';
+
+const LOSSES: Record<LossReason, string> = {
+  expired: 'its time ended',
+  taken: 'another owner has it',
+  deleted: 'it is gone from the store',
+  unreachable: 'the store did not answer a renewal in time',
+  'max-hold': 'maxHoldTime ended',
+  released: 'it has been released',
+  fenced: 'the database has seen a later holder',
+};
+
+/** The lease is not held any more, so nothing that it guarded may go on. HTTP 500. */
+export class LockLostError extends LockError {
+  readonly code = 'LOCK_LOST';
+  /** Why it ended. */
+  readonly reason: LossReason;
+  /** The service that has taken it by {@link LockService.forceRelease}, if a message said so. */
+  readonly forced: Asker | undefined;
+  /** The owner of the lease. */
+  readonly owner: string;
+  /**
+   * The result of the guarded method, when `onLost: 'throw'` turned its success into this error. Undefined for an
+   * Observable, because its values have been passed on already.
+   */
+  readonly result: unknown;
+
+  constructor(
+    key: string,
+    details: {
+      reason: LossReason;
+      owner: string;
+      cause?: unknown;
+      result?: unknown;
+      forced?: Asker | undefined;
+    },
+  ) {
+    const { forced } = details;
+    const by = forced === undefined ? '' : `, taken away by ${describeAsker(forced)}`;
+    super(
+      `The lease on "${inQuotes(key)}" is lost: ${LOSSES[details.reason]} (owner ${details.owner})${by}`,
+      { status: 500 },
+      { key, cause: details.cause },
+    );
+    this.reason = details.reason;
+    this.owner = details.owner;
+    this.result = details.result;
+    this.forced = forced;
+  }
+}
+
+/** The caller's own AbortSignal fired while waiting; `cause` is its reason. HTTP 499, not exposed. */
+export class LockAbortedError extends ExpectedLockError {
+  readonly code = 'LOCK_ABORTED';
+
+  constructor(key: string, reason: unknown) {
+    super(
+      'LOCK_ABORTED',
+      `Waiting for the lock "${inQuotes(key)}" was aborted by the caller`,
+      { status: 499, publicMessage: 'The request was aborted' },
+      { key, cause: reason },
+    );
+  }
+}
+
+/**
+ * A lock's name, or the template that was to make it, does not give a usable key. HTTP 500, and 400 if the key is made of a
+ * request: under {@link LockInterceptor}, and on a handler whose key uses its arguments.
+ */
+export class LockKeyError extends LockError {
+  readonly code = 'LOCK_KEY';
+
+  /** @param http if a request is at fault */
+  constructor(message: string, key?: string, cause?: unknown, http: LockErrorStatus = { status: 500 }) {
+    super(message, http, { key, cause });
+  }
+}
+
+/** One name is used as two kinds of lock, or holds a value that is no lock. The store is left as it was. HTTP 500. */
+export class LockKindMismatchError extends LockError {
+  readonly code = 'LOCK_KIND_MISMATCH';
+
+  constructor(key: string, details: { expected: string; found: string; cause?: unknown }) {
+    super(
+      `"${inQuotes(key)}" cannot be used as a ${details.expected}: the store holds a ${inQuotes(details.found)} under that name. ` +
+        'Give the lock a name of its own, or another keyPrefix.',
+      { status: 500 },
+      { key, cause: details.cause },
+    );
+  }
+}
+
+/** An option is wrong. Thrown at boot if possible, otherwise at the call, before anything is sent. */
+export class LockConfigError extends LockError {
+  readonly code = 'LOCK_CONFIG';
+  /** Which option. */
+  readonly option: string;
+
+  /** @param details `source`: the origin of the option, if the stack does not show it */
+  constructor(
+    option: string,
+    rule: string,
+    details: { value?: unknown; key?: string | undefined; source?: string; cause?: unknown } = {},
+  ) {
+    const { key, source, cause } = details;
+    const found = 'value' in details ? ` (found: ${describeOption(details.value)})` : '';
+    const given = source === undefined ? '' : `; given by ${source}`;
+    super(`${option}: ${rule}${found}${given}`, { status: 500 }, { key, cause });
+    this.option = option;
+  }
+}
+
+/** The application is shutting down, so no new lock is given out. HTTP 503. */
+export class LockClosedError extends ExpectedLockError {
+  readonly code = 'LOCK_CLOSED';
+
+  constructor(key?: string) {
+    const publicMessage = 'The service is shutting down';
+    super('LOCK_CLOSED', publicMessage, { status: 503, publicMessage }, { key });
+  }
+}
+
+/** The replacement for a text that may be an address, which holds a password; undefined for any other text. */
+export const withoutAddress = (text: string): string | undefined =>
+  /[@:/]/.test(text) ? `a text of ${String(text.length)} characters` : undefined;
+
+/** As `describe`, but without a text that may be an address, in any option. */
+const describeOption = (value: unknown): string =>
+  (typeof value === 'string' ? withoutAddress(value) : undefined) ?? describe(value);
+
+/** A short, safe description of a value for a message. */
+export function describe(value: unknown): string {
+  if (typeof value === 'string') {
+    const text = value.length > 40 ? `${value.slice(0, 40)}… (${String(value.length)} characters)` : value;
+    return `"${inQuotes(text)}"`;
+  }
+  if (typeof value === 'bigint') return `${String(value)}n`;
+  if (typeof value === 'function') return `function ${value.name}`;
+  if (Array.isArray(value)) return `an array of ${String(value.length)}`;
+  if (typeof value === 'object' && value !== null) {
+    const name = (value as { constructor?: { name?: string } }).constructor?.name;
+    return `an object${name !== undefined && name !== 'Object' ? ` (${name})` : ''}`;
+  }
+  return String(value);
+}
+
+type AnyLockError =
+  | LockTimeoutError
+  | LockUnavailableError
+  | LockLostError
+  | LockAbortedError
+  | LockKeyError
+  | LockKindMismatchError
+  | LockConfigError
+  | LockClosedError;
+
+const guard =
+  <C extends LockErrorCode>(code: C) =>
+  (error: unknown): error is Extract<AnyLockError, { code: C }> =>
+    isLockError(error) && error.code === code;
+
+/** True for every error of this package, thrown by any copy of it. */
+export function isLockError(error: unknown): error is LockError {
+  return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
+}
+
+/** True for a {@link LockTimeoutError}, thrown by any copy of this package. */
+export const isLockTimeoutError = guard('LOCK_TIMEOUT');
+/** True for a {@link LockUnavailableError}, thrown by any copy of this package. */
+export const isLockUnavailableError = guard('LOCK_UNAVAILABLE');
+/** True for a {@link LockLostError}, thrown by any copy of this package. */
+export const isLockLostError = guard('LOCK_LOST');
+/** True for a {@link LockAbortedError}, thrown by any copy of this package. */
+export const isLockAbortedError = guard('LOCK_ABORTED');
+/** True for a {@link LockKeyError}, thrown by any copy of this package. */
+export const isLockKeyError = guard('LOCK_KEY');
+/** True for a {@link LockKindMismatchError}, thrown by any copy of this package. */
+export const isLockKindMismatchError = guard('LOCK_KIND_MISMATCH');
+/** True for a {@link LockConfigError}, thrown by any copy of this package. */
+export const isLockConfigError = guard('LOCK_CONFIG');
+/** True for a {@link LockClosedError}, thrown by any copy of this package. */
+export const isLockClosedError = guard('LOCK_CLOSED');
+
+/** The value that a store has under a name, which may be something else than a lock. */
+export type Found<A> = A | LockKindMismatchError;
+
+/**
+ * For a `catch`. Another value under the name is an answer: the owner does not hold the lock. A second try would not find
+ * the lock again, and the other value may be removed at any time.
+ */
+export function asAnswer(error: unknown): LockKindMismatchError {
+  if (isLockKindMismatchError(error)) return error;
+  throw error;
+}

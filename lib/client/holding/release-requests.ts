@@ -1,0 +1,75 @@
+import { uuid } from '../../runtime/runtime.js';
+import { oldestBeyond } from '../../store/oldest-beyond.js';
+import type { AskedMessage, AskRequest } from '../../store/queue-messages.js';
+import type { LockClient } from '../lock-client.js';
+import { Seen } from '../seen.js';
+import type { Tenure } from './tenure.js';
+
+/** How many requests are kept for holds that may be about to begin. */
+const MOST_EARLY = 1_000;
+
+/**
+ * Asks the holders of a lock to release it, and tells the holders of this client that another asks. A request concerns the
+ * holds of its moment. It takes nothing away, and it is a hint: a message that is lost is not repeated.
+ */
+export class ReleaseRequests {
+  /** The requests that have been told of, by id and owner. */
+  private readonly told = new Seen();
+  /** By owner: the message may have overtaken the reply that grants the hold. */
+  private readonly early = new Map<string, AskedMessage>();
+
+  constructor(
+    private readonly client: Pick<LockClient, 'store' | 'labels' | 'events' | 'options' | 'tenures'>,
+  ) {}
+
+  /**
+   * @returns how many holders were asked
+   * @throws LockUnavailableError when the store did not answer in time
+   */
+  async send(name: string, reason: string | undefined): Promise<number> {
+    const { store, options, events } = this.client;
+    const { label: by } = options;
+    const stored = await store.inspect(name);
+    const id = uuid();
+    const asked = (stored?.holders ?? []).map(({ owner }) => this.ask({ id, name, owner, by, reason }));
+    const holders = (await Promise.all(asked)).filter((isAsked) => isAsked).length;
+    events.next({ type: 'release-request-sent', name, holders, reason });
+    return holders;
+  }
+
+  /** Another client, or this one, asks for what one of the owners of this client holds. */
+  onMessage(message: AskedMessage): void {
+    const { id, owner } = message;
+    if (!this.told.add(`${id} ${owner}`) || this.tell(message)) return;
+    this.early.set(owner, message);
+    const oldest = oldestBeyond(MOST_EARLY, this.early);
+    if (oldest !== undefined) this.early.delete(oldest);
+  }
+
+  /** A hold has begun. */
+  begun(tenure: Tenure): void {
+    const message = this.early.get(tenure.owner);
+    if (message === undefined) return;
+    this.early.delete(tenure.owner);
+    this.tell(message);
+  }
+
+  private async ask(request: AskRequest): Promise<boolean> {
+    const { store, labels } = this.client;
+    const { owner } = request;
+    if (labels.isOwn(owner)) return this.tell(request);
+    return (await store.requestRelease?.(request)) ?? false;
+  }
+
+  private tell({ id, owner, name, by, reason }: AskRequest): boolean {
+    const tenures = this.client.tenures.all;
+    const held = tenures.filter((tenure) => tenure.owner === owner);
+    // Several locks that were taken in one step have one owner. Another service may divide the key otherwise between its
+    // keyPrefix and the name: then all of them are meant.
+    const named = held.filter((tenure) => tenure.name === name);
+    const asked = named.length > 0 ? named : held;
+    const holders = Math.max(asked.length, tenures.filter((tenure) => tenure.name === name).length);
+    for (const tenure of asked) tenure.ask({ request: id, holders, by, reason });
+    return held.length > 0;
+  }
+}

@@ -1,0 +1,69 @@
+import type { QueueTerms } from '../../store/lock-store.js';
+import { TransientMap } from '../../store/transient-map.js';
+import type { Tenure, TenureUser } from './tenure.js';
+import type { TenureKeeper } from '../waiting/waiting.js';
+
+/** What this process holds: its tenures, the oldest first, each with the keeper that takes it back. */
+export class Tenures {
+  private readonly keepers = new TransientMap<Tenure, TenureKeeper>();
+
+  get size(): number {
+    return this.keepers.size;
+  }
+
+  get oldest(): Tenure | undefined {
+    for (const tenure of this.keepers.keys()) return tenure;
+    return undefined;
+  }
+
+  /** For code that may end some of them. */
+  get all(): Tenure[] {
+    return [...this.keepers.keys()];
+  }
+
+  add(tenure: Tenure, keeper: TenureKeeper): void {
+    this.keepers.set(tenure, keeper);
+  }
+
+  keeperOf(tenure: Tenure): TenureKeeper | undefined {
+    return this.keepers.get(tenure);
+  }
+
+  remove(tenure: Tenure): void {
+    this.keepers.delete(tenure);
+  }
+
+  *users(): Generator<TenureUser> {
+    for (const { user } of this.keepers.keys()) if (user !== undefined) yield user;
+  }
+
+  of(name: string): Tenure[] {
+    return this.all.filter((tenure) => tenure.name === name);
+  }
+
+  /** Whether this process holds the other side of the read-write lock, too. */
+  hasOtherMode(name: string, { kind, mode }: QueueTerms): boolean {
+    for (const { name: held, queue } of this.keepers.keys()) {
+      if (held === name && queue?.kind === kind && queue.mode !== mode) return true;
+    }
+    return false;
+  }
+
+  /** The last token of a lock that this process holds. Hand-offs have raised it without telling the store. */
+  lastToken(name: string): number | undefined {
+    let last: number | undefined;
+    for (const tenure of this.keepers.keys()) {
+      if (tenure.name === name) last = Math.max(last ?? 0, tenure.fencingToken);
+    }
+    return last;
+  }
+
+  /** The same of several locks: a process may have many holds, and each question looks at all of them. */
+  lastTokens(names: ReadonlySet<string>): ReadonlyMap<string, number> {
+    const tokens = new Map<string, number>();
+    for (const { name, fencingToken } of this.keepers.keys()) {
+      if (names.has(name)) tokens.set(name, Math.max(tokens.get(name) ?? 0, fencingToken));
+    }
+    return tokens;
+  }
+}

@@ -1,0 +1,82 @@
+import { clearTimer } from '../runtime/runtime.js';
+import type { LockStore } from '../store/lock-store.js';
+import type { HealthDepth, StoreHealth, StoreWarning } from '../store/store-health.js';
+import { idleTimerAt, now } from './holding/deadline.js';
+
+/** ms: longer than a store needs that gives up on its nodes by itself. */
+const ANSWER_TIME = 5_000;
+
+/**
+ * Asks the store for its health, and reports each warning once. It asks at boot, in the background, so that a boot is
+ * neither delayed nor failed. It asks after each reconnection, which may have led to another server, and at each request
+ * for the health.
+ */
+export class Preflight {
+  private readonly told = new Set<string>();
+  private looking = false;
+  private again = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly onWarning: (warning: StoreWarning) => void,
+    /** The codes of the warnings that are left out. */
+    private readonly silenced: readonly string[] = [],
+  ) {}
+
+  /** In the background. Nodes that connect during a look are looked at together afterwards. */
+  look(): void {
+    this.again = this.looking;
+    if (this.looking) return;
+    this.looking = true;
+    void this.report('look').then(() => {
+      this.looking = false;
+      if (this.again) this.look();
+    });
+  }
+
+  /** Never rejects, and takes 5 s at most. */
+  async report(depth: HealthDepth = 'try'): Promise<StoreHealth> {
+    const health = await this.ask(depth);
+    const warnings = health.warnings.filter(({ code }) => !this.silenced.includes(code));
+    for (const warning of warnings) {
+      const key = `${warning.code} ${warning.node}`;
+      if (this.told.has(key)) continue;
+      this.told.add(key);
+      this.onWarning(warning);
+    }
+    return { ...health, warnings };
+  }
+
+  private ask(depth: HealthDepth): Promise<StoreHealth> {
+    return new Promise((resolve) => {
+      const timer = idleTimerAt(now() + ANSWER_TIME, () => {
+        resolve(down(`it has not answered for ${String(ANSWER_TIME)} ms`));
+      });
+      const answered = (health: StoreHealth) => {
+        clearTimer(timer);
+        resolve(health);
+      };
+      // In a promise, because a store of the user's may throw instead of rejecting.
+      Promise.resolve()
+        .then(() => this.store.health(depth))
+        .then((health: unknown) => {
+          answered(isHealth(health) ? health : down('its answer is no health: it lacks nodes or warnings'));
+        })
+        .catch((error: unknown) => {
+          answered(down(error instanceof Error ? error.message : String(error)));
+        });
+    });
+  }
+}
+
+/** A store of the application need not be of TypeScript. */
+const isHealth = (answer: unknown): answer is StoreHealth => {
+  const { nodes, warnings } = (answer ?? {}) as Partial<StoreHealth>;
+  return Array.isArray(nodes) && Array.isArray(warnings);
+};
+
+const down = (error: string): StoreHealth => ({
+  status: 'down',
+  nodes: [{ node: 'store', status: 'down', latency: undefined, error }],
+  warnings: [],
+});

@@ -1,0 +1,53 @@
+import { type Captured, capture } from './call-site.js';
+import { now } from '../holding/deadline.js';
+import { Seen } from '../seen.js';
+
+/** So many stacks at once. */
+const MOST = 64;
+/** And one more each time, ms. A stack costs some microseconds, so a busy loop pays less than 0.1 % for them. */
+const PAUSE = 10;
+
+/**
+ * The stacks of the calls that a report may have to name later. A busy process captures those of some calls only. When a
+ * report of a label lacked its place, all later calls of that label are captured.
+ */
+export class CapturedCalls {
+  private left = MOST;
+  private filledAt = now();
+  private readonly missed = new Set<string>();
+  private readonly told = new Seen();
+  private readonly toldWithSite = new Seen();
+
+  /**
+   * @param above the public method that was called
+   * @param frames how many: the frames of this package come first
+   */
+  take(label: string, above: (...args: never[]) => unknown, frames: number): Captured | undefined {
+    return this.mayTake() || this.missed.has(label) ? capture(above, frames) : undefined;
+  }
+
+  /** @returns whether a report of that label is the first one, or the first one that has the place of its call */
+  isNews(code: string, label: string, site: string | undefined): boolean {
+    const key = `${code} ${label}`;
+    const isFirst = this.told.add(key);
+    if (site !== undefined) return this.toldWithSite.add(key);
+    if (this.missed.size < MOST) this.missed.add(label);
+    return isFirst;
+  }
+
+  /** Whether a report of that label may still be news. */
+  mayBeNews(code: string, label: string): boolean {
+    return !this.toldWithSite.has(`${code} ${label}`);
+  }
+
+  private mayTake(): boolean {
+    if (this.left === 0) {
+      const time = now();
+      this.left = Math.min(MOST, Math.floor((time - this.filledAt) / PAUSE));
+      if (this.left > 0) this.filledAt = time;
+    }
+    if (this.left <= 0) return false;
+    this.left--;
+    return true;
+  }
+}

@@ -1,0 +1,140 @@
+import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
+import {
+  isLockAbortedError,
+  isLockClosedError,
+  isLockLostError,
+  isLockTimeoutError,
+  isLockUnavailableError,
+  type LockLostError,
+} from '../api/errors.js';
+import {
+  type AcquireOutcome,
+  type AcquisitionObserver,
+  type LockAcquireContext,
+  type LockHoldContext,
+  type LockTraceContext,
+  TRACING_CHANNELS,
+} from '../api/tracing-channels.js';
+import { now } from './holding/deadline.js';
+import { inThisScope, runOutsideScopes } from './scope/scope.js';
+
+const acquisitions = tracingChannel<unknown, LockAcquireContext>(TRACING_CHANNELS.acquire);
+const holds = tracingChannel<unknown, LockHoldContext>(TRACING_CHANNELS.hold);
+
+/** A tracing channel has no such property before Node 20.13. */
+const isObserved = <C extends object>(channel: TracingChannel<unknown, C>): boolean =>
+  channel.start.hasSubscribers ||
+  channel.end.hasSubscribers ||
+  channel.asyncStart.hasSubscribers ||
+  channel.asyncEnd.hasSubscribers ||
+  channel.error.hasSubscribers;
+
+export const areAcquisitionsTraced = (): boolean => isObserved(acquisitions);
+
+/** How an acquisition can succeed; the first that applies to a member of a multi-lock applies to the whole. */
+const SUCCESSES = ['granted', 'handed-off', 're-entered'] as const;
+type Success = (typeof SUCCESSES)[number];
+
+/** One call that asks for a lock, as it is published. Made only while the channel has subscribers. */
+export class AcquisitionTrace implements AcquisitionObserver {
+  readonly context: LockAcquireContext;
+  private success: Success = 're-entered';
+  private readonly askedAt = now();
+
+  constructor(lock: LockTraceContext) {
+    this.context = { ...lock, attempts: 0, commands: 0 };
+  }
+
+  /** The answer of the call is published with it. */
+  publish<T>(run: () => Promise<T>): Promise<T> {
+    // An async function: what is thrown before the first wait is an answer, too, and is published as one.
+    const traced = inThisScope(async () => {
+      try {
+        const answer = await run();
+        this.ended(answer);
+        return answer;
+      } catch (error) {
+        this.ended(error);
+        throw error;
+      }
+    });
+    // The context of the hold refers to this one, and would keep the lease, which its caller may have thrown away.
+    return runOutsideScopes(() => acquisitions.tracePromise(traced, this.context)).finally(() => {
+      Reflect.deleteProperty(this.context, 'result');
+    });
+  }
+
+  entered(how: Success): void {
+    if (SUCCESSES.indexOf(how) < SUCCESSES.indexOf(this.success)) this.success = how;
+  }
+
+  waitsFor(holder: string | undefined): void {
+    if (holder !== undefined) this.context.holder = holder;
+  }
+
+  foundFull(): void {
+    this.context.reason = 'queue-full';
+  }
+
+  asked(attempts: number, commands: number): void {
+    this.context.attempts += attempts;
+    this.context.commands += commands;
+  }
+
+  private ended(answer: unknown): void {
+    const { context } = this;
+    context.waited = now() - this.askedAt;
+    if (answer instanceof Error) {
+      context.outcome = outcomeOf(answer);
+      if (isLockTimeoutError(answer) || isLockLostError(answer)) context.reason = answer.reason;
+    } else if (answer === null) {
+      context.outcome = 'busy';
+      context.reason ??= 'timeout';
+    } else {
+      context.outcome = this.success;
+      context.fencingToken = (answer as { fencingToken: number }).fencingToken;
+    }
+  }
+}
+
+function outcomeOf(error: Error): AcquireOutcome {
+  if (isLockTimeoutError(error)) return 'busy';
+  if (isLockAbortedError(error)) return 'aborted';
+  if (isLockUnavailableError(error)) return 'unavailable';
+  if (isLockClosedError(error)) return 'closed';
+  return isLockLostError(error) ? 'lost' : 'refused';
+}
+
+/** A hold, as it is published. */
+export interface HoldTrace {
+  /** @param loss undefined where it was released */
+  end(heldFor: number, loss: LockLostError | undefined): void;
+}
+
+/** Publishes that a hold begins. Undefined while the channel has no subscribers: then its end is not published, either. */
+export function traceHold(makeContext: () => LockHoldContext): HoldTrace | undefined {
+  if (!isObserved(holds)) return undefined;
+  const context = makeContext();
+  runOutsideScopes(() => {
+    holds.start.publish(context);
+    holds.end.publish(context);
+  });
+  let over = false;
+  return {
+    end(heldFor, loss) {
+      if (over) return;
+      over = true;
+      context.heldFor = heldFor;
+      context.outcome = loss === undefined ? 'released' : 'lost';
+      if (loss !== undefined) {
+        context.reason = loss.reason;
+        context.error = loss;
+      }
+      runOutsideScopes(() => {
+        if (loss !== undefined) holds.error.publish(context);
+        holds.asyncStart.publish(context);
+        holds.asyncEnd.publish(context);
+      });
+    },
+  };
+}

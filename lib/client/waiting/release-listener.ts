@@ -1,0 +1,55 @@
+import type { LockStore } from '../../store/lock-store.js';
+import { CLAIM } from '../../store/queue-messages.js';
+import { now } from '../holding/deadline.js';
+import { MessageSubscription } from './message-subscription.js';
+
+/**
+ * The subscription of a local queue to the releases of its lock, for as long as no store queue hands the lock over: on a store
+ * without queues, or behind a hold of another library.
+ */
+export class ReleaseListener {
+  private readonly subscription: MessageSubscription<void>;
+  /** When a hold was last seen that needs the subscription. */
+  private neededAt = -Infinity;
+
+  /**
+   * @param onRelease called for each release, and if one may have been missed
+   * @param onSubscribed called when the subscription becomes active: a release before that has been missed
+   */
+  constructor(
+    store: Pick<LockStore, 'subscribeToReleases'>,
+    name: string,
+    onRelease: () => void,
+    onSubscribed: () => void,
+  ) {
+    this.subscription = new MessageSubscription(
+      (onMessage) => store.subscribeToReleases(name, onMessage),
+      onRelease,
+      onSubscribed,
+    );
+  }
+
+  get isActive(): boolean {
+    return this.subscription.isSubscribed;
+  }
+
+  /** @returns whether the subscription is active now */
+  open(): Promise<boolean> {
+    this.neededAt = now();
+    return this.subscription.subscribe();
+  }
+
+  /**
+   * The store leaves the lock to other owners for a moment, and their releases have to be received. But each subscriber counts
+   * as one of these owners: if no other library has had the lock lately, processes that subscribe because of each other would
+   * leave the lock to each other for ever.
+   */
+  keepWhileNeeded(): void {
+    if (now() - this.neededAt < CLAIM) void this.subscription.subscribe();
+    else this.close();
+  }
+
+  close(): void {
+    this.subscription.close();
+  }
+}

@@ -1,0 +1,94 @@
+import type { LockEvent } from '../../api/events.js';
+import type { AcquireReply, HandOverReply, ReleaseReply, ReleaseRequest } from '../../store/lock-store.js';
+import { now } from '../holding/deadline.js';
+import type { QueueClient } from './queue-client.js';
+import type { LockClient } from '../lock-client.js';
+import type { Tenure } from '../holding/tenure.js';
+
+/**
+ * A store may keep the token of a hold for as long as its lease, and longer. It is told the token of a lease of more than an
+ * hour, ms, and keeps it anew for a time that does not depend on the lease.
+ */
+const LONG_LEASE = 3_600_000;
+
+/** Gives back to the store what this process does not hold any more. */
+export class Returns {
+  /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
+  readonly ranOut = new WeakSet<LockEvent>();
+
+  constructor(private readonly client: Pick<LockClient, 'releaser' | 'labels' | 'events' | 'initialLease'>) {}
+
+  /**
+   * @param send in place of a plain release
+   * @returns as Releaser.release
+   */
+  giveBack(
+    tenure: Tenure,
+    send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
+  ): Promise<ReleaseReply | undefined> {
+    const { name, owner, label, terms, doubtful, keptAtMostUntil } = tenure;
+    const { labels, releaser, events } = this.client;
+    const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
+    const request = this.requestOf(tenure);
+    if (request.keepFor !== undefined) labels.keep(request.keepFor);
+    const released = releaser.release(request, until, {
+      insist: doubtful,
+      send,
+      onFailure: (error) => {
+        events.next({ type: 'release-failed', name, label, owner, error });
+      },
+    });
+    tenure.end();
+    return released;
+  }
+
+  /** As `giveBack`, and in the same step another owner takes an entry. */
+  passOn(
+    tenure: Tenure,
+    handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
+  ): ReturnType<NonNullable<QueueClient['passOn']>> {
+    let released: Promise<ReleaseReply | undefined> | undefined;
+    const answer = new Promise<AcquireReply>((resolve, reject) => {
+      released = this.giveBack(tenure, async (request) => {
+        // In a promise, because a store of the application may throw instead of rejecting.
+        const reply = new Promise<HandOverReply>((settle) => {
+          settle(handOver(request));
+        });
+        reply.then(({ next }) => {
+          resolve(next);
+        }, reject);
+        return (await reply).released;
+      });
+    });
+    return { released: Promise.resolve(released), next: answer };
+  }
+
+  /** With which a tenure is given up, in whatever way: each way keeps the `minHoldTime` of its holder. */
+  requestOf(tenure: Tenure): ReleaseRequest {
+    // Field by field and not spread, which is slow: every release comes this way.
+    const { name, owner, terms, queue, handoffs, keepFor } = tenure;
+    const fencingToken = handoffs > 0 || tenure.longest > LONG_LEASE ? tenure.fencingToken : undefined;
+    return { name, owner, leaseTime: this.client.initialLease(terms), queue, fencingToken, keepFor };
+  }
+
+  /** Tells of a tenure that was lost, and releases what the store may still have of it. */
+  lost(tenure: Tenure): void {
+    const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
+    const isPlain = queue === undefined || queue.kind === 'lock';
+    const reason = loss?.reason ?? 'expired';
+    const event: LockEvent = { type: 'lost', name, label, owner, reason, forced: loss?.forced };
+    if (tenure.ranOut) this.ranOut.add(event);
+    // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
+    // begins.
+    if (tenure.user !== undefined) this.client.events.next(event);
+    // The store may still have it, or get it back with a renewal that was under way. A fixed lease of a plain lock ends
+    // there by itself.
+    const endsByItself = !terms.renewed && isPlain && keptUntil < now();
+    const gone = endsByItself || reason === 'taken' || reason === 'deleted';
+    if (!gone || doubtful) {
+      const until = Math.max(now() + terms.leaseTime, keptUntil);
+      const request = { ...this.requestOf(tenure), fencingToken };
+      void this.client.releaser.release(request, until, { insist: doubtful });
+    }
+  }
+}

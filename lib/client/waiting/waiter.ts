@@ -1,0 +1,98 @@
+import { LockAbortedError } from '../../api/errors.js';
+import { now } from '../holding/deadline.js';
+import type { LockTerms } from './acquisition.js';
+import { onAbort } from './on-abort.js';
+import type { Tenure, LeaseTerms } from '../holding/tenure.js';
+import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
+
+/** The queue of a waiter. */
+export interface WaiterQueue {
+  readonly name: string;
+  readonly terms: Pick<LockTerms, 'queue'>;
+  /** How many times the store has been asked for the lock, and in all, since the queue was made. */
+  readonly attempts: number;
+  readonly commands: number;
+  /** The waiter does not wait any longer. */
+  leave(waiter: Waiter): void;
+  /** The waiter has its answer. */
+  answered(waiter: Waiter): void;
+}
+
+/** A caller that waits, from its request to its answer. A class, because thousands of waiters share one shape. */
+export class Waiter {
+  readonly arrivedAt = now();
+  private timer: WaitTimer | undefined;
+  /** The next answer is the last: the waiter does not wait, or its wait time is over. */
+  impatient: boolean;
+  private readonly ignoreSignal: (() => void) | undefined;
+  private readonly nested: { over(): void } | undefined;
+  /** What had been asked before this waiter came; undefined where that is of no interest. */
+  private readonly before: Pick<WaiterQueue, 'attempts' | 'commands'> | undefined;
+
+  constructor(
+    private readonly queue: WaiterQueue,
+    readonly request: WaitRequest,
+    private readonly resolve: (answer: Tenure | Busy) => void,
+    private readonly reject: (error: Error) => void,
+  ) {
+    const { signal, waitTime, trace, nested } = request;
+    this.impatient = waitTime === 0;
+    this.before = trace && { attempts: queue.attempts, commands: queue.commands };
+    this.nested = nested?.waits({
+      name: queue.name,
+      queue: queue.terms.queue,
+      begunAt: this.arrivedAt,
+      until: this.arrivedAt + waitTime,
+      end: (cycle) => {
+        queue.leave(this);
+        this.refuse({ busy: true, holder: undefined, name: queue.name, cycle });
+      },
+    });
+    if (signal === undefined) return;
+    this.ignoreSignal = onAbort(signal, () => {
+      queue.leave(this);
+      this.refuse(new LockAbortedError(queue.name, signal.reason));
+    });
+  }
+
+  get terms(): LeaseTerms {
+    return this.request.terms;
+  }
+
+  /** Calls back at the moment, unless the waiter has its answer by then. */
+  expireAt(moment: number, callback: () => void): void {
+    (this.timer ??= new WaitTimer()).set(moment, callback, (error) => {
+      this.queue.leave(this);
+      this.refuse(error);
+    });
+  }
+
+  grant(tenure: Tenure): void {
+    this.settle();
+    this.resolve(tenure);
+  }
+
+  refuse(answer: Busy | Error): void {
+    this.settle();
+    if (answer instanceof Error) this.reject(answer);
+    else {
+      this.waitsFor(answer.holder);
+      this.resolve(answer);
+    }
+  }
+
+  /** For the trace of its call. */
+  waitsFor(holder: string | undefined): void {
+    this.request.trace?.waitsFor(holder);
+  }
+
+  private settle(): void {
+    this.timer?.clear();
+    this.ignoreSignal?.();
+    this.nested?.over();
+    const { before, queue } = this;
+    if (before !== undefined)
+      this.request.trace?.asked(queue.attempts - before.attempts, queue.commands - before.commands);
+    queue.answered(this);
+  }
+}

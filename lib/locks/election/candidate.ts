@@ -1,0 +1,119 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Observable } from 'rxjs';
+import type { LockClient } from '../../client/lock-client.js';
+import { currentScope, runInScope, runOutsideScopes, Scope } from '../../client/scope/scope.js';
+import { signalOf } from '../../client/validation.js';
+import { LockClosedError, LockConfigError } from '../../api/errors.js';
+import type { AnswerOptions } from '../../api/options.js';
+import { isKept, type LockState } from '../../api/lock-state.js';
+import { inQuotes } from '../../runtime/text.js';
+import type { Election, Term } from '../../api/election.js';
+import { ElectionRun } from './election-run.js';
+import { type HeldTerm, resigned } from './held-term.js';
+import type { LeaderNews } from './leader-news.js';
+
+/** The term of which a call is a part that runs outside of the callback. */
+const termOfCall = new AsyncLocalStorage<HeldTerm>();
+
+interface CallOfTerm<T> {
+  readonly result: T;
+  readonly end: () => void;
+}
+
+/** The state that all candidates of one service share. */
+export interface SharedElections {
+  readonly client: LockClient;
+  readonly runs: Map<string, ElectionRun>;
+  readonly news: LeaderNews;
+  readonly isClosed: boolean;
+  readonly inspect: (name: string) => Promise<LockState | null>;
+}
+
+/** The election of one name, for the code of this process. */
+export class Candidate implements Election {
+  readonly leader$: Observable<boolean>;
+  /** ms; undefined for the lease time of the module. */
+  leaseTime: number | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly elections: SharedElections,
+  ) {
+    this.leader$ = elections.news.of(name, () => this.isLeader());
+  }
+
+  get state(): Election['state'] {
+    return this.present?.state ?? 'idle';
+  }
+
+  toJSON(): object {
+    const { name, state } = this;
+    return { name, state };
+  }
+
+  isLeader(): boolean {
+    return this.present?.term?.isPromised === true;
+  }
+
+  async leader(): Promise<{ label: string; term: number } | null> {
+    const { holders, fencingToken = 0 } = (await this.elections.inspect(this.name)) ?? { holders: [] };
+    // A lock that is kept for the minHoldTime of its former owner has no leader.
+    const holder = holders.find(({ owner }) => !isKept(owner));
+    if (holder === undefined) return null;
+    const client = holder.owner.replace(/:\d+$/, '');
+    return { label: holder.label ?? client, term: fencingToken };
+  }
+
+  run(callback: (term: Term) => unknown, options?: AnswerOptions): Promise<void> {
+    const { name, elections, leaseTime } = this;
+    const { client, news, runs } = elections;
+    return new Promise((resolve) => {
+      if (typeof callback !== 'function') {
+        throw new LockConfigError('run', 'needs a callback', { value: callback, key: name });
+      }
+      const signal = signalOf(options, 'run');
+      if (elections.isClosed) throw new LockClosedError(name);
+      if (runs.has(name)) {
+        const rule = `the election "${inQuotes(name)}" runs already: a process has one run at a time for each election`;
+        throw new LockConfigError('run', rule, { key: name });
+      }
+      const run = new ElectionRun(client, news, name, leaseTime, callback);
+      runs.set(name, run);
+      // Not in the scope of the caller: the term has a scope of its own.
+      const over = runOutsideScopes(() => run.untilOver(signal)).finally(() => runs.delete(name));
+      resolve(over);
+    });
+  }
+
+  /**
+   * Runs a call for which the callback of the present term waits.
+   * @returns its result, and what is to be called when it has ended
+   */
+  partOfTerm<T>(run: () => T): CallOfTerm<T> {
+    const term = this.present?.term;
+    if (term === undefined) return { result: run(), end: () => undefined };
+    const scope = Scope.accompanying(currentScope(), term.scope);
+    const end = (): void => {
+      scope.end();
+    };
+    try {
+      return { result: termOfCall.run(term, () => runInScope(scope, run)), end };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async resign(): Promise<void> {
+    const { term, lock } = this.present ?? {};
+    if (term === undefined || lock === undefined) return;
+    const isInside = termOfCall.getStore() === term || currentScope()?.find(lock.identity) !== undefined;
+    term.resign(resigned());
+    // The term would wait for its callback, or for its call, which waits for this.
+    if (!isInside) await term.over;
+  }
+
+  private get present(): ElectionRun | undefined {
+    return this.elections.runs.get(this.name);
+  }
+}

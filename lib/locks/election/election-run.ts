@@ -1,0 +1,207 @@
+import { idleTimerAt, now } from '../../client/holding/deadline.js';
+import { refusalOfHandedOut } from '../../client/holding/late-result.js';
+import type { LockClient } from '../../client/lock-client.js';
+import { onAbort } from '../../client/waiting/on-abort.js';
+import { runInScope, Scope } from '../../client/scope/scope.js';
+import { POLL } from '../../client/waiting/waiting.js';
+import {
+  isLockAbortedError,
+  isLockClosedError,
+  isLockError,
+  isLockUnavailableError,
+  LockClosedError,
+} from '../../api/errors.js';
+import { clearTimer } from '../../runtime/runtime.js';
+import { inQuotes } from '../../runtime/text.js';
+import { callOf } from '../call.js';
+import type { Election, Term } from '../../api/election.js';
+import { HeldTerm } from './held-term.js';
+import type { LeaderNews } from './leader-news.js';
+import { PlainLock } from '../plain-lock.js';
+
+/** How often a campaign looks whether the store answers, ms. */
+const LOOK = 1_000;
+/** The longest pause after a campaign that the store has refused for good, ms. */
+const LONGEST_PAUSE = 30_000;
+
+/** The group of elections in telemetry. */
+const GROUP = 'election';
+
+/** One run of an election: this process campaigns, leads and resigns by the plain lock of the election's name. */
+export class ElectionRun {
+  readonly lock: PlainLock;
+  /** Undefined while this process does not lead. */
+  term: HeldTerm | undefined;
+  /** Aborts at the end of the run: the signal of its caller has aborted, or the service shuts down. */
+  private readonly stop = new AbortController();
+
+  constructor(
+    private readonly client: LockClient,
+    private readonly news: LeaderNews,
+    private readonly name: string,
+    /** ms; undefined for the lease time of the module. */
+    readonly leaseTime: number | undefined,
+    private readonly callback: (term: Term) => unknown,
+  ) {
+    this.lock = new PlainLock(name, client);
+  }
+
+  get state(): Election['state'] {
+    if (this.term === undefined) return 'follower';
+    return this.term.isPromised ? 'leading' : 'resigning';
+  }
+
+  /** For the shutdown. The lock stays until the callback has ended. Resolves when this process does not lead. */
+  async close(): Promise<void> {
+    const reason = new LockClosedError(this.name);
+    this.stop.abort(reason);
+    const { term } = this;
+    term?.tell(reason);
+    await term?.over;
+  }
+
+  /** Resolves at the end of the run. Rejects with the error of the callback. */
+  async untilOver(signal: AbortSignal | undefined): Promise<void> {
+    const { stop } = this;
+    const isStopped = (): boolean => stop.signal.aborted;
+    const ignore =
+      signal &&
+      onAbort(signal, () => {
+        stop.abort(signal.reason);
+        this.term?.resign(signal.reason);
+      });
+    try {
+      for (let isOver = false; !isOver && !isStopped();) {
+        const term = await this.campaign(stop.signal);
+        if (term === undefined) return;
+        // The run was stopped by what heard of the grant.
+        if (isStopped()) await term.end();
+        else isOver = await this.lead(term);
+        // Where a queue decides, the others are first. Where waiters compete, they get time to hear of the release.
+        if (!isOver && this.client.store.queues === undefined) await pause(POLL, stop.signal);
+      }
+    } finally {
+      ignore?.();
+    }
+  }
+
+  /** Undefined where the run has been stopped. */
+  private async campaign(signal: AbortSignal): Promise<HeldTerm | undefined> {
+    const { client, lock, leaseTime, name } = this;
+    const outage = this.watchStore();
+    try {
+      for (let failures = 0; !signal.aborted; failures++) {
+        try {
+          const scope = Scope.ofCallback(undefined);
+          const call = callOf(client, {
+            ...{ leaseTime, renew: true, signal, label: GROUP, into: scope },
+            ...{ waitTime: Infinity, maxWaiting: Infinity, failFast: false },
+          });
+          const tenure = await client.acquire(name, call);
+          // The store has forgotten it before the term could begin.
+          if ('busy' in tenure || !tenure.held) continue;
+          const lease = lock.begin(tenure, { ...call, inside: scope });
+          // A listener to the event of the grant has released it, or has taken longer than the lease lasts. It may do the same
+          // each time: on a store in memory that would leave the process no time for anything else.
+          if (!lease.held) {
+            void lease.release();
+            await pause(POLL, signal);
+            continue;
+          }
+          scope.lease = lease;
+          return new HeldTerm(tenure, lease, scope, () => {
+            this.news.tell(name, false);
+          });
+        } catch (error) {
+          if (isLockClosedError(error) || isLockAbortedError(error)) return undefined;
+          if (!isLockUnavailableError(error)) throw error;
+          outage.tell(error);
+          await pause(Math.min(LOOK * 2 ** Math.min(failures, 10), LONGEST_PAUSE), signal);
+        }
+      }
+      return undefined;
+    } finally {
+      outage.end();
+    }
+  }
+
+  /** @returns whether the callback has ended the run by itself */
+  private async lead(term: HeldTerm): Promise<boolean> {
+    this.term = term;
+    // So that other processes find the label of a leader at once.
+    this.client.labels.keep();
+    this.news.tell(this.name, true);
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      // A listener that has just heard of the term may have ended it.
+      if (term.isPromised) {
+        await refusalOfHandedOut(await runInScope(term.scope, async () => await this.callback(term)));
+      }
+    } catch (error) {
+      failure = { error };
+    }
+    const isOwnEnd = term.isPromised;
+    const reason: unknown = term.signal.reason;
+    await term.end();
+    this.term = undefined;
+    if (failure === undefined) return isOwnEnd;
+    if (isOwnEnd) throw failure.error;
+    if (!isOfAbort(failure.error, reason)) {
+      const { message } = failure.error instanceof Error ? failure.error : new Error(String(failure.error));
+      this.client.warn({
+        code: 'term-error',
+        message: `The work of a term of "${inQuotes(this.name)}" has failed after the end of the term: ${message}`,
+      });
+    }
+    return false;
+  }
+
+  /** Tells once of a store that does not answer the campaign. */
+  private watchStore(): { tell(error: unknown): void; end(): void } {
+    let told = false;
+    const tell = (error: unknown): void => {
+      if (told) return;
+      told = true;
+      const { message } =
+        isLockUnavailableError(error) && error.cause instanceof Error ? error.cause : (error as Error);
+      this.client.warn({
+        code: 'election-unreachable',
+        message: `Cannot campaign for "${inQuotes(this.name)}", trying until the store answers: ${message}`,
+      });
+    };
+    let timer: NodeJS.Timeout | undefined;
+    const look = (): void => {
+      const failure = this.client.callers.failureOf(this.name);
+      if (failure === undefined) told = false;
+      else tell(failure);
+      timer = idleTimerAt(now() + LOOK, look);
+    };
+    timer = idleTimerAt(now() + LOOK, look);
+    return {
+      tell,
+      end: () => {
+        clearTimer(timer);
+      },
+    };
+  }
+}
+
+/** An error that the abort of the term has caused. By its shape: it may come from another realm, as in Jest. */
+function isOfAbort(error: unknown, reason: unknown): boolean {
+  if (error === reason || isLockError(error)) return true;
+  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
+  return name === 'AbortError' || (cause !== undefined && cause === reason);
+}
+
+/** Ends at once where the signal aborts. */
+const pause = (time: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = idleTimerAt(now() + time, () => {
+      ignore();
+      resolve();
+    });
+    const ignore = onAbort(signal, () => {
+      clearTimer(timer);
+      resolve();
+    });
+  });

@@ -1,0 +1,65 @@
+import type { LockClient } from '../../client/lock-client.js';
+import { assertKnownOptions, assertName, leaseTimeOf } from '../../client/validation.js';
+import { LockConfigError } from '../../api/errors.js';
+import type { LockState } from '../../api/lock-state.js';
+import { Candidate, type SharedElections } from './candidate.js';
+import type { Election, ElectionOptions } from '../../api/election.js';
+import type { ElectionRun } from './election-run.js';
+import { LeaderNews } from './leader-news.js';
+
+/** How many elections are kept that nothing uses. */
+const MOST = 1_000;
+
+/** The elections of one service. An election has state while it runs, which all candidates of its name see. */
+export class Elections implements SharedElections {
+  /** The oldest first. One that is dropped and used after that sees the same state as the next one of its name. */
+  private readonly candidates = new Map<string, Candidate>();
+  readonly runs = new Map<string, ElectionRun>();
+  readonly news = new LeaderNews();
+  isClosed = false;
+
+  constructor(
+    readonly client: LockClient,
+    readonly inspect: (name: string) => Promise<LockState | null>,
+  ) {}
+
+  get inUse(): readonly Election[] {
+    const names = new Set([...this.runs.keys(), ...this.news.watched]);
+    return [...names].map((name) => this.candidate(name));
+  }
+
+  get(name: string, options: ElectionOptions = {}): Election {
+    assertName(name);
+    assertKnownOptions(options, ['leaseTime'], 'getElection');
+    const leaseTime = options.leaseTime === undefined ? undefined : leaseTimeOf(options.leaseTime);
+    const candidate = this.candidate(name);
+    if (leaseTime === undefined) return candidate;
+    const run = this.runs.get(name);
+    if (run !== undefined && run.leaseTime !== leaseTime) {
+      const length = run.leaseTime === undefined ? "the module's" : `${String(run.leaseTime)} ms`;
+      const rule = `must be the one with which the election runs, ${length}`;
+      throw new LockConfigError('leaseTime', rule, { value: options.leaseTime, key: name });
+    }
+    candidate.leaseTime = leaseTime;
+    return candidate;
+  }
+
+  /** Ends all runs. Resolves when this process leads nowhere. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const closed = [...this.runs.values()].map((run) => run.close());
+    this.news.complete();
+    await Promise.all(closed);
+  }
+
+  private candidate(name: string): Candidate {
+    let candidate = this.candidates.get(name);
+    if (candidate === undefined) {
+      candidate = new Candidate(name, this);
+      this.candidates.set(name, candidate);
+      const [oldest] = this.candidates.keys();
+      if (this.candidates.size > MOST && oldest !== undefined) this.candidates.delete(oldest);
+    }
+    return candidate;
+  }
+}

@@ -1,0 +1,75 @@
+import { Observable, Subject } from 'rxjs';
+import { runOutsideScopes } from '../../client/scope/scope.js';
+
+interface Change {
+  readonly name: string;
+  readonly leads: boolean;
+}
+
+/** Tells the subscribers of elections whether this process leads: the present value first, then each change, in order. */
+export class LeaderNews {
+  private readonly changes = new Subject<Change>();
+  private readonly untold: Change[] = [];
+  /** How many subscribers each election has. */
+  private readonly subscribers = new Map<string, number>();
+
+  get watched(): Iterable<string> {
+    return this.subscribers.keys();
+  }
+
+  of(name: string, isLeader: () => boolean): Observable<boolean> {
+    return new Observable((subscriber) => {
+      let last: boolean | undefined;
+      const tell = (leads: boolean): void => {
+        if (leads === last) return;
+        last = leads;
+        subscriber.next(leads);
+      };
+      const tellPresent = (): void => {
+        runOutsideScopes(() => {
+          tell(isLeader());
+        });
+      };
+      this.count(name, 1);
+      subscriber.add(() => {
+        this.count(name, -1);
+      });
+      tellPresent();
+      const subscription = this.changes.subscribe({
+        next: (change) => {
+          if (change.name === name) tell(change.leads);
+        },
+        complete: () => {
+          subscriber.complete();
+        },
+      });
+      // A subscriber that resigns when it hears that it leads has ended the term before the line above.
+      tellPresent();
+      return subscription;
+    });
+  }
+
+  /** A subscriber may end the term that it hears of. The others hear of that end after the beginning, and not before it. */
+  tell(name: string, leads: boolean): void {
+    this.untold.push({ name, leads });
+    if (this.untold.length > 1) return;
+    runOutsideScopes(() => {
+      for (let next = this.untold[0]; next !== undefined; next = this.untold[0]) {
+        this.changes.next(next);
+        this.untold.shift();
+      }
+    });
+  }
+
+  complete(): void {
+    runOutsideScopes(() => {
+      this.changes.complete();
+    });
+  }
+
+  private count(name: string, by: number): void {
+    const count = (this.subscribers.get(name) ?? 0) + by;
+    if (count > 0) this.subscribers.set(name, count);
+    else this.subscribers.delete(name);
+  }
+}

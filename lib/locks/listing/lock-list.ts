@@ -1,0 +1,165 @@
+import type { ListedName, LockClient, StoreListing } from '../../client/lock-client.js';
+import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { assertKnownOptions, assertSignal } from '../../client/validation.js';
+import { isLockKindMismatchError, LockConfigError } from '../../api/errors.js';
+import { cureOf } from '../../api/duration.js';
+import { wallTime } from '../../runtime/runtime.js';
+import { lastTokenOf, livingOf } from './inspection.js';
+import type { LockSummary, ListOptions, LockPage } from '../../api/lock-summary.js';
+import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.js';
+
+const OPTIONS = ['prefix', 'state', 'limit', 'cursor', 'signal'] as const;
+const LIMIT = 100;
+const MOST = 1_000;
+/** The beginning of a step. */
+const FIRST: ListPosition = { at: undefined, after: '', to: undefined };
+/** How many locks are read at once. */
+const AT_ONCE = 64;
+
+/** Reads which locks there are: the store names them, and each is inspected. */
+export class LockList {
+  constructor(private readonly client: LockClient) {}
+
+  /** @throws LockConfigError for a wrong option, and where the store cannot list */
+  async page(options: ListOptions = {}): Promise<LockPage> {
+    assertKnownOptions(options, OPTIONS, 'list');
+    const { prefix = '', state, limit = LIMIT, cursor, signal } = options;
+    assertText('prefix', prefix);
+    assertState(state);
+    assertLimit(limit);
+    assertSignal(signal);
+    const { listing } = this.client.store;
+    if (listing === undefined) {
+      throw new LockConfigError(
+        this.client.options.location,
+        'cannot list its locks: its store has no listing',
+      );
+    }
+    const reading = this.read(listing, { prefix, state, limit, cursor });
+    return await untilAborted(reading, signal, prefix);
+  }
+
+  private async read(
+    listing: StoreListing,
+    {
+      prefix,
+      state,
+      limit,
+      cursor,
+    }: Omit<ListOptions, 'limit' | 'prefix'> & { prefix: string; limit: number },
+  ): Promise<LockPage> {
+    const locks: SeenLock[] = [];
+    // One moment for all of a page, so that their ages tell which was first.
+    const page = (cursor: string | null): LockPage => {
+      const time = wallTime();
+      return { locks: locks.map((lock) => summaryOf(lock, time)), cursor };
+    };
+    let { at, after, to } = cursor === undefined ? FIRST : decodeCursor(cursor);
+    for (;;) {
+      const reply = await listing.names({ prefix, cursor: at });
+      const isSameStep = reply.cursor === to;
+      const names = inOrder(reply.names).filter(({ name }) => !isSameStep || name > after);
+      for (let from = 0; from < names.length; from += AT_ONCE) {
+        const part = names.slice(from, from + AT_ONCE);
+        const { tenures } = this.client;
+        const asked = new Set(part.map(({ name }) => name));
+        let tokens: ReadonlyMap<string, number> | undefined;
+        const ownToken = (name: string) => (tokens ??= tenures.lastTokens(asked)).get(name);
+        const found = await Promise.all(part.map((listed) => this.look(listed, ownToken)));
+        for (const [n, lock] of found.entries()) {
+          if (lock === undefined || !isWanted(lock, state)) continue;
+          locks.push(lock);
+          if (locks.length < limit) continue;
+          const isLast = from + n === names.length - 1;
+          const { step = at, cursor: to } = reply;
+          if (!isLast) return page(encodeCursor({ at: step, after: part[n]?.name ?? '', to }));
+          return page(reply.cursor === undefined ? null : encodeCursor({ ...FIRST, at: reply.cursor }));
+        }
+      }
+      if (reply.cursor === undefined) return page(null);
+      ({ at, after, to } = { ...FIRST, at: reply.cursor });
+    }
+  }
+
+  /** Undefined for what is no lock, or none any more. */
+  private async look(
+    { name, isQueue }: ListedName,
+    ownToken: (name: string) => number | undefined,
+  ): Promise<SeenLock | undefined> {
+    const { store, labels } = this.client;
+    const stored = await store.inspect(name).catch((error: unknown) => {
+      if (isLockKindMismatchError(error)) return null;
+      throw error;
+    });
+    // A lock that is held has an entry of its own.
+    if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
+    const { kind, listeners } = stored;
+    const queue = livingOf(stored.queue);
+    if (stored.holders.length === 0 && queue.length === 0) return undefined;
+    const fencingToken = lastTokenOf(this.client, stored, ownToken(name)) ?? 0;
+    const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
+      label: (await labels.find(owner)) ?? owner,
+      since,
+      remaining: remainingTime,
+      fencingToken,
+    }));
+    return {
+      name,
+      kind,
+      holders: await Promise.all(holders),
+      waiting: queue.length + (kind === 'lock' ? listeners : 0),
+      waitedSince: queue.reduce((least, { since }) => Math.min(least, since), Infinity),
+    };
+  }
+}
+
+/** A lock with moments, ms since the epoch, in place of the times that have gone by since. */
+interface SeenLock extends Omit<LockSummary, 'holders' | 'longestWait'> {
+  readonly holders: readonly (Omit<LockSummary['holders'][number], 'since'> & {
+    readonly since: number | undefined;
+  })[];
+  /** Infinity where no caller waits in the queue. */
+  readonly waitedSince: number;
+}
+
+function summaryOf({ name, kind, holders, waiting, waitedSince }: SeenLock, time: number): LockSummary {
+  const from = (moment: number) => Math.max(0, Math.round(time - moment));
+  return {
+    name,
+    kind,
+    holders: holders.map((holder) => ({
+      ...holder,
+      since: holder.since === undefined ? NaN : from(holder.since),
+    })),
+    waiting,
+    longestWait: waitedSince === Infinity ? null : from(waitedSince),
+  };
+}
+
+const isWanted = ({ holders, waiting }: SeenLock, state: ListOptions['state']): boolean =>
+  state === undefined || (state === 'held' ? holders.length > 0 : waiting > 0);
+
+/** By name, each once: what the store names twice in one step is one lock. */
+function inOrder(names: readonly ListedName[]): readonly ListedName[] {
+  const byName = new Map<string, ListedName>();
+  for (const listed of names) {
+    if (!listed.isQueue || !byName.has(listed.name)) byName.set(listed.name, listed);
+  }
+  return [...byName.values()].sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name));
+}
+
+function assertText(option: string, value: unknown): void {
+  if (typeof value === 'string') return;
+  throw new LockConfigError(option, 'must be a text', { value });
+}
+
+function assertState(value: unknown): void {
+  if (value === undefined || value === 'held' || value === 'waited') return;
+  throw new LockConfigError('state', "must be 'held' or 'waited'", { value });
+}
+
+function assertLimit(value: unknown): void {
+  if (Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MOST) return;
+  const rule = `must be a whole number from 1 to ${String(MOST)}${cureOf(value)}`;
+  throw new LockConfigError('limit', rule, { value });
+}

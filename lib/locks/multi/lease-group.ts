@@ -1,0 +1,140 @@
+import type { Duration } from '../../api/duration.js';
+import { LockConfigError, LockUnavailableError } from '../../api/errors.js';
+import type { LockClient } from '../../client/lock-client.js';
+import { onAbort } from '../../client/waiting/on-abort.js';
+import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { signalOf } from '../../client/validation.js';
+import type { AnswerOptions } from '../../api/options.js';
+import type { Lease } from '../../api/lock.js';
+import { leaseJson, type OwnLease } from '../own-lease.js';
+
+/** It does not say which owner holds the other locks. */
+export function endedMeanwhile(name: string): LockUnavailableError {
+  const cause = new Error('a lease ended before the last of the locks was taken');
+  return new LockUnavailableError(name, { cause });
+}
+
+/** The leases of a multi-lock as one: held while all are held, lost with the first loss, released together. */
+export class LeaseGroup implements OwnLease {
+  private loss: AbortController | undefined;
+  private request: AbortController | undefined;
+  private readonly ignore: (() => void)[] = [];
+  private released = false;
+
+  constructor(
+    readonly name: string,
+    readonly label: string,
+    private readonly leases: readonly OwnLease[],
+    private readonly client: Pick<LockClient, 'together'>,
+  ) {}
+
+  get owner(): string {
+    return this.leases.map((lease) => lease.owner).join(',');
+  }
+
+  get isShared(): boolean {
+    return this.leases.some((lease) => lease.isShared);
+  }
+
+  /** The greatest of the members' tokens. */
+  get fencingToken(): number {
+    return Math.max(...this.leases.map((lease) => lease.fencingToken));
+  }
+
+  /** Each member's own token, for a resource that is guarded by one of them. */
+  get fencingTokens(): ReadonlyMap<string, number> {
+    return new Map(this.leases.map((lease) => [lease.name, lease.fencingToken]));
+  }
+
+  get signal(): AbortSignal {
+    const { signal } = (this.loss ??= this.listenTo(({ signal }) => signal));
+    // The clock decides: a look at the members announces a deadline that has passed, even where the timer is late.
+    this.remainingTime();
+    return signal;
+  }
+
+  get releaseRequested(): AbortSignal {
+    return (this.request ??= this.listenTo(({ releaseRequested }) => releaseRequested)).signal;
+  }
+
+  /** When the last of them was granted. */
+  get acquiredAt(): Date {
+    return new Date(Math.max(...this.leases.map((lease) => lease.acquiredAt.getTime())));
+  }
+
+  /** Since the last of them was granted, until the first ends. */
+  heldFor(): number {
+    return Math.min(...this.leases.map((lease) => lease.heldFor()));
+  }
+
+  get held(): boolean {
+    return this.leases.every((lease) => lease.held);
+  }
+
+  /** Until the first member ends. */
+  remainingTime(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingTime()));
+  }
+
+  async extend(leaseTime: Duration, options?: AnswerOptions): Promise<void> {
+    this.extensionOf(leaseTime);
+    await Promise.all(this.leases.map((lease) => lease.extend(leaseTime, options)));
+  }
+
+  /** Checks all members before the first one is extended. */
+  extensionOf(leaseTime: Duration): number {
+    return Math.max(...this.leases.map((lease) => lease.extensionOf(leaseTime)));
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  /** It begins with the grant of the last member: the others have been held for a while. */
+  set minHoldTime(time: number) {
+    const heldFor = this.heldFor();
+    for (const lease of this.leases) lease.minHoldTime = time + lease.heldFor() - heldFor;
+  }
+
+  handOver(): Promise<never> {
+    const rule =
+      'a multi-lock does not travel: hand over leases of single locks, each with a ticket of its own';
+    return Promise.reject(new LockConfigError('handOver', rule, { key: this.name }));
+  }
+
+  async release(options?: AnswerOptions): Promise<void> {
+    this.released = true;
+    for (const ignore of this.ignore) ignore();
+    // All of them are given back, whatever the options are.
+    const released = this.client.together(() => Promise.all(this.leases.map((lease) => lease.release())));
+    await untilAborted(released, signalOf(options, 'release'), this.name);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  toJSON(): object {
+    return leaseJson(this);
+  }
+
+  giveOut(given: Lease): void {
+    for (const lease of this.leases) lease.giveOut(given);
+  }
+
+  /**
+   * Aborts with the first of the members' signals. A member may be the lease of an enclosing scope, which outlives this one.
+   * So no listener stays on its signal.
+   */
+  private listenTo(signalOf: (lease: OwnLease) => AbortSignal): AbortController {
+    const controller = new AbortController();
+    const ignore = this.leases.map(signalOf).map((signal) =>
+      onAbort(signal, () => {
+        controller.abort(signal.reason);
+      }),
+    );
+    if (this.released) for (const end of ignore) end();
+    else this.ignore.push(...ignore);
+    return controller;
+  }
+}

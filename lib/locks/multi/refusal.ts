@@ -1,0 +1,83 @@
+import { siteOf } from '../../client/scope/call-site.js';
+import { now } from '../../client/holding/deadline.js';
+import type { LockClient } from '../../client/lock-client.js';
+import type { Busy } from '../../client/waiting/waiting.js';
+import { LockTimeoutError } from '../../api/errors.js';
+import { isKept } from '../../api/lock-state.js';
+import { inQuotes } from '../../runtime/text.js';
+import type { AcquireCall } from '../call.js';
+import { Hold } from '../hold.js';
+
+/** After a wait of so many ms, an error names the label of the holder, even if the store has to be asked. */
+const LONG_WAIT = 1_000;
+
+/** In place of a label. A caller that waits for itself, by two services of one server, finds the cause in it. */
+const SIBLING = 'another LockService of this process, whose locks are not re-entered';
+
+interface RefusingLock {
+  readonly name: string;
+  readonly client: LockClient;
+  clientFor(name: string): LockClient | undefined;
+  groupOf(call: AcquireCall): string;
+}
+
+const reasonOf = ({ isFull, cycle }: Busy): LockTimeoutError['reason'] => {
+  if (cycle !== undefined) return 'deadlock';
+  return isFull === true ? 'queue-full' : 'timeout';
+};
+
+/** Tells of a caller that has waited in vain. */
+export function tellOfTimeout(
+  lock: RefusingLock,
+  busy: Busy,
+  call: AcquireCall,
+  holderLabel: string | undefined,
+  waited = now() - call.askedAt,
+): void {
+  const { name = lock.name, holder } = busy;
+  const label = lock.groupOf(call);
+  const reason = reasonOf(busy);
+  lock.client.events.next({ type: 'timed-out', name, label, waited, reason, holder, holderLabel });
+}
+
+/** @returns the label of the holder, as far as it is known without a question */
+export function knownHolder(lock: RefusingLock, { name = lock.name, holder }: Busy): string | undefined {
+  return holder === undefined ? undefined : lock.clientFor(name)?.labels.knownOf(holder);
+}
+
+/** Tells of a caller of `acquire` that has waited in vain. @throws LockTimeoutError */
+export function refuse(lock: RefusingLock, busy: Busy, call: AcquireCall): never | Promise<never> {
+  const { name = lock.name, holder, remainingTime, cycle } = busy;
+  const waited = Math.round(now() - call.askedAt);
+  const client = lock.clientFor(name);
+  const fail = (label: string | undefined, shown = label): never => {
+    tellOfTimeout(lock, busy, call, label, waited);
+    const known = holder && client && describeHolder(holder, client, lock.groupOf(call), call);
+    throw new LockTimeoutError(name, waited, holder, reasonOf(busy), remainingTime, shown, cycle, known);
+  };
+  const labels = client?.labels;
+  if (holder === undefined || labels === undefined) return fail(undefined);
+  if (labels.isSibling(holder) && !isKept(holder)) return fail(labels.knownOf(holder), SIBLING);
+  // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
+  return waited < LONG_WAIT ? fail(labels.knownOf(holder)) : labels.find(holder).then((label) => fail(label));
+}
+
+/** The description of a holder of this process; undefined for any other holder. */
+function describeHolder(
+  holder: string,
+  { tenures }: LockClient,
+  label: string,
+  { inside }: AcquireCall,
+): string | undefined {
+  for (const user of tenures.users()) {
+    if (!(user instanceof Hold) || user.owner !== holder) continue;
+    const site = siteOf(user.leases[0]?.site);
+    const at = site === undefined ? '' : `, taken at ${site}`;
+    const isOuter = inside?.near().some(({ owner }) => owner === holder) === true;
+    if (isOuter) return `this caller's own outer call, which it does not re-enter${at}`;
+    const own = user.tenure.label;
+    const which = own === label ? 'with the same label' : 'with the label';
+    return `another call of this service ${which} "${inQuotes(own)}"${at}`;
+  }
+  return undefined;
+}

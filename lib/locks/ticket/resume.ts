@@ -1,0 +1,71 @@
+import type { LockClient } from '../../client/lock-client.js';
+import { currentScope, owningScope } from '../../client/scope/scope.js';
+import { isLockKindMismatchError, LockLostError } from '../../api/errors.js';
+import { callOf } from '../call.js';
+import type { Lease } from '../../api/lock.js';
+import { PlainLock } from '../plain-lock.js';
+import { FAIR, QueueLock } from '../queue-lock.js';
+import { KIND } from '../read-write-lock.js';
+import { Semaphore } from '../semaphore.js';
+import type { StoreLock } from '../store-lock.js';
+import { readTicket, type Ticket } from './ticket.js';
+import { transfersOf } from './hand-over.js';
+
+/** Goes on with the lease of a ticket, once. */
+export async function resume(client: LockClient, text: unknown): Promise<Lease> {
+  const ticket = readTicket(text, client.options.keyPrefix);
+  const { name, owner, leaseTime, token, keepUntil, label } = ticket;
+  const transfers = transfersOf(client, name);
+  const lock = lockOf(ticket, client);
+  const inside = currentScope();
+  const site = client.capturedCalls.take(label, resume, 4);
+  const call = callOf(client, { waitTime: 0, label, inside, into: owningScope(), site });
+  // Only an answer of the store tells how much of it is left.
+  const keepFor = Math.max(0, keepUntil - ticket.date);
+  const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };
+  const resumed = await transfers
+    .run(() => client.resume(transfers, lock.travelsAs, request))
+    .catch((error: unknown) => {
+      // The name is in use as another kind of lock now.
+      if (isLockKindMismatchError(error)) throw refused(ticket, 'taken', error);
+      throw error;
+    });
+  if ('state' in resumed) throw refused(ticket, resumed.date >= ticket.end ? 'expired' : resumed.state);
+  const { tenure, date } = resumed;
+  // A scope that holds the lock already, for reading, has its hold. A permit is one more.
+  const isEntered = lock.findHold(call)?.held === true;
+  const lease = lock.begin(tenure, isEntered ? { ...call, into: undefined } : call);
+  if (keepUntil > date) lease.minHoldTime = keepUntil - date;
+  lease.giveOut(lease);
+  return lease;
+}
+
+const REFUSALS = {
+  expired: 'the ticket came too late',
+  taken: 'the ticket has been used, or the lock was taken away',
+  deleted: 'the ticket has been used and its lease released, or the lock was taken away',
+};
+
+function refused(
+  { name, owner }: Ticket,
+  reason: 'expired' | 'taken' | 'deleted',
+  error?: unknown,
+): LockLostError {
+  const cause = new Error(REFUSALS[reason], { cause: error });
+  return new LockLostError(name, { reason, owner, cause });
+}
+
+function lockOf({ name, kind, permits }: Ticket, client: LockClient): StoreLock {
+  switch (kind) {
+    case 'lock':
+      return new PlainLock(name, client);
+    case 'fair':
+      return new QueueLock(name, client, FAIR);
+    case 'read':
+      return new QueueLock(name, client, { ...KIND, mode: 'shared' });
+    case 'write':
+      return new QueueLock(name, client, { ...KIND, mode: 'exclusive' });
+    case 'semaphore':
+      return new Semaphore(name, client, permits);
+  }
+}

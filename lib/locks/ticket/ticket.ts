@@ -1,0 +1,103 @@
+import type { LockTerms } from '../../client/waiting/acquisition.js';
+import { assertName, MAX_LABEL } from '../../client/validation.js';
+import { isTime } from '../../api/duration.js';
+import { LockConfigError } from '../../api/errors.js';
+import { inQuotes } from '../../runtime/text.js';
+
+/** The form of the text. Another form gets another number, so that a ticket is never read wrongly. */
+const VERSION = 1;
+
+const KINDS = ['lock', 'fair', 'read', 'write', 'semaphore'] as const;
+
+export type TravellingKind = (typeof KINDS)[number];
+
+/** What another process needs to go on with a lease. */
+export interface Ticket {
+  readonly keyPrefix: string;
+  readonly name: string;
+  readonly kind: TravellingKind;
+  /** Of a semaphore; else 1. */
+  readonly permits: number;
+  /** The owner that holds the lock on the way. */
+  readonly owner: string;
+  /** The token of that owner, which no resource has seen. */
+  readonly token: number;
+  /** The lease of the process that goes on, ms; it is renewed. */
+  readonly leaseTime: number;
+  /** When it was made, by the clock of the store, ms since 1970. */
+  readonly date: number;
+  /** When it is too late, by the same clock. */
+  readonly end: number;
+  /** Until when no other owner is to get the lock, by the same clock; 0 without a `minHoldTime`. */
+  readonly keepUntil: number;
+  readonly label: string;
+}
+
+/** How a ticket names the terms of a hold. */
+export function travellingKind(queue: LockTerms['queue']): Pick<Ticket, 'kind' | 'permits'> {
+  const { kind, mode, capacity } = queue ?? { kind: 'lock' };
+  if (kind === 'read-write') return { kind: mode === 'shared' ? 'read' : 'write', permits: 1 };
+  return { kind, permits: kind === 'semaphore' ? capacity : 1 };
+}
+
+export function ticketText(ticket: Ticket): string {
+  return Buffer.from(JSON.stringify({ v: VERSION, ...ticket })).toString('base64url');
+}
+
+/** @throws LockConfigError for what is no ticket of this instance's locks */
+export function readTicket(text: unknown, keyPrefix: string): Ticket {
+  const read = typeof text === 'string' ? parsed(text) : undefined;
+  if (read === undefined) {
+    throw new LockConfigError('ticket', 'must be the text that lease.handOver() has given', { value: text });
+  }
+  if (read.v !== VERSION) {
+    const rule = `must be of version ${String(VERSION)}, which this version of the package reads`;
+    throw new LockConfigError('ticket', rule, { value: read.v });
+  }
+  if (!isTicket(read)) {
+    throw new LockConfigError('ticket', 'must be the text that lease.handOver() has given, unchanged', {
+      value: text,
+    });
+  }
+  assertName(read.name);
+  if (read.keyPrefix !== keyPrefix) {
+    const rule =
+      `is for the lock "${inQuotes(read.name)}" of an instance with the keyPrefix "${inQuotes(read.keyPrefix)}", ` +
+      `and this one has "${inQuotes(keyPrefix)}"`;
+    throw new LockConfigError('ticket', rule, { key: read.name });
+  }
+  return read;
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isCount = (value: unknown, least: number): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= least;
+
+function isTicket(value: object): value is Ticket {
+  const { keyPrefix, name, kind, permits, owner, token, leaseTime, date, end, keepUntil, label } =
+    value as Partial<Record<keyof Ticket, unknown>>;
+  return (
+    typeof keyPrefix === 'string' &&
+    typeof name === 'string' &&
+    KINDS.includes(kind as TravellingKind) &&
+    typeof owner === 'string' &&
+    /^[\da-f-]{36}:\d{1,16}$/.test(owner) &&
+    typeof label === 'string' &&
+    label !== '' &&
+    label.length <= MAX_LABEL &&
+    isCount(permits, 1) &&
+    isCount(token, 1) &&
+    isTime(leaseTime, 1) &&
+    isCount(date, 0) &&
+    isCount(end, 0) &&
+    isCount(keepUntil, 0)
+  );
+}

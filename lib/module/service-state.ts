@@ -1,0 +1,68 @@
+import type { LockClient } from '../client/lock-client.js';
+import type { DeadlockStep } from '../api/deadlock.js';
+import type { ResolvedLockOptions } from '../api/options.js';
+import type { Election } from '../api/election.js';
+import type { ProbableMistake } from './options-warnings.js';
+import type { Server } from '../stores/redis/connection/deployment.js';
+
+/** The side of a LockService for the module and the decorators, hidden from its users. */
+export interface ServiceState {
+  readonly settings: ResolvedLockOptions;
+  /** The beginning of the owners of its locks. */
+  clientId(): string;
+  /** The share of the lease that is left, of the lease closest to its end; undefined if it renews none. */
+  headroomShare(): number | undefined;
+  /** How many callers of this process wait for a lock. */
+  waitingFor(name: string): number;
+  /** ms for which the first of them has waited; undefined if none waits. */
+  longestWait(name: string): number | undefined;
+  /** How many leases this process has, and how many of its callers wait. */
+  counts(): { readonly held: number; readonly waiting: number };
+  /** Opens the connections. */
+  connect(): void;
+  /** Reports a setting that is allowed and probably not meant, unless its code is silenced. */
+  warn(warning: ProbableMistake): void;
+  /**
+   * One look at the deadlocks that stand among all processes; see StandingDeadlocks.
+   * @param names locks that are waited for
+   */
+  lookForDeadlocks(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]>;
+  /** The Redis servers of its store, to be asked one by one. */
+  servers(): Promise<readonly Server[]>;
+  /** What holds its locks. */
+  readonly client: LockClient;
+  /** The service shuts down, or has ended. */
+  isEnding(): boolean;
+  /** Tells the work of all terms to end. Resolves when this process leads nowhere. */
+  endTerms(): Promise<void>;
+  /** The elections in which this process takes part now. */
+  elections(): readonly Election[];
+  /** Of locked methods, for the boot. The key keeps a class with several instances from a second warning. */
+  readonly bootWarnings: Map<string, ProbableMistake>;
+  /** The application shuts down, and the service has not ended. */
+  draining: boolean;
+  /** The end of the service. */
+  closing: Promise<void> | undefined;
+  /** LockModule closes it after the last hook of the application. */
+  closesLast: boolean;
+}
+
+/** Of all copies of this package in the process: a decorator of one copy may get the service of another. */
+const STATES = Symbol.for('nestjs-distributed-lock.service-states');
+const shared = globalThis as { [STATES]?: WeakSet<ServiceState> | undefined };
+const states = (shared[STATES] ??= new WeakSet<ServiceState>());
+
+/** A property of the service, so that a Proxy around it has the state too. */
+const STATE = Symbol.for('nestjs-distributed-lock.service-state');
+
+export function rememberState(service: object, state: ServiceState): ServiceState {
+  states.add(state);
+  Object.defineProperty(service, STATE, { value: state });
+  return state;
+}
+
+/** Undefined for a test double of the service, of which some have a value for every property that is asked for. */
+export function stateOf(service: object): ServiceState | undefined {
+  const state = (service as { [STATE]?: ServiceState })[STATE];
+  return state !== undefined && states.has(state) ? state : undefined;
+}

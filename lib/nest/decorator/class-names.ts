@@ -1,0 +1,101 @@
+import { LockConfigError } from '../../api/errors.js';
+import type { LockService } from '../../module/lock-service.js';
+
+/** A class with its constructor's name, as it runs. */
+type Named = object & { readonly name: string };
+
+/** In one file with the application, it tells what becomes of the names of classes there. */
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- only its name and its text are of use
+class Canary {}
+
+/** A minifier has names of three characters for 200,000 classes. */
+const SHORT = 3;
+/** As Nest's `mixin()` names a class: at random, in each process. And as Rollup names the second class of a name. */
+const MADE = /^[\da-f]{21}$|\$\d+$/;
+
+/** No white space stands around the first brace. A compiler that is no minifier puts a line end behind it. */
+const isMinified = (type: object): boolean =>
+  /^(?:class|function)\b[^{]*(?<!\s)\{\S/.test(Function.prototype.toString.call(type));
+
+/** A class without a name of its own in its text, as esbuild writes one with a decorator. */
+const isAnonymous = (type: object): boolean =>
+  /^class(?: extends\b| ?\{)/.test(Function.prototype.toString.call(type));
+
+/**
+ * Whether a tool has made the name of a class. The next build, or another process, may have another name for it, or this name
+ * for another class. A written name of three letters in a minified file looks the same, unless this package in the same file
+ * has kept its names.
+ */
+function isMade(type: Named): boolean {
+  if (MADE.test(type.name)) return true;
+  if (type.name.length > SHORT) return false;
+  return Canary.name !== 'Canary' || (isMinified(type) && !isMinified(Canary));
+}
+
+const CURE =
+  "Write the name into the key, or let the minifier or bundler keep names (esbuild's keepNames, terser's keep_classnames)";
+
+/** @throws LockConfigError for a key with `$<class>` of a class whose name a tool has made */
+export function assertWrittenName(type: Named, declared: string): void {
+  if (!isMade(type)) return;
+  throw new LockConfigError(
+    declared,
+    `has a key with $<class>, and "${type.name}" is no name that the class was written with: the next build may give it another ` +
+      `one, and this one to another class. ${CURE}`,
+  );
+}
+
+/** @throws LockConfigError if a label would be made of such a name */
+export function assertWrittenLabel(type: Named, declared: string): void {
+  if (!isMade(type)) return;
+  throw new LockConfigError(
+    declared,
+    `has a key function and no label, which is made of the name of the class then, and "${type.name}" is no name that the class ` +
+      'was written with. Give it the option label, or let the minifier or bundler keep names',
+  );
+}
+
+/** The method by which an interceptor checks the name of a class. */
+export const CHECK_NAME = Symbol.for('nestjs-distributed-lock.check-name');
+
+/** Lets each interceptor of a class check its name, as Nest knows them at boot. */
+export function checkNames(type: unknown, enhancers: readonly { readonly metatype: unknown }[] = []): void {
+  for (const { metatype } of enhancers) {
+    const interceptor = metatype as { prototype?: { [CHECK_NAME]?: (type: unknown) => void } } | null;
+    const check = interceptor?.prototype?.[CHECK_NAME];
+    if (check !== undefined) check(type);
+  }
+}
+
+/** The classes of an application with such keys, by the name that they were written with. */
+const classes = new WeakMap<LockService, Map<string, { readonly type: Named; readonly key: string }[]>>();
+
+/**
+ * Notes a class that has a key with `$<class>`.
+ * @param key the part of the key beside the class
+ * @throws LockConfigError if another class was written with that name: both would have one lock, or the bundler has
+ *   renamed one of them, and may exchange the names in the next build
+ */
+export function assertOnlyName(service: LockService, type: Named, key: string, declared: string): void {
+  const byName = classes.get(service) ?? new Map<string, { readonly type: Named; readonly key: string }[]>();
+  classes.set(service, byName);
+  const written = isAnonymous(type) ? type.name.replace(/\d+$/, '') : type.name;
+  const known = byName.get(written) ?? [];
+  if (known.some((other) => other.type === type && other.key === key)) return;
+  byName.set(written, [...known, { type, key }]);
+  const others = known.filter((other) => other.type !== type);
+  const renamed = others.find((other) => other.type.name !== type.name);
+  if (renamed !== undefined) {
+    throw new LockConfigError(
+      declared,
+      `has a key with $<class>, and there are the classes "${renamed.type.name}" and "${type.name}", which a bundler may have made ` +
+        `of one name and may exchange in the next build. ${CURE}`,
+    );
+  }
+  if (others.every((other) => other.key !== key)) return;
+  throw new LockConfigError(
+    declared,
+    `has a key with $<class>, and another class is named "${type.name}" and has the same key: both would have one lock. ` +
+      'Write a name into the key of one of them',
+  );
+}

@@ -1,0 +1,70 @@
+import { ModulesContainer } from '@nestjs/core';
+import { closeTogether } from '../../client/holding/closing.js';
+import { idleTimerAt, now, timerAt } from '../../client/holding/deadline.js';
+import { clearTimer } from '../../runtime/runtime.js';
+import type { LockService } from '../../module/lock-service.js';
+import { stateOf } from '../../module/service-state.js';
+
+/** ms that the work of a term has for its end before the application goes on with its other hooks. */
+const TERM_END = 1_000;
+
+/** The services of each application. */
+const ofApplications = new WeakMap<ModulesContainer, LockService[]>();
+
+/**
+ * Ends a service after the last hook of its application. Until then the hooks of other modules, in an order that depends
+ * on the imports, end the users of the locks: consumers start work until their own hook has run, and finish it.
+ *
+ * The module of Nest that provides ModulesContainer is the first one of each application and is global, so Nest calls its
+ * hooks at last. Nest knows it from the boot on, and calls no hook of a module that is loaded lazily.
+ */
+export function endAfterLastHook(service: LockService, modules: ModulesContainer): void {
+  const state = stateOf(service);
+  if (state === undefined) return; // a double, which Nest ends by its own hooks
+  state.closesLast = true;
+  const services = ofApplications.get(modules);
+  if (services !== undefined) {
+    services.push(service);
+    return;
+  }
+  ofApplications.set(modules, [service]);
+  const last = [...modules.values()].find((module) => module.exports.has(ModulesContainer));
+  last?.addProvider({
+    provide: Symbol('nestjs-distributed-lock:last-hooks'),
+    useValue: lastHooks(ofApplications.get(modules) ?? []),
+  });
+}
+
+const lastHooks = (services: readonly LockService[]) => {
+  const states = () => services.flatMap((service) => stateOf(service) ?? []);
+  return {
+    // Before the application closes the resources that the work of a term needs.
+    beforeApplicationShutdown: async (): Promise<void> => {
+      for (const service of services) service.beforeApplicationShutdown();
+      const ended = Promise.all(states().map((state) => state.endTerms()));
+      // Work that only a later hook ends is not waited for.
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = timerAt(now() + TERM_END, resolve);
+      });
+      await Promise.race([ended, late]);
+      clearTimer(timer);
+    },
+    onApplicationShutdown: async (): Promise<void> => {
+      const open = states().filter(({ closing }) => closing === undefined);
+      const { released, closed, isInUse } = closeTogether(
+        open.map(({ client }) => client),
+        idleTimerAt,
+      );
+      for (const state of open) {
+        state.closing = closed.finally(() => {
+          state.draining = false;
+        });
+        // In the background, no code learns of a store of the application that cannot close.
+        state.closing.catch(() => undefined);
+      }
+      await released;
+      if (!isInUse) await closed;
+    },
+  };
+};

@@ -1,0 +1,289 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { pathOf } from '../../lib/client/scope/call-site.js';
+import { LockOrder, type OrderedGroup } from '../../lib/client/scope/order-graph.js';
+import { type LockEvent, type LockModuleOptions, LockService, MemoryLockStore } from '../../lib/index.js';
+
+let services: LockService[];
+let locks: LockService;
+let events: LockEvent[];
+const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+
+const service = (options: Partial<LockModuleOptions> = {}) => {
+  const made = new LockService({ store: new MemoryLockStore(), ...options });
+  services.push(made);
+  made.events$.subscribe((event) => events.push(event));
+  return made;
+};
+
+beforeEach(() => {
+  Logger.overrideLogger(logger);
+  services = [];
+  events = [];
+  locks = service();
+});
+
+afterEach(async () => {
+  await Promise.all(services.map((made) => made.close()));
+  Logger.overrideLogger(false);
+  jest.clearAllMocks();
+});
+
+const conflicts = () =>
+  events.filter((event): event is Extract<LockEvent, { type: 'lock-order' }> => event.type === 'lock-order');
+const warnings = () => logger.warn.mock.calls.map(([line]) => String(line));
+
+/** Takes one lock under the other: names, or [name, label]. */
+type Named = string | [name: string, label: string];
+async function nest(held: Named, acquired: Named, of = locks): Promise<void> {
+  const [outer, outerLabel] = typeof held === 'string' ? [held] : held;
+  const [inner, innerLabel] = typeof acquired === 'string' ? [acquired] : acquired;
+  await of.using(outer, { label: outerLabel }, () => of.using(inner, { label: innerLabel }, () => undefined));
+}
+
+describe('the order of locks', () => {
+  it('is reported when locks are taken the other way round for the first time, with both ways', async () => {
+    await nest(['order:1', 'order'], ['stock:1', 'stock']);
+    expect(conflicts()).toEqual([]);
+    for (const id of ['2', '3']) await nest([`stock:${id}`, 'stock'], [`order:${id}`, 'order']);
+    const at = expect.stringMatching(/lock-order\.spec\.ts:\d+:\d+$/);
+    expect(conflicts()).toEqual([
+      {
+        type: 'lock-order',
+        name: 'order:2',
+        label: 'order',
+        heldName: 'stock:2',
+        step: { held: 'stock', acquired: 'order', at },
+        former: [{ held: 'order', acquired: 'stock', at }],
+      },
+    ]);
+    expect(warnings()).toEqual([
+      expect.stringMatching(
+        /^Locks are taken in two orders, "order" under "stock" \(at .*\), and "stock" under "order" \(at .*\): two callers can/,
+      ),
+    ]);
+  });
+
+  it('is followed over several locks', async () => {
+    await nest('a', 'b');
+    await nest('b', 'c');
+    await nest('a', 'c');
+    expect(conflicts()).toEqual([]);
+    await nest('c', 'a');
+    // The shortest way.
+    expect(conflicts()).toMatchObject([{ name: 'a', former: [{ held: 'a', acquired: 'c' }] }]);
+    await nest('d', 'a');
+    await nest('c', 'd');
+    expect(conflicts()).toMatchObject([
+      {},
+      {
+        name: 'd',
+        former: [
+          { held: 'd', acquired: 'a' },
+          { held: 'a', acquired: 'c' },
+        ],
+      },
+    ]);
+  });
+
+  it('does not exist between two locks of one label, and the cure is one multi-lock', async () => {
+    await nest(['account:1', 'account'], ['account:2', 'account']);
+    await nest(['account:2', 'account'], ['account:3', 'account']);
+    const step = { held: 'account', acquired: 'account' };
+    expect(conflicts()).toMatchObject([{ name: 'account:2', heldName: 'account:1', step, former: [] }]);
+    expect(warnings()).toEqual([
+      expect.stringMatching(
+        /^The lock "account:2" is asked for under "account:1", and .* one multi-lock, which takes/,
+      ),
+    ]);
+    await locks.using(['account:4', 'account:5'], { label: 'account' }, () => undefined);
+    expect(conflicts()).toHaveLength(1);
+  });
+
+  it('counts each member of a multi-lock without a label by its name', async () => {
+    await locks.using('a', () => locks.using(['b', 'c'], () => undefined));
+    await locks.using(['b', 'd'], () => locks.using('a', () => undefined));
+    expect(conflicts()).toMatchObject([{ name: 'a', heldName: 'b', former: [{ held: 'a', acquired: 'b' }] }]);
+  });
+
+  it('knows what is held around a scope of its own, and nothing of what is held elsewhere', async () => {
+    const elsewhere = await locks.acquire('b');
+    await nest('a', 'c');
+    await elsewhere.release();
+    await locks.using('a', () => locks.runInScope(() => locks.using('b', () => undefined)));
+    await nest('b', 'a');
+    expect(conflicts()).toHaveLength(1);
+  });
+
+  it('has nothing to say of what cannot wait: re-entered locks, waitTime 0, another side, another service', async () => {
+    await locks.using('a', () => locks.using('b', () => locks.using('a', () => undefined)));
+    await locks.using('b', () => locks.using('c', { waitTime: 0 }, () => undefined));
+    await nest('c', 'b');
+    await locks.using('d', async () => (await locks.tryAcquire('e'))?.release());
+    await nest('e', 'd');
+    const { read, write } = locks.getReadWriteLock('f');
+    await write.using(() => read.using(() => undefined));
+    await nest('x', 'y', service());
+    await nest('y', 'x', service());
+    expect(conflicts()).toEqual([]);
+  });
+});
+
+describe('lockOrder', () => {
+  it("'throw' refuses the call, each time, before anything is sent", async () => {
+    const strict = service({ lockOrder: 'throw' });
+    await nest('a', 'b', strict);
+    for (let turn = 0; turn < 2; turn++) {
+      await expect(nest('b', 'a', strict)).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        option: 'lockOrder',
+        message: expect.stringMatching(/^lockOrder: Locks are taken in two orders/),
+      });
+    }
+    expect(events.filter(({ type }) => type === 'acquired')).toHaveLength(4);
+    expect(conflicts()).toEqual([]);
+    await nest('a', 'b', strict);
+  });
+
+  it("'off' looks at nothing", async () => {
+    const loose = service({ lockOrder: 'off' });
+    await nest('a', 'b', loose);
+    await nest('b', 'a', loose);
+    expect(conflicts()).toEqual([]);
+  });
+
+  it('is one of three', () => {
+    expect(() => service({ lockOrder: 'error' as 'throw' })).toThrow('lockOrder: must be warn, throw, off');
+    expect(() => service({ deadlock: true as never })).toThrow('deadlock: must be break, report, off');
+  });
+});
+
+describe('the graph of the order', () => {
+  const group = (name: string, client = 'client') => ({ client, group: name });
+  const knows = (order: LockOrder, held: OrderedGroup, acquired: OrderedGroup) =>
+    order.knows(held.client, held.group, acquired.client, acquired.group);
+  const step = { held: '', acquired: '', at: undefined };
+
+  it('is bounded, tells once that it is full, and has room again when a client has gone', () => {
+    const order = new LockOrder();
+    const told = [];
+    for (let n = 0; n < 1_001; n++) told.push(order.add(group('a', 'stays'), group(`b${String(n)}`), step));
+    expect(told.indexOf(true)).toBe(999);
+    expect(told.filter(Boolean)).toHaveLength(1);
+    expect(knows(order, group('a', 'stays'), group('b998'))).toBe(true);
+    expect(knows(order, group('a', 'stays'), group('b999'))).toBe(false);
+    order.forget('client');
+    expect([order.isFull, knows(order, group('a', 'stays'), group('b998'))]).toEqual([false, false]);
+    expect(order.add(group('a', 'stays'), group('b', 'stays'), step)).toBe(false);
+
+    const held = new LockOrder();
+    const first = Array.from({ length: 1_001 }, (_, n) => held.add(group(`a${String(n)}`), group('b'), step));
+    expect(first.indexOf(true)).toBe(999);
+
+    const pairs = Array.from({ length: 120 * 120 }, (_, n) => [n % 120, Math.floor(n / 120)] as const);
+    for (const [a, b] of pairs) order.add(group(`a${String(a)}`), group(`b${String(b)}`), step);
+    const known = pairs.filter(([a, b]) => knows(order, group(`a${String(a)}`), group(`b${String(b)}`)));
+    expect(known).toHaveLength(9_999);
+  });
+
+  it('names the fewest steps from one group to another, and none to itself', () => {
+    const order = new LockOrder();
+    const between = (held: string, acquired: string) => ({ held, acquired, at: undefined });
+    for (const [a, b] of ['ab', 'bc', 'cd', 'ac', 'dx']) {
+      if (a !== undefined && b !== undefined) order.add(group(a), group(b), between(a, b));
+    }
+    expect(order.path(group('a'), group('d'))).toEqual([between('a', 'c'), between('c', 'd')]);
+    expect(order.path(group('a'), group('a'))).toEqual([]);
+    expect(order.path(group('a'), group('a', 'other'))).toBeUndefined();
+    expect(order.path(group('d'), group('a'))).toBeUndefined();
+    expect(order.path(group('unknown'), group('a'))).toBeUndefined();
+  });
+
+  it('tells the groups of two clients apart, and forgets those of one that has closed', () => {
+    const order = new LockOrder();
+    order.add(group('a', 'one'), group('b', 'two'), step);
+    expect(knows(order, group('a', 'one'), group('b', 'two'))).toBe(true);
+    expect(knows(order, group('a', 'two'), group('b', 'two'))).toBe(false);
+    expect(knows(order, group('a', 'one'), group('b', 'one'))).toBe(false);
+    expect(knows(order, group('b', 'two'), group('a', 'one'))).toBe(false);
+    order.forget('two');
+    expect(order.path(group('a', 'one'), group('b', 'two'))).toBeUndefined();
+    order.add(group('b', 'two'), group('c', 'two'), step);
+    // The group of that name is another one by now.
+    expect(order.path(group('a', 'one'), group('c', 'two'))).toBeUndefined();
+    order.forget('unknown');
+    expect(knows(order, group('b', 'two'), group('c', 'two'))).toBe(true);
+  });
+
+  it('has room again for each group and each step that a closed client has left', () => {
+    const order = new LockOrder();
+    const fill = (client: string) => {
+      for (let n = 0; n < 999; n++) order.add(group('a', client), group(String(n), client), step);
+    };
+    for (let turn = 0; turn < 12; turn++) {
+      fill('client');
+      expect(order.isFull).toBe(false);
+      order.forget('client');
+    }
+    // A step within one group takes one of the places.
+    fill('client');
+    expect(order.add(group('a', 'client'), group('a', 'client'), step)).toBe(false);
+    expect(order.add(group('a', 'client'), group('one more', 'client'), step)).toBe(true);
+    expect(order.add(group('a', 'client'), group('one more', 'client'), step)).toBe(false);
+    order.forget('other');
+    expect(order.isFull).toBe(true);
+  });
+
+  it('says that it is full, once', async () => {
+    await locks.using('outer', async () => {
+      for (let n = 0; n < 1_005; n++) await locks.using(`inner:${String(n)}`, () => undefined);
+    });
+    const full = events.filter((event) => event.type === 'warning' && event.code === 'lock-order-full');
+    expect(full).toHaveLength(1);
+  });
+});
+
+describe('a lock under another one', () => {
+  it.each([
+    ['frozen', 'Object.freeze(Error)'],
+    ['guarded', "Object.defineProperty(Error, 'prepareStackTrace', { get() {} })"],
+    ['limited', "Object.defineProperty(Error, 'stackTraceLimit', { value: 5 })"],
+    ['described by other code', "Error.prepareStackTrace = () => 'other'"],
+  ])('is acquired and told of in a process whose Error is %s', async (_, change) => {
+    const program = `
+      import 'reflect-metadata';
+      import { LockService } from 'nestjs-distributed-lock';
+      ${change};
+      const before = JSON.stringify(Object.getOwnPropertyDescriptors(Error));
+      const locks = new LockService({ store: 'memory', silencedWarnings: [] });
+      locks.events$.subscribe(({ type }) => type === 'lock-order' && console.log(type));
+      await locks.using('a', () => locks.using('b', () => {}));
+      await locks.using('b', () => locks.using('a', () => console.log('acquired')));
+      console.log(before === JSON.stringify(Object.getOwnPropertyDescriptors(Error)));
+      await locks.close();`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    const lines = stdout
+      .split('\n')
+      .filter((line) => ['lock-order', 'acquired', 'true', 'false'].includes(line));
+    expect(lines).toEqual(['lock-order', 'acquired', 'true']);
+  });
+
+  it('has no label in common with another one by which work runs once in a period', async () => {
+    const once = (name: string, work: () => Promise<unknown>) => locks.once(name, { period: 20 }, work);
+    await once('bills', () => once('letters', () => Promise.resolve()));
+    expect(conflicts()).toEqual([]);
+  });
+});
+
+it.each([
+  ['file:///srv/an%20app/main.js', '/srv/an app/main.js'],
+  ['file:///C:/app/main.js', 'C:/app/main.js'],
+  ['C:\\app\\main.js', 'C:\\app\\main.js'],
+  ['file:///srv/100%/main.js', '/srv/100%/main.js'],
+])('the place of a call in %s is %s', (file, path) => {
+  expect(pathOf(file)).toBe(path);
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { kindMismatch, PLAIN } from '../../lib/store/kind-mismatch.js';
+import { RESERVED } from '../../lib/store/lock-store.js';
+import { nodeWarnings, sameServerWarnings } from '../../lib/store/node-warnings.js';
+import { oldestBeyond } from '../../lib/store/oldest-beyond.js';
+import { assertPrefix } from '../../lib/store/prefix.js';
+import type { NodeHealth } from '../../lib/store/store-health.js';
+import { subscribeToMessages } from '../../lib/store/subscribe-to-messages.js';
+
+const node = (name: string, part: Partial<NodeHealth> = {}): NodeHealth => ({
+  node: name,
+  status: 'up',
+  latency: 1,
+  error: undefined,
+  ...part,
+});
+
+it('a server that may delete locks is warned of, and one that keeps them or does not say is not', () => {
+  const nodes = [
+    node('a', { evictionPolicy: 'noeviction' }),
+    node('b', { evictionPolicy: 'allkeys-lru' }),
+    node('c', { role: 'master' }),
+    node('d', { role: 'replica', evictionPolicy: 'volatile-ttl' }),
+  ];
+  expect(nodeWarnings(nodes)).toMatchObject([
+    { code: 'eviction-policy', node: 'b', message: expect.stringContaining('maxmemory-policy allkeys-lru') },
+    { code: 'eviction-policy', node: 'd', message: expect.stringContaining('volatile-ttl') },
+    { code: 'replica', node: 'd', message: expect.stringContaining('d is a replica') },
+  ]);
+});
+
+it('a server that is named twice is warned of, each time, and an unknown run id is that of none', () => {
+  const nodes = [
+    node('a', { runId: '01' }),
+    node('b', { runId: '02' }),
+    node('c', { runId: '01' }),
+    node('d', { runId: '01' }),
+    ...['e', 'f'].map((name) => node(name, { runId: '0000' })),
+    ...['g', 'h'].map((name) => node(name, { runId: '' })),
+    ...['i', 'j'].map((name) => node(name)),
+  ];
+  expect(sameServerWarnings(nodes)).toMatchObject([
+    { code: 'same-server', node: 'c', message: expect.stringContaining('a and c are the same server') },
+    { code: 'same-server', node: 'd', message: expect.stringContaining('c and d are the same server') },
+  ]);
+});
+
+it('the oldest is forgotten beyond the bound, and not at it', () => {
+  const kept = new Map([
+    ['a', 1],
+    ['b', 2],
+  ]);
+  expect(oldestBeyond(2, kept)).toBeUndefined();
+  expect(oldestBeyond(1, kept)).toBe('a');
+  expect(oldestBeyond(0, new Set())).toBeUndefined();
+});
+
+it('a name that is in use otherwise says as what, and as a semaphore of how many permits', () => {
+  const semaphore = (capacity: number) => ({ kind: 'semaphore', capacity });
+  expect(kindMismatch('a', PLAIN, { kind: 'fair', capacity: 1 })).toMatchObject({
+    key: 'a',
+    message: expect.stringMatching(/used as a plain lock: the store holds a fair lock/),
+  });
+  expect(kindMismatch('a', semaphore(2), semaphore(3))).toMatchObject({
+    message: expect.stringMatching(
+      /used as a semaphore with 2 permits: the store holds a semaphore with 3 permits/,
+    ),
+  });
+});
+
+describe('a prefix', () => {
+  const check = (prefix: unknown) => () => {
+    assertPrefix('keyPrefix', prefix);
+  };
+
+  it.each(['', 'app:', 'app', `${RESERVED.slice(0, 2)}app`])('may be %j', (prefix) => {
+    expect(check(prefix)).not.toThrow();
+  });
+
+  it.each([5, undefined, 'app\ud800'])('has to be text: %j', (prefix) => {
+    expect(check(prefix)).toThrow('keyPrefix: must be a string of well-formed Unicode');
+  });
+
+  it.each([`${RESERVED}app`, RESERVED, ...Array.from(RESERVED, (_, n) => `app${RESERVED.slice(0, n + 1)}`)])(
+    'must not make a reserved name: %j',
+    (prefix) => {
+      expect(check(prefix)).toThrow(`keyPrefix: must not contain "${RESERVED}"`);
+    },
+  );
+});
+
+it('a client hears what its store tells: of queues, of losses, or nothing', async () => {
+  const heard: string[] = [];
+  const subscribe = (what: string) => (client: string) => {
+    heard.push(`${what} of ${client}`);
+    return Promise.resolve({ active: true, close: () => undefined });
+  };
+  const ignore = () => undefined;
+  const losses = { subscribeToLosses: subscribe('losses') };
+  await subscribeToMessages({ ...losses, queues: { subscribe: subscribe('queues') } }, 'me', ignore);
+  await subscribeToMessages({ ...losses, queues: undefined }, 'me', ignore);
+  expect(heard).toEqual(['queues of me', 'losses of me']);
+  expect(subscribeToMessages({ queues: undefined }, 'me', ignore)).toBeUndefined();
+});
