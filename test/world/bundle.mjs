@@ -50,13 +50,24 @@ export async function bundleWorld() {
             contents: NEST,
             resolveDir: ROOT,
           }));
-          setup.onLoad({ filter: /\/lib\/lock\.runtime\.ts$/ }, async () => ({
-            contents: await readFile(SEAM, 'utf8'),
-          }));
-          setup.onLoad({ filter: /\/lib\/stores\/redis\/slots\.ts$/ }, async ({ path }) => ({
-            contents: (await readFile(path, 'utf8')).replace('??= countOut()', SHARED),
-            loader: 'ts',
-          }));
+          const replace = (file, contentsOf) => {
+            let isReplaced = false;
+            const filter = new RegExp(`/lib/${file.replaceAll('.', '\\.')}$`);
+            setup.onLoad({ filter }, async ({ path }) => {
+              const original = await readFile(path, 'utf8');
+              const contents = await contentsOf(original);
+              isReplaced = contents !== original;
+              return { contents, loader: 'ts' };
+            });
+            // Without the replacement most of a spec would still pass, in real time.
+            setup.onEnd(() => {
+              if (!isReplaced) throw new Error(`Nothing of lib/${file} was replaced`);
+            });
+          };
+          replace('runtime/runtime.ts', () => readFile(SEAM, 'utf8'));
+          replace('stores/redis/connection/slots.ts', (original) =>
+            original.replace('??= countOut()', SHARED),
+          );
         },
       },
     ],

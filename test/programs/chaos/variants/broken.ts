@@ -289,7 +289,7 @@ export const broken: readonly Control[] = [
     name: 'terms that shrink',
     patches: [
       {
-        file: 'locks/held-term.js',
+        file: 'locks/election/held-term.js',
         find: 'return this.lease.fencingToken;',
         replace: 'return Math.round(1e9 - performance.now());',
       },
@@ -312,7 +312,7 @@ export const broken: readonly Control[] = [
   {
     name: 'no second look for a success under the lock',
     patches: [
-      { file: 'locks/once.js', find: 'const found = await done();', replace: 'const found = undefined;' },
+      { file: 'locks/once/once.js', find: 'const found = await done();', replace: 'const found = undefined;' },
     ],
     faults: [],
     promises: true,

@@ -7,7 +7,7 @@ import { exchangeable } from './exchangeable.js';
 
 const DIST = fileURLToPath(new URL('../../../../dist', import.meta.url));
 /** What the simulation runs. */
-const FOLDERS = ['', 'core', 'locks', 'stores', 'store', 'port'];
+const FOLDERS = ['api', 'client', 'locks', 'module', 'runtime', 'store', 'stores'];
 
 const CHANGES = [
   'set',
