@@ -1,6 +1,6 @@
 import { msUntil, now } from '../client/holding/deadline.js';
 import type { Tenure } from '../client/holding/tenure.js';
-import type { Busy } from '../client/waiting/waiting.js';
+import { asError, type Busy } from '../client/waiting/waiting.js';
 import { type AcquireCall, termsOf } from './call.js';
 import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile } from './multi/lease-group.js';
@@ -32,7 +32,7 @@ export class Attempt {
   /** @returns why it has failed; undefined when all members are held */
   async run(): Promise<Refusal | undefined> {
     for (const step of this.round.steps) {
-      const answer = await this.take(step).catch((error: unknown) => error as Error);
+      const answer = await this.take(step).catch(asError);
       if (answer !== undefined) return { step, answer, waited: (this.grantedAt ?? now()) - this.began };
     }
     return undefined;

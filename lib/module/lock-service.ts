@@ -328,8 +328,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Nest calls this first. The work of elections is told to end, campaigns end, and `health()` is `down`. Locks are still
-   * given out: consumers start work until their own hooks have run.
+   * The work of elections is told to end, campaigns end, and `health()` is `down`. Locks are still given out: consumers start
+   * work until their own hooks have run. LockModule calls this when each module has had its `onModuleDestroy`.
    */
   beforeApplicationShutdown(): void {
     this.state.draining = true;

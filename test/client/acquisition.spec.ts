@@ -176,14 +176,31 @@ describe('a store of the application that throws in place of rejecting, or gives
     await expect(locks.tryAcquire('b')).rejects.toThrow('the store answers');
   });
 
-  it('fails the callers that wait as it hands the lock over', async () => {
+  it.each([
+    ['throws', broken, 'broken'],
+    ['answers with nothing', () => Promise.resolve(undefined as never), 'the store answers'],
+    ['leaves a half out', () => Promise.resolve({ released: 'released' } as never), 'the store answers'],
+  ])('fails the callers that wait as it hands the lock over, and %s', async (_, handOver, message) => {
     const locks = open();
     const lease = await locks.acquire('a', { leaseTime: 5_000 });
-    const waiting = locks.acquire('a', { waitTime: 1_000 });
+    const waiting = locks.acquire('a', { waitTime: Infinity });
     // Only a process that receives messages sends an entry along.
     await pass(10);
-    store.handOver = broken;
+    store.handOver = handOver;
     await lease.release();
-    await expect(waiting).rejects.toThrow('broken');
+    await expect(waiting).rejects.toThrow(message);
+  });
+
+  it.each([undefined, 'no Error'])('fails the callers when it rejects with %p', async (reason) => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a store of the application
+    const refuse = () => Promise.reject(reason);
+    store.transfer = refuse;
+    const locks = open();
+    const lease = await locks.acquire('a');
+    store.renew = (holds) => holds.map(refuse);
+    await expect(locks.tryAcquire('a')).rejects.toThrow(String(reason));
+    await expect(lease.handOver()).rejects.toThrow(String(reason));
+    store.acquire = refuse;
+    await expect(locks.acquire('b', { waitTime: Infinity })).rejects.toThrow(String(reason));
   });
 });

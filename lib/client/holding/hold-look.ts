@@ -1,7 +1,7 @@
 import { clearTimer } from '../../runtime/runtime.js';
 import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
-import { type Busy, busyWith } from '../waiting/waiting.js';
+import { asError, type Busy, busyWith } from '../waiting/waiting.js';
 
 /** How long the message of a release may take to come back to the process that sent it, ms. */
 export const MESSAGE_ROUND = 100;
@@ -41,7 +41,7 @@ export class HoldLook {
     try {
       await this.look(tenure);
     } catch (error) {
-      answer = error as Error;
+      answer = asError(error);
     }
     this.asking = undefined;
     const { next } = this;

@@ -15,7 +15,7 @@ import { Alarm } from './alarm.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { LocalQueue } from './local-queue.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
-import { backoff, type Busy, busyWith, isRefusal, refusedWith } from './waiting.js';
+import { asError, backoff, type Busy, busyWith, isRefusal, refusedWith } from './waiting.js';
 
 /** The lock that a request is for. */
 export interface LockTerms {
@@ -76,8 +76,6 @@ export function asReply(answer: AcquireReply | null | undefined): AcquireReply |
   if (typeof answer?.granted === 'boolean') return answer;
   return new TypeError('the store answers an acquisition with something else than whether it is granted');
 }
-
-export const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** Whether the store has granted a request, and its answer has come before the end of that lease. */
 export const isGrantedInTime = ({ askedAt, leaseTime }: Sent, reply: AcquireReply | Error): reply is Grant =>
@@ -141,8 +139,10 @@ export abstract class Acquisition {
    */
   async start(first?: Sent, after = 0): Promise<void> {
     if (first === undefined) await this.prepare(after);
-    for (let failures = 0; this.isOpen; first = undefined) {
+    for (let failures = 0; first !== undefined || this.isOpen; first = undefined) {
       const sent = (this.sent = first ?? this.ask());
+      // A store of the application may have run code that made the callers leave, before it took the request.
+      if (this.outcome === 'left') this.giveUp();
       const reply = await sent.reply;
       // Not before the answer is read: an acquisition that leaves meanwhile has to give up what the request may have got.
       this.sent = undefined;

@@ -8,7 +8,6 @@ import { HoldLook, type LookAnswer, MESSAGE_ROUND } from '../holding/hold-look.j
 import {
   type Acquisition,
   answerOf,
-  asError,
   asReply,
   isGrantedInTime,
   type LockTerms,
@@ -21,7 +20,15 @@ import { QueueWait } from './queue-wait.js';
 import { ReleaseListener } from './release-listener.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import { type Busy, busyWith, GRACE, type TenureKeeper, unanswered, type WaitRequest } from './waiting.js';
+import {
+  asError,
+  type Busy,
+  busyWith,
+  GRACE,
+  type TenureKeeper,
+  unanswered,
+  type WaitRequest,
+} from './waiting.js';
 
 /**
  * The callers of one process that want one lock, first come first served. One entry in the store queue represents all of
@@ -39,6 +46,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   /** The first request of the callers. Most are granted, and need no acquisition. */
   private first: Sent | undefined;
   private acquisition: Acquisition | undefined;
+  /** That first request is being sent, and a store of the application may run code that uses this queue. */
+  private isSending = false;
   /** Asks about the hold of this process. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
@@ -301,7 +310,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   private get isAsking(): boolean {
-    return this.first !== undefined || this.acquisition !== undefined;
+    return this.isSending || this.first !== undefined || this.acquisition !== undefined;
   }
 
   private get isSubscribed(): boolean {
@@ -338,13 +347,16 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     const takesEntry = this.hasQueue && this.wait && client.queueMessages.isSubscribed;
     const owner = client.nextOwner();
     const entry = takesEntry ? { arrival: undefined } : undefined;
+    this.isSending = true;
     const first = this.send(requestFor(this.terms, owner, this.wantedLease ?? 0, entry), takesEntry);
     this.first = first;
+    this.isSending = false;
     // Its turn may come before the answer does.
     if (takesEntry) client.acquisitions.add(owner, this);
     void first.reply.then((reply) => {
       if (this.first === first) this.firstAnswered(first, reply);
     });
+    if (this.length === 0) this.goOn();
   }
 
   private firstAnswered(first: Sent, reply: AcquireReply | Error): void {

@@ -33,6 +33,9 @@ export interface QueueClient {
     | ((
         tenure: Tenure,
         next: NextOwner,
-      ) => { readonly released: Promise<ReleaseReply | undefined>; readonly next: Promise<AcquireReply> })
+      ) => {
+        readonly released: Promise<ReleaseReply | undefined>;
+        readonly next: Promise<AcquireReply | undefined>;
+      })
     | undefined;
 }

@@ -48,14 +48,15 @@ export class Returns {
     handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
   ): ReturnType<NonNullable<QueueClient['passOn']>> {
     let released: Promise<ReleaseReply | undefined> | undefined;
-    const answer = new Promise<AcquireReply>((resolve, reject) => {
+    const answer = new Promise<AcquireReply | undefined>((resolve, reject) => {
       released = this.giveBack(tenure, async (request) => {
         // In a promise, because a store of the application may throw instead of rejecting.
         const reply = new Promise<HandOverReply>((settle) => {
           settle(handOver(request));
         });
-        reply.then(({ next }) => {
-          resolve(next);
+        // A store of the application may answer with nothing.
+        reply.then((both: HandOverReply | undefined) => {
+          resolve(both?.next);
         }, reject);
         return (await reply).released;
       });

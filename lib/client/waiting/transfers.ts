@@ -1,10 +1,10 @@
-import { isLockUnavailableError, LockClosedError, type LockError } from '../../api/errors.js';
+import { isLockUnavailableError, LockClosedError } from '../../api/errors.js';
 import type { LockStore, ReleaseRequest, TransferReply, TransferRequest } from '../../store/lock-store.js';
 import type { Releaser } from '../../store/releaser.js';
 import { answeredBy } from './answered-by.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { LockClient } from '../lock-client.js';
-import { backoff, isRefusal, tooLate } from './waiting.js';
+import { asError, backoff, isRefusal, tooLate } from './waiting.js';
 
 /** What has become of a transfer. */
 export type Transferred = TransferReply & {
@@ -90,13 +90,13 @@ export class Transfers {
     request: TransferRequest,
     askedAt: number,
     until: number,
-  ): Promise<TransferReply | LockError> {
+  ): Promise<TransferReply | Error> {
     try {
       const reply = await answeredBy(until, this.transfer(request), request.name);
       const isLate = reply.granted && now() >= deadlineOf(askedAt, request.leaseTime);
       return isLate ? tooLate(request.name) : reply;
     } catch (error) {
-      return error as LockError;
+      return asError(error);
     }
   }
 }

@@ -92,6 +92,9 @@ export function unanswered(name: string, sentAt: number): LockUnavailableError {
   return new LockUnavailableError(name, { cause });
 }
 
+/** A store of the application may reject with anything. */
+export const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
 /** Whether the store has certainly not done what it was asked for. */
 export const isRefusal = (error: Error): boolean =>
   isLockKindMismatchError(error) || (isLockUnavailableError(error) && error.effect === 'refused');

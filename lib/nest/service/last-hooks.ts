@@ -38,9 +38,12 @@ export function endAfterLastHook(service: LockService, modules: ModulesContainer
 const lastHooks = (services: readonly LockService[]) => {
   const states = () => services.flatMap((service) => stateOf(service) ?? []);
   return {
+    // Nest calls the next hook of this module only after those of consumers, which may wait for their work in it.
+    onModuleDestroy: (): void => {
+      for (const service of services) service.beforeApplicationShutdown();
+    },
     // Before the application closes the resources that the work of a term needs.
     beforeApplicationShutdown: async (): Promise<void> => {
-      for (const service of services) service.beforeApplicationShutdown();
       const ended = Promise.all(states().map((state) => state.endTerms()));
       // Work that only a later hook ends is not waited for.
       let timer: NodeJS.Timeout | undefined;
