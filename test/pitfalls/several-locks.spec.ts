@@ -4,7 +4,7 @@
  * 46  A waiter for several names listens to one that is not in its way, and sleeps while all are free: on a quorum, see
  *     test/stores/quorum/waiting.spec.ts.
  * 47  A waiting multi-lock keeps others from names that are free; two members with steady queues are never granted both:
- *     see test/scenarios/multi-lock.spec.ts, too.
+ *     see test/scenarios/slow/multi-lock.spec.ts, too.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';

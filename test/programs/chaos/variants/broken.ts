@@ -312,7 +312,11 @@ export const broken: readonly Control[] = [
   {
     name: 'no second look for a success under the lock',
     patches: [
-      { file: 'locks/once/once.js', find: 'const found = await done();', replace: 'const found = undefined;' },
+      {
+        file: 'locks/once/once.js',
+        find: 'const found = await done();',
+        replace: 'const found = undefined;',
+      },
     ],
     faults: [],
     promises: true,

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/index.js';
-import * as scripts from '../../support/scripts.js';
-import { until } from '../../scenarios/until.js';
-import { areTakenBack } from '../../support/taken-back.js';
-import { QuorumEnvironment } from './quorum-environment.js';
+import { LockUnavailableError } from '../../../../lib/index.js';
+import * as scripts from '../../../support/scripts.js';
+import { until } from '../../../scenarios/until.js';
+import { areTakenBack } from '../../../support/taken-back.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
 
 const LEASE = 3_000;
 

@@ -1,15 +1,15 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { COMMAND } from '../../../lib/stores/redis/connection/command-refused.js';
-import * as scripts from '../../../lib/stores/redis/scripts.generated.js';
-import { type LockModuleOptions, type LockService } from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { refusal } from './refusal.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { MASTER_ARGS, startReplica } from '../../support/replicas.js';
+import { COMMAND } from '../../../../lib/stores/redis/connection/command-refused.js';
+import * as scripts from '../../../../lib/stores/redis/scripts.generated.js';
+import { type LockModuleOptions, type LockService } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { refusal } from '../refusal.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { MASTER_ARGS, startReplica } from '../../../support/replicas.js';
 
 const environment = new TestEnvironment();
 let server: RedisServer;

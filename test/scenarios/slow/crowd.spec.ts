@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { race } from '../world/holds.js';
-import { inWorld } from '../world/index.js';
-import { longestGap, overlaps, tokensGrow } from './history.js';
+import { race } from '../../world/holds.js';
+import { inWorld } from '../../world/index.js';
+import { longestGap, overlaps, tokensGrow } from '../history.js';
 
 describe('A crowd', () => {
   it('1,000 fresh locks are taken and released one after another, with two commands each', () =>

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { type LockService, LockUnavailableError } from '../../../lib/index.js';
-import { Stage, until } from '../../pitfalls/stage.js';
-import { lockKeys } from '../../support/keys.js';
-import { areTakenBack } from '../../support/taken-back.js';
-import type { TcpProxy } from '../../support/tcp-proxy.js';
+import { type LockService, LockUnavailableError } from '../../../../lib/index.js';
+import { Stage, until } from '../../../pitfalls/stage.js';
+import { lockKeys } from '../../../support/keys.js';
+import { areTakenBack } from '../../../support/taken-back.js';
+import type { TcpProxy } from '../../../support/tcp-proxy.js';
 
 const LEASE = 1_000;
 

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockKindMismatchError, LockUnavailableError, type LockService } from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { fenceOf, lockKeys } from '../../support/keys.js';
+import { LockKindMismatchError, LockUnavailableError, type LockService } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { fenceOf, lockKeys } from '../../../support/keys.js';
 
 const LEASE = 3_000;
 /** What the service grants a command: a sixth of its lease. */

@@ -7,11 +7,11 @@ import {
   type LockEvent,
   type LockService,
   type RedisConnection,
-} from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
-import type { RedisServer } from '../../support/redis-server.js';
+} from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import type { RedisServer } from '../../../support/redis-server.js';
 
 const PASSWORD = 'pass-4711-word';
 const environment = new TestEnvironment();

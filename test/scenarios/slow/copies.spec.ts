@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { RedisServer } from '../support/redis-server.js';
-import { TestEnvironment } from '../support/test-environment.js';
-import { runProgram } from './program.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { runProgram } from '../program.js';
 
 /** `LockService` is that of the ESM build. */
 const CJS = `

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockModuleOptions, LockService } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import type { TcpProxy } from '../../support/tcp-proxy.js';
-import { QuorumEnvironment } from './quorum-environment.js';
+import type { LockModuleOptions, LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import type { TcpProxy } from '../../../support/tcp-proxy.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
 
 /** ms */
 const SHORT = 500;

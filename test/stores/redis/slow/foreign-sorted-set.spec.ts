@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockLostError, type LockService } from '../../../lib/index.js';
-import type { LockStore } from '../../../lib/store/lock-store.js';
-import { FAIR, lockOf, semaphore } from '../../queue/kinds.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { fenceOf } from '../../support/keys.js';
-import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from './foreign.js';
+import { LockLostError, type LockService } from '../../../../lib/index.js';
+import type { LockStore } from '../../../../lib/store/lock-store.js';
+import { FAIR, lockOf, semaphore } from '../../../queue/kinds.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { fenceOf } from '../../../support/keys.js';
+import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from '../foreign.js';
 
 interface SortedSet {
   /** Members that look like holders, by what may look like deadlines. */

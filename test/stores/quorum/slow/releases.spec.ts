@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import * as scripts from '../../support/scripts.js';
-import type { LockService } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import type { Monitor } from '../../support/monitor.js';
-import type { TcpProxy } from '../../support/tcp-proxy.js';
-import { QuorumEnvironment } from './quorum-environment.js';
-import { lockKeys } from '../../support/keys.js';
+import * as scripts from '../../../support/scripts.js';
+import type { LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import type { Monitor } from '../../../support/monitor.js';
+import type { TcpProxy } from '../../../support/tcp-proxy.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
+import { lockKeys } from '../../../support/keys.js';
 
 describe('What a quorum gives back', () => {
   let environment: QuorumEnvironment;

@@ -3,14 +3,14 @@ import { Agent, get, type Server } from 'node:http';
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
-import { LockService } from '../../../lib/index.js';
-import { Board } from '../../../lib/board/board.js';
-import { answered, nextRequest } from '../../support/requests.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { EventReader } from './events.js';
-import { startBoard } from './board-app.js';
+import { LockService } from '../../../../lib/index.js';
+import { Board } from '../../../../lib/board/board.js';
+import { answered, nextRequest } from '../../../support/requests.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { EventReader } from '../events.js';
+import { startBoard } from '../board-app.js';
 
 const environment = new TestEnvironment();
 

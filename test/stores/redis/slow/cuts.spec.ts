@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { Lease, LockService } from '../../../lib/index.js';
-import * as scripts from '../../support/scripts.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { lockKeys } from '../../support/keys.js';
+import type { Lease, LockService } from '../../../../lib/index.js';
+import * as scripts from '../../../support/scripts.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { TcpProxy } from '../../../support/tcp-proxy.js';
+import { lockKeys } from '../../../support/keys.js';
 
 /** ms: whoever is quicker than that has not waited for a lease to run out. */
 const LEASE = 60_000;

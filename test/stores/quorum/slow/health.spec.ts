@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockEvent } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import { QuorumEnvironment } from './quorum-environment.js';
+import type { LockEvent } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
 
 const LEASE = 3_000;
 

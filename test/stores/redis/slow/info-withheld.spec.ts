@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
-import type { LockService, RedisConnection } from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { refusal } from './refusal.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
+import type { LockService, RedisConnection } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { refusal } from '../refusal.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
 
 const environment = new TestEnvironment();
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Lock, LockService } from '../../lib/index.js';
-import type { Random } from '../programs/chaos/random.js';
-import { FAIR, type Kind, lockOf, PLAIN, semaphore, WRITE } from '../queue/kinds.js';
-import { holdFor } from '../world/holds.js';
-import { inWorld, type Stage } from '../world/index.js';
-import { overlaps } from './history.js';
+import type { Lock, LockService } from '../../../lib/index.js';
+import type { Random } from '../../programs/chaos/random.js';
+import { FAIR, type Kind, lockOf, PLAIN, semaphore, WRITE } from '../../queue/kinds.js';
+import { holdFor } from '../../world/holds.js';
+import { inWorld, type Stage } from '../../world/index.js';
+import { overlaps } from '../history.js';
 
 /** Chance decides which caller is next, but none has to watch so many others pass. */
 const MOST_OTHERS = 100;

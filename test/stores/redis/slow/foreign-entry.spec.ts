@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import { queueOf } from '../../support/keys.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { lockOf, queued, READ, WRITE } from '../../queue/kinds.js';
-import { lockingIn, placesOf } from './foreign.js';
+import { queueOf } from '../../../support/keys.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import { lockOf, queued, READ, WRITE } from '../../../queue/kinds.js';
+import { lockingIn, placesOf } from '../foreign.js';
 
 /** What the application writes under the name while an owner waits. */
 const VALUES: [string, (client: Redis | Cluster, key: string) => Promise<unknown>][] = [

@@ -2,11 +2,11 @@ import 'reflect-metadata';
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';
 import { describe, expect, it } from '@jest/globals';
-import { Board } from '../../../lib/board/board.js';
-import { MemoryLockStore } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import { BoardStage } from './board-stage.js';
-import { ask, askAsleep, openSession, seen } from './http2-client.js';
+import { Board } from '../../../../lib/board/board.js';
+import { MemoryLockStore } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { BoardStage } from '../board-stage.js';
+import { ask, askAsleep, openSession, seen } from '../http2-client.js';
 
 const stage = new BoardStage();
 const EVENTS = '/locks/events';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import { LockLostError, type LockService } from '../../../lib/index.js';
-import type { LockStore } from '../../../lib/store/lock-store.js';
-import { lockOf } from '../../queue/kinds.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from './foreign.js';
+import { LockLostError, type LockService } from '../../../../lib/index.js';
+import type { LockStore } from '../../../../lib/store/lock-store.js';
+import { lockOf } from '../../../queue/kinds.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from '../foreign.js';
 
 /** What an application, or another kind of lock of another library, keeps in a hash. */
 const HASHES: [string, Record<string, string>][] = [

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Charters } from '../../../lib/stores/quorum/charters.js';
-import { quorumOf } from '../../../lib/stores/quorum/member.js';
-import { RedisServer } from '../../support/redis-server.js';
-import { ScriptedMember } from './scripted-member.js';
-import { QuorumEnvironment } from './quorum-environment.js';
+import { Charters } from '../../../../lib/stores/quorum/charters.js';
+import { quorumOf } from '../../../../lib/stores/quorum/member.js';
+import { RedisServer } from '../../../support/redis-server.js';
+import { ScriptedMember } from '../scripted-member.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
 
 const LEASE = 30_000;
 /** ms between two events: all of a schedule happens within one lease. */

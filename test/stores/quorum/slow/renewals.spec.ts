@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockEvent, LockService } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import { QuorumEnvironment } from './quorum-environment.js';
-import { fenceOf } from '../../support/keys.js';
+import type { LockEvent, LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
+import { fenceOf } from '../../../support/keys.js';
 
 const LEASE = 2_000;
 

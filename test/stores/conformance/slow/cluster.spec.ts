@@ -1,6 +1,6 @@
-import { describeLockStore } from '../../../lib/testing/describe-lock-store.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
-import { createStore } from '../../support/store.js';
+import { describeLockStore } from '../../../../lib/testing/describe-lock-store.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import { createStore } from '../../../support/store.js';
 
 describeLockStore('Redis Cluster', async () => {
   const cluster = await RedisCluster.start();

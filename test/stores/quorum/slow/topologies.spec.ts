@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import { SentinelDeployment } from '../../support/sentinel.js';
-import { QuorumEnvironment } from './quorum-environment.js';
+import type { LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { SentinelDeployment } from '../../../support/sentinel.js';
+import { QuorumEnvironment } from '../quorum-environment.js';
 
 const LEASE = 4_000;
 

@@ -16,13 +16,13 @@ import {
   type LockEvent,
   type LockModuleOptions,
   type RedisConnection,
-} from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { runProgram } from '../../scenarios/program.js';
-import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { LogLines } from './log-lines.js';
-import { fenceOf, lockKeys } from '../../support/keys.js';
+} from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { runProgram } from '../../../scenarios/program.js';
+import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
+import { LogLines } from '../log-lines.js';
+import { fenceOf, lockKeys } from '../../../support/keys.js';
 
 /** ms: far less than the 30 s of a lease, so whoever is that quick was woken. */
 const WELL_BEFORE_THE_TTL = 6_000;
