@@ -2,27 +2,27 @@ import { Subject } from 'rxjs';
 import type { LockEvent } from '../api/events.js';
 import { runOutsideScopes } from './scope/scope.js';
 
-/** What the log has no line for: how the calls of a lock end, day in, day out. */
+/** Events without a log line: the usual ends of calls. */
 const USUAL = {
   acquired: true,
   'handed-over': true,
   released: true,
   'timed-out': true,
-  // A warning tells of the first one.
+  // The log has a warning for the first one.
   outlived: true,
   abandoned: true,
 } as const satisfies Partial<Record<LockEvent['type'], true>>;
 
-/** What an operator may want to read of. */
+/** Events that an operator may want to see in the log. */
 export type UnusualEvent = Exclude<LockEvent, { type: keyof typeof USUAL }>;
 
 const isUnusual = (event: LockEvent): event is UnusualEvent => !Object.hasOwn(USUAL, event.type);
 
-/** An event may occur in the scope of any lock that is used at that moment. Its listeners run outside of all scopes. */
+/** Listeners run outside all scopes, because an event may occur in the scope of any lock. */
 export class EventStream extends Subject<LockEvent> {
   /**
-   * For the log, which is always subscribed and writes nothing of the usual events: these cost a call nothing where no code
-   * observes all events. The listeners of `unusual` run before the listeners of all events.
+   * For the log, which is always subscribed but ignores usual events: without other listeners, a usual event costs
+   * nothing. Listeners of `unusual` run before the listeners of all events.
    */
   readonly unusual = new Subject<UnusualEvent>();
 

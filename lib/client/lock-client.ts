@@ -34,7 +34,7 @@ export type { ListedName, QueueTerms, StoredHold, StoredLock, StoreListing } fro
 
 type Refused = Extract<Transferred, { granted: false }>;
 
-/** One client of a store, as the store sees it: an id, the locks that it holds, and the queues of its local waiters. */
+/** A client of a store: its id, its holds, and the queues of its local waiters. */
 export class LockClient {
   readonly id = uuid();
   readonly labels: Labels;
@@ -44,7 +44,7 @@ export class LockClient {
   readonly leaseBounds: LeaseBounds;
   readonly watchdog: Watchdog;
   readonly preflight: Preflight;
-  /** Undefined where the store does not pass holds on. */
+  /** Undefined if the store cannot pass holds on. */
   readonly transfers: Transfers | undefined;
   readonly callers: LocalCallers;
   readonly returns: Returns;
@@ -63,27 +63,27 @@ export class LockClient {
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
     this.acquisitions.ended(tenure);
-    // A replica that takes over may still have the entry.
+    // After a failover, the new primary may still have the queue entry.
     if (tenure.stood) this.acquisitions.departed({ ...this.returns.requestOf(tenure), keepFor: undefined });
     keeper?.ended(tenure);
-    // A closed client leaves its locks to their own end in the store.
+    // A closed client leaves its locks in the store until their leases end.
     if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);
     this.onLeft?.();
   };
   private state: 'open' | 'closing' | 'closed' = 'open';
-  /** While it closes, only code that runs under a lock still gets locks, so that no work stops halfway. */
+  /** While the client closes, only code under a lock gets further locks, so that no work stops halfway. */
   readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
     this.state !== 'open' && (this.state === 'closed' || inside?.isUnderLock() !== true);
   /** Called when a lease has ended, while the client closes. */
   onLeft: (() => void) | undefined;
 
-  /** Of all acquisitions that ask for no others: one object, and not one for each of ten thousand leases. */
+  /** One object for all acquisitions with default terms, because a process may have 10,000 leases. */
   readonly defaultTerms: LeaseTerms;
 
   constructor(
     readonly store: LockStore,
     readonly options: ResolvedLockOptions,
-    /** For the holds, and for the requests of waiters. The end of a wait time has a timer of its own. */
+    /** Timer for holds and for requests of waiters. Wait times have timers of their own. */
     readonly setTimer: typeof timerAt = timerAt,
   ) {
     this.defaultTerms = { leaseTime: options.leaseTime, renewed: true };
@@ -144,7 +144,7 @@ export class LockClient {
         this.labels.keep();
       },
       (tenure) => {
-        // A tenure that gets no answer is looked at again with the watchdog's next round.
+        // If the store does not answer, the watchdog asks again in its next round.
         void this.queueClient.look(tenure).catch(() => undefined);
       },
     ));
@@ -199,13 +199,13 @@ export class LockClient {
     return this.state === 'closed';
   }
 
-  /** The lease that is asked for first, ms. */
+  /** Length of the first lease, ms. */
   initialLease({ renewed, leaseTime }: LeaseTerms): number {
     if (!renewed) return leaseTime;
     return leaseWithin(this.leaseBounds.within(leaseTime), this.options.maxHoldTime);
   }
 
-  /** Whether a reader of this process is beside its writer, or is about to be: for one of the two holds. */
+  /** Whether this process has, or may soon have, a hold of the other mode under the same lock. */
   hasOtherMode({ name, owner, queue }: Tenure): boolean {
     if (queue?.kind !== 'read-write') return false;
     return this.tenures.hasOtherMode(name, queue) || this.callers.hasReaderOf(owner);
@@ -215,20 +215,20 @@ export class LockClient {
     return this.labels.isOwn(owner) || this.labels.isSibling(owner);
   }
 
-  /** Tells of what is allowed and probably not meant, unless its code is silenced. */
+  /** Reports allowed but probably unintended use, unless the application silences the code. */
   warn(warning: Pick<StoreWarning, 'code' | 'message'>): void {
     if (this.options.silencedWarnings.includes(warning.code)) return;
     this.events.next({ type: 'warning', node: '', ...warning });
   }
 
-  /** @throws LockClosedError where a caller inside of that scope gets no lock any more, because the client is closing */
+  /** @throws LockClosedError if the client is closing and gives the caller no further lock */
   assertOpen(name: string, request: Pick<WaitRequest, 'inside'>): void {
     if (this.refuses(request)) throw new LockClosedError(name);
   }
 
   /**
-   * Waits for the lock. The tenure that it resolves with belongs to the caller, which has to release it.
-   * @throws LockClosedError once the client is closing, and what LocalQueue.join throws
+   * Waits for the lock. The caller owns the returned tenure and must release it.
+   * @throws LockClosedError once the client is closing, and the errors of LocalQueue.join
    */
   acquire(name: string, request: WaitRequest): Promise<Tenure | Busy> {
     const refusal = this.refusalOf(name, request);
@@ -236,7 +236,7 @@ export class LockClient {
   }
 
   /**
-   * Takes several names of one location, all or none, in one step. Does not wait for a name that is busy, only for a store
+   * Takes several names of one location in one step, all or none. It does not wait for a busy name, only for a store
    * that does not answer. The tenures are in the order of the names.
    */
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
@@ -245,7 +245,7 @@ export class LockClient {
     const origins = await this.callers.addGroup(names).send(request);
     if ('busy' in origins) return origins;
     if (this.refuses(request)) {
-      // The client was closed after the grant. No other code knows a grant that has no tenure yet.
+      // The client was closed after the grant, which has no tenure yet: no other code would release it.
       const until = now() + request.terms.leaseTime;
       const releases = origins.map(({ owner }, index) =>
         this.releaser.release({ ...this.plainTerms, name: names[index] ?? '', owner }, until),
@@ -261,13 +261,13 @@ export class LockClient {
     });
   }
 
-  /** As `acquire`, for the kinds where each caller has an entry of its own. */
+  /** As `acquire`, for the kinds in which each caller has its own entry in the store. */
   acquireQueued(terms: LockTerms, request: WaitRequest): Promise<Tenure | Busy> {
     const refusal = this.refusalOf(terms.name, request);
     return refusal ? Promise.reject(refusal) : this.callers.addQueue(terms).join(request);
   }
 
-  /** Why a request is not sent: one step of a multi-lock may follow its abort. */
+  /** The reason to send no request. A multi-lock may begin another step after its abort. */
   private refusalOf(name: string, request: WaitRequest): LockClosedError | LockAbortedError | undefined {
     if (this.refuses(request)) return new LockClosedError(name);
     const { signal } = request;
@@ -275,8 +275,8 @@ export class LockClient {
   }
 
   /**
-   * Hands the tenure off or gives it up. Never rejects.
-   * @returns how it was lost, when it turns out that it had been gone before
+   * Hands the tenure off or releases it. Never rejects.
+   * @returns how the tenure was lost, if it had already ended in the store
    */
   release(tenure: Tenure): Promise<LockLostError | undefined> {
     if (!tenure.held) return Promise.resolve(tenure.loss);
@@ -290,17 +290,17 @@ export class LockClient {
     });
   }
 
-  /** What is given up while `run` runs may travel as one command. */
+  /** The store may send all releases of `run` as one command. */
   together<R>(run: () => R): R {
     const { store } = this;
     return store.together === undefined ? run() : store.together(run);
   }
 
   /**
-   * Passes the tenure on to an owner that no process has yet. It is over here as soon as that is asked for, whatever the
-   * answer is: an answer that is lost may have been the consent.
+   * Passes the tenure on to an owner that belongs to no process yet. The tenure ends here as soon as the request is
+   * sent, whether or not a reply comes: a lost reply may have been the consent.
    * @param within ms after which the hold ends if no process resumes it
-   * @throws LockUnavailableError when the store did not answer in time; the lock is given up then
+   * @throws LockUnavailableError if the store did not answer in time; the client then releases the lock
    */
   async handOver(
     transfers: Transfers,
@@ -330,10 +330,10 @@ export class LockClient {
   /**
    * Takes a hold over from an owner that belongs to no process any more.
    * @param queue undefined for a plain lock
-   * @param request `leaseTime`: the lease from now on, which is renewed. `keepFor`: the longest time, ms, that can be left of a
-   *   `minHoldTime`
-   * @throws LockLostError when that owner does not hold the lock
-   * @throws LockUnavailableError when the store did not answer in time
+   * @param request `leaseTime`: length of the new lease, which is renewed. `keepFor`: the longest remaining
+   *   `minHoldTime`, ms
+   * @throws LockLostError if that owner does not hold the lock
+   * @throws LockUnavailableError if the store did not answer in time
    */
   async resume(
     transfers: Transfers,
@@ -365,22 +365,22 @@ export class LockClient {
   }
 
   /**
-   * @param mode only the holders on this side of a read-write lock; undefined for all
-   * @param reason is told to the holders
+   * @param mode release only the holders of this side of a read-write lock; undefined for all
+   * @param reason is reported to the holders
    */
   async forceRelease(
     name: string,
     mode: QueueTerms['mode'] | undefined,
     reason: string | undefined,
   ): Promise<boolean> {
-    // Only what is held now: a waiter of this process may get the lock before the answer comes.
+    // Read before the request: a waiter of this process may get the lock before the answer comes.
     const held = this.tenures
       .of(name)
       .filter(({ queue }) => mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode));
     const forced = { by: this.options.label, reason };
     const released = await this.store.forceRelease(name, mode, forced);
     if (!released) {
-      // Nothing has been taken away. A hold that the store does not know has ended before, and a look finds that.
+      // The store had no holder, so the holds of this process may have ended before. The store is asked about them.
       for (const { owner } of held) this.holdWatch.onLost(owner);
       return false;
     }
@@ -392,25 +392,25 @@ export class LockClient {
     return true;
   }
 
-  /** Gives out no new lock and refuses the waiters. Code that already runs under a lock is excepted. */
+  /** Grants no new lock and refuses the waiters, except for code that runs under a lock. */
   stop(onLeft: () => void): void {
     if (this.state === 'open') this.state = 'closing';
     this.onLeft = onLeft;
     this.callers.sendAway(this.refuses);
   }
 
-  /** Whether a lock is held whose callback runs, or whose caller is about to begin. */
+  /** Whether a callback runs under a lock, or is about to. */
   get isInUse(): boolean {
     return this.tenures.all.some(({ user }) => user === undefined || user.isInUse);
   }
 
-  /** Releases the locks under which no callback runs, and tells their holders. */
+  /** Releases the locks under which no callback runs, and reports their loss to their holders. */
   async releaseUnused(): Promise<void> {
     const unused = this.tenures.all.filter(({ user }) => user?.isInUse === false);
     await Promise.all(
       unused.map((tenure) => {
         const { user, name, owner, label } = tenure;
-        // Not by its keeper, which may leave it for a moment to a caller that comes back at once.
+        // Releases in the store. The keeper may reserve the tenure for a returning caller instead.
         const released = this.returns.giveBack(tenure);
         this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
         user?.onLost(releasedError(tenure, new LockClosedError(name)));
@@ -419,7 +419,7 @@ export class LockClient {
     );
   }
 
-  /** Leaves the locks whose callback still runs to their own end in the store, tells their holders, and closes the store. */
+  /** Ends the client: holders lose their locks, which stay in the store until their leases end. Closes the store. */
   async end(): Promise<void> {
     this.state = 'closed';
     this.callers.sendAway(this.refuses);
@@ -438,7 +438,7 @@ export class LockClient {
     this.events.complete();
   }
 
-  /** A holder begins: `maxHoldTime` counts from here, also for the next holder of one tenure. */
+  /** `maxHoldTime` counts anew for each holder of one tenure. */
   private begin(tenure: Tenure): Tenure {
     const { maxHoldTime } = this.options;
     if (tenure.terms.renewed && maxHoldTime < Infinity) tenure.limit(now() + maxHoldTime);

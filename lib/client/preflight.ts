@@ -3,13 +3,13 @@ import type { LockStore } from '../store/lock-store.js';
 import type { HealthDepth, StoreHealth, StoreWarning } from '../store/store-health.js';
 import { idleTimerAt, now } from './holding/deadline.js';
 
-/** ms: longer than a store needs that gives up on its nodes by itself. */
+/** ms. Longer than a store needs to give up on its nodes by itself. */
 const ANSWER_TIME = 5_000;
 
 /**
- * Asks the store for its health, and reports each warning once. It asks at boot, in the background, so that a boot is
- * neither delayed nor failed. It asks after each reconnection, which may have led to another server, and at each request
- * for the health.
+ * Asks the store for its health, and reports each warning once. It asks at boot, in the background, so that a slow
+ * store neither delays nor fails the boot; after each reconnection, which may lead to another server; and at each
+ * health request.
  */
 export class Preflight {
   private readonly told = new Set<string>();
@@ -23,7 +23,7 @@ export class Preflight {
     private readonly silenced: readonly string[] = [],
   ) {}
 
-  /** In the background. Nodes that connect during a look are looked at together afterwards. */
+  /** Asks in the background. Nodes that connect meanwhile cause one further question. */
   look(): void {
     this.again = this.looking;
     if (this.looking) return;
@@ -34,7 +34,7 @@ export class Preflight {
     });
   }
 
-  /** Never rejects, and takes 5 s at most. */
+  /** Never rejects, and takes at most 5 s. */
   async report(depth: HealthDepth = 'try'): Promise<StoreHealth> {
     const health = await this.ask(depth);
     const warnings = health.warnings.filter(({ code }) => !this.silenced.includes(code));
@@ -56,7 +56,7 @@ export class Preflight {
         clearTimer(timer);
         resolve(health);
       };
-      // In a promise, because a store of the user's may throw instead of rejecting.
+      // Inside a promise, because a store of the application may throw instead of rejecting.
       Promise.resolve()
         .then(() => this.store.health(depth))
         .then((health: unknown) => {
@@ -69,7 +69,7 @@ export class Preflight {
   }
 }
 
-/** A store of the application need not be of TypeScript. */
+/** The application may have written its store in JavaScript. */
 const isHealth = (answer: unknown): answer is StoreHealth => {
   const { nodes, warnings } = (answer ?? {}) as Partial<StoreHealth>;
   return Array.isArray(nodes) && Array.isArray(warnings);

@@ -1,6 +1,6 @@
 import { oldestBeyond } from '../store/oldest-beyond.js';
 
-/** Tells what comes for the first time, as far as it remembers: the last 1,000. */
+/** Remembers the last 1,000 keys. */
 export class Seen {
   private readonly keys = new Set<string>();
 

@@ -21,7 +21,7 @@ import { inThisScope, runOutsideScopes } from './scope/scope.js';
 const acquisitions = tracingChannel<unknown, LockAcquireContext>(TRACING_CHANNELS.acquire);
 const holds = tracingChannel<unknown, LockHoldContext>(TRACING_CHANNELS.hold);
 
-/** A tracing channel has no such property before Node 20.13. */
+/** Before Node 20.13, a tracing channel has no such property. */
 const isObserved = <C extends object>(channel: TracingChannel<unknown, C>): boolean =>
   channel.start.hasSubscribers ||
   channel.end.hasSubscribers ||
@@ -31,11 +31,11 @@ const isObserved = <C extends object>(channel: TracingChannel<unknown, C>): bool
 
 export const areAcquisitionsTraced = (): boolean => isObserved(acquisitions);
 
-/** How an acquisition can succeed; the first that applies to a member of a multi-lock applies to the whole. */
+/** Kinds of success, by priority: a multi-lock reports the first kind that one of its members had. */
 const SUCCESSES = ['granted', 'handed-off', 're-entered'] as const;
 type Success = (typeof SUCCESSES)[number];
 
-/** One call that asks for a lock, as it is published. Made only while the channel has subscribers. */
+/** The published context of one acquisition. Made only if the channel has subscribers. */
 export class AcquisitionTrace implements AcquisitionObserver {
   readonly context: LockAcquireContext;
   private success: Success = 're-entered';
@@ -45,9 +45,9 @@ export class AcquisitionTrace implements AcquisitionObserver {
     this.context = { ...lock, attempts: 0, commands: 0 };
   }
 
-  /** The answer of the call is published with it. */
+  /** Publishes the call with its answer. */
   publish<T>(run: () => Promise<T>): Promise<T> {
-    // An async function: what is thrown before the first wait is an answer, too, and is published as one.
+    // An async function, so that an error thrown before the first await is published as the answer, too.
     const traced = inThisScope(async () => {
       try {
         const answer = await run();
@@ -58,7 +58,7 @@ export class AcquisitionTrace implements AcquisitionObserver {
         throw error;
       }
     });
-    // The context of the hold refers to this one, and would keep the lease, which its caller may have thrown away.
+    // The context of the hold refers to this context, which would keep alive a lease that its caller has dropped.
     return runOutsideScopes(() => acquisitions.tracePromise(traced, this.context)).finally(() => {
       Reflect.deleteProperty(this.context, 'result');
     });
@@ -105,13 +105,13 @@ function outcomeOf(error: Error): AcquireOutcome {
   return isLockLostError(error) ? 'lost' : 'refused';
 }
 
-/** A hold, as it is published. */
+/** The published context of one hold. */
 export interface HoldTrace {
-  /** @param loss undefined where it was released */
+  /** @param loss undefined if the caller released it */
   end(heldFor: number, loss: LockLostError | undefined): void;
 }
 
-/** Publishes that a hold begins. Undefined while the channel has no subscribers: then its end is not published, either. */
+/** Publishes the begin of a hold. Undefined if the channel has no subscribers; then its end is not published either. */
 export function traceHold(makeContext: () => LockHoldContext): HoldTrace | undefined {
   if (!isObserved(holds)) return undefined;
   const context = makeContext();

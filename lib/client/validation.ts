@@ -7,7 +7,7 @@ import { RESERVED } from '../store/lock-store.js';
 import { driftOf } from './holding/deadline.js';
 import { nearest } from '../runtime/nearest.js';
 
-/** A longer name is more likely a mistake (a body, a token) than a name, and each name costs its length on the wire. */
+/** A longer name is probably a mistake (a body, a token), and every command sends the name. */
 export const MAX_NAME_BYTES = 1_024;
 
 export function assertName(name: unknown): asserts name is string {
@@ -42,8 +42,8 @@ export function leaseTimeOf(value: unknown, option = 'leaseTime'): number {
 }
 
 /**
- * A misspelt option would count as absent, and its default would apply instead of the given value.
- * @param owner what takes the options, for the message
+ * Without this check, a misspelt option would count as absent, and its default would apply.
+ * @param owner the function or decorator that takes the options, for the message
  */
 export function assertKnownOptions(
   options: unknown,
@@ -58,8 +58,7 @@ export function assertKnownOptions(
 }
 
 /**
- * The options of a call are spread, which leaves out what is not a property of the object itself. The entries of a Map, and
- * what the getters of a class compute, would count as absent.
+ * A spread copies own properties only: entries of a Map and getters of a class would count as absent.
  * @throws LockConfigError
  */
 export function assertOwnOptions(options: object, known: readonly string[]): void {
@@ -89,10 +88,9 @@ function unknownOption(option: string, known: readonly string[], owner: string):
   return new LockConfigError(withoutAddress(option) ?? inQuotes(option), rule);
 }
 
-/** The kinds that an acquisition by name can ask for. */
 export const KINDS = ['lock', 'fair', 'read', 'write'] as const;
 
-/** The options of one acquisition of a lock, which has its kind. */
+/** The options of one acquisition of a lock whose kind is known. */
 export const ACQUIRE_OPTIONS = [
   'waitTime',
   'leaseTime',
@@ -105,15 +103,15 @@ export const ACQUIRE_OPTIONS = [
   'label',
 ] as const;
 
-/** The options of an acquisition by name, where the kind of the lock is one more. */
+/** The options of an acquisition by name, which also take the kind. */
 export const NAMED_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, 'kind'];
 
-/** A longer label is more likely a name or a body than a group of locks. */
+/** A longer label is probably a lock name or a body, not a group of locks. */
 export const MAX_LABEL = 1_024;
 
 /**
- * Checks the options that are given at a call or at a decorator. An absent option has a default.
- * @param maxHoldTime ms; none where the service is not known yet
+ * Checks the options of a call or a decorator. Absent options have defaults.
+ * @param maxHoldTime ms; undefined if the service is not known yet
  * @throws LockConfigError with the option, the rule and the value
  */
 export function resolveAcquireOptions(
@@ -155,7 +153,7 @@ function assertGroup(label: unknown): void {
   });
 }
 
-/** By shape: a polyfill, or a realm such as that of jsdom, has an AbortSignal of its own. */
+/** By shape, because a polyfill or another realm (such as jsdom) has its own AbortSignal class. */
 const isSignal = (value: unknown): boolean => {
   const { aborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
   return (
@@ -172,7 +170,7 @@ export function assertSignal(signal: unknown): asserts signal is AbortSignal | u
 }
 
 /**
- * The signal of a call that has no other option.
+ * The signal of a call that takes no other option.
  * @throws LockConfigError
  */
 export function signalOf(options: AnswerOptions | undefined, method: string): AbortSignal | undefined {
@@ -183,7 +181,7 @@ export function signalOf(options: AnswerOptions | undefined, method: string): Ab
 }
 
 /**
- * Why a holder is asked for its lock, or loses it.
+ * The reason of a release request or of a forced release.
  * @throws LockConfigError
  */
 export function reasonOf(options: ReasonOptions | undefined, method: string): string | undefined {
@@ -209,8 +207,8 @@ export function assertMaxWaiting(value: unknown): asserts value is number {
 }
 
 /**
- * A fixed lease ends by itself, and a renewed lease ends at `maxHoldTime`, so neither can keep a longer `minHoldTime`: a
- * callback that takes longer than the lease would leave the lock free before that time is over.
+ * A fixed lease ends by itself, and a renewed lease ends at `maxHoldTime`. Neither can keep a longer `minHoldTime`: if
+ * a callback outlived the lease, the lock would be free before that time.
  */
 function assertMinHoldTime(
   { minHoldTime = 0, leaseTime, renew }: CheckedAcquireOptions,

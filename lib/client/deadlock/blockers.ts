@@ -1,16 +1,16 @@
 import type { StoredLock } from '../../store/lock-store.js';
 import type { Blockers } from './wait-graph.js';
 
-/** What a wait wants of its lock. */
+/** The access to a lock that a wait asks for. */
 export interface Wanted {
   readonly mode: 'exclusive' | 'shared';
-  /** Of a semaphore; undefined for the other kinds. */
+  /** Set for a semaphore only. */
   readonly permits: number | undefined;
 }
 
 const NONE: Blockers = { owners: [], rule: 'one' };
 
-/** The holds that a wait for a lock ends with. None where the lock is about to be granted. */
+/** The holds that must end before the lock is granted to a wait. Empty if the store is about to grant it. */
 export function blockersOf(stored: StoredLock | null, { mode, permits }: Wanted): Blockers {
   const holders = stored?.holders ?? [];
   const owners = holders.map(({ owner }) => owner);
@@ -18,7 +18,7 @@ export function blockersOf(stored: StoredLock | null, { mode, permits }: Wanted)
   if (mode === 'exclusive') return { owners, rule: 'one' };
   const writers = holders.filter((holder) => holder.mode === 'exclusive');
   if (writers.length > 0) return { owners: writers.map(({ owner }) => owner), rule: 'one' };
-  // A reader beside readers waits behind a writer of the queue, and so for all that the writer waits for.
+  // A new reader queues behind a waiting writer, so it also waits for all holds that the writer waits for.
   const isBehindWriter = stored?.queue.some((entry) => entry.mode === 'exclusive') === true;
   return isBehindWriter ? { owners, rule: 'one' } : NONE;
 }

@@ -2,25 +2,26 @@ import type { SeenWait } from './look.js';
 import type { Deadlock } from './wait-graph.js';
 
 /**
- * Whether a deadlock over several processes has been one at a single moment. Each look reads the members one after the other,
- * and what it reads may be old: a note may stay when its wait has ended, or arrive late.
+ * Proves that all members of a deadlock over several processes waited at one moment. One look cannot prove it: it reads
+ * the members one after the other, and a note may be old, because it stays after its wait has ended or arrives late.
  *
- * A process writes its next note when the one before it has arrived. A note of the fourth look has been sent after the
- * third note had arrived, so after the second look had read that member, so after the first look had ended. A wait that
- * began before the first look and is told of in the fourth has gone on through the end of the first look. That holds for each
- * member, so at that moment all of them waited for each other, and each still did when it sent its last note. A store that has several
- * copies of a note, or a note that comes late, only makes a look that does not count. So does a look that
- * gets no answer.
+ * Proof: a process sends its next note only after the one before has arrived. So the process sent the note that the
+ * fourth look reads after its third note had arrived, hence after the second look read that member, hence after the
+ * first look ended. A wait that began before the first look and is still in the fourth note therefore lasted through
+ * the end of the first look. This holds for every member, so at the end of the first look all of them waited for each
+ * other, and each still did when it sent its last note.
+ *
+ * A look does not count if it gets no answer or an outdated note (a store may have several copies of a note).
  */
 export class Confirmation {
-  /** Confirmed by so many looks. */
+  /** Number of looks in a row that prove a deadlock. */
   static readonly LOOKS = 4;
 
   private members = '';
   private stamps = new Map<string, number>();
   looks = 0;
 
-  /** Counts a look that shows the same as the one before it, and only news of all other processes. */
+  /** Counts a look only if it shows the same deadlock as the look before, with a new note of every other process. */
   count(deadlock: Deadlock<SeenWait> | undefined): void {
     if (deadlock === undefined) {
       this.looks = 0;

@@ -10,26 +10,26 @@ import { Reading } from './reading.js';
 import { type Deadlock, latestOf } from './wait-graph.js';
 import { encodeNote } from './wait-notes.js';
 
-/** After so many ms, a wait is looked at among those of this process: most waits are shorter, and cost nothing. */
+/** Age, ms, at which this process checks a wait against its other waits. Most waits are shorter, and cost nothing. */
 const SOON = 20;
-/** How often the waits are looked through, ms. */
+/** Pause between two passes over the young waits, ms. */
 const TICK = 10;
-/** After so many ms, a wait is told to the other processes and looked at among theirs. */
+/** Age, ms, at which the note of this process reports a wait, and other processes' notes are read for it. */
 const LONG = 500;
-/** How often it is told and looked at from then on, ms. */
+/** Pause between two rounds of notes and looks, ms. */
 const ROUND = 200;
-/** How long a note stays when its process does not write it again, ms. */
+/** Life of a note that its process does not write again, ms. */
 const NOTE_LIFE = 2_000;
-/** How many waits a note tells of, the longest first: a process may have thousands, and a note has to stay small. */
+/** Most waits in one note, the oldest first. A process may have thousands of waits, and a note must stay small. */
 const MOST_TOLD = 256;
-/** So many of them are looked at in one round, the others in the next ones: each look asks the store. */
+/** Most looks in one round, because each look asks the store. The next rounds look at the other waits. */
 const MOST_LOOKS = 32;
-/** The looks at the waits of this process may take one part in so many of its time, */
+/** Passes over the waits of this process take at most 1 / SHARE of its time. */
 const SHARE = 10;
-/** and are no further apart than this, ms: the process may have stood still during a look, for any time. */
+/** Longest pause between two passes, ms. The measured time of a pass may include a freeze of the process of any length. */
 const LONGEST_PAUSE = 500;
 
-/** A wait that is told to other processes. */
+/** A wait in the note of this process. */
 interface ToldWait {
   readonly wait: NestedWait;
   readonly confirmation: Confirmation;
@@ -38,22 +38,23 @@ interface ToldWait {
 export interface DeadlockSettings {
   readonly clientId: string;
   readonly label: string;
-  /** The store refuses the notes, and will: deadlocks over processes are not found. Called once. */
+  /** Called once, when the store permanently refuses notes: then deadlocks over several processes are not found. */
   readonly onNotesRefused?: (error: Error) => void;
 }
 
 /**
- * Finds the deadlocks of the nested waits of one client. A wait that closes a circle in this process is found when it has
- * lasted for SOON. For circles over processes, each process tells what its long waits want and hold, and follows the holders
- * of what they want through what the other processes tell. It writes one key, and only while a caller waits for LONG.
+ * Finds the deadlocks of the nested waits of one client. A cycle within this process is found SOON after its last wait
+ * began. For cycles over several processes, each process writes a note of its long waits (locks wanted and held), and
+ * follows the holders of the wanted locks through the notes of other processes. The note is one key, and exists only
+ * while a caller waits for LONG.
  */
 export class DeadlockDetector {
-  /** The waits that are not told yet, each with whether it has been looked at. */
+  /** Waits that are not in the note yet, each with whether this process has looked at it. */
   private readonly young = new TransientMap<NestedWait, boolean>();
   private ticking: NodeJS.Timeout | undefined;
   private readonly told = new Map<NestedWait, ToldWait>();
   private stamp = 0;
-  /** Which of the waits without a suspicion are looked at in the next round. */
+  /** Index of the first wait without a suspicion that the next round looks at. */
   private turn = 0;
   private isNoted = false;
   private isRefused = false;
@@ -61,7 +62,6 @@ export class DeadlockDetector {
   private pausedUntil = -Infinity;
   private lookAt = -Infinity;
   private closed = false;
-  /** Ends the pause between two rounds. */
   private wake: (() => void) | undefined;
 
   constructor(
@@ -69,18 +69,17 @@ export class DeadlockDetector {
     private readonly settings: DeadlockSettings,
   ) {}
 
-  /** A nested wait begins. One timer serves all of them, because most of them are over at once. */
+  /** One timer serves all nested waits, because most of them end at once. */
   watch(wait: NestedWait): void {
     this.young.set(wait, false);
     this.ticking ??= idleTimerAt(wait.begunAt + TICK, this.tick);
   }
 
-  /** A nested wait has ended. */
   over(wait: NestedWait): void {
     this.young.delete(wait);
     nestedWaits.delete(wait);
     if (!this.told.delete(wait) || this.told.size > 0) return;
-    // The note is removed at once. One that tells of other waits as well is written again in the next round.
+    // The process removes an empty note at once. A note with other waits is written again in the next round.
     this.wake?.();
     this.goOn();
   }
@@ -95,7 +94,7 @@ export class DeadlockDetector {
     this.ticking = undefined;
     if (this.closed) return;
     const due = [...this.young].filter(([{ begunAt }]) => begunAt <= moment - SOON);
-    // All before the first look: a wait that began later looks at those that began before it.
+    // Added before the first look, so that a later wait is checked against all earlier ones.
     for (const [wait] of due) nestedWaits.add(wait);
     const reading = new Reading(this.settings.clientId);
     for (const [wait, isLooked] of due) {
@@ -114,13 +113,13 @@ export class DeadlockDetector {
     this.goOn();
   }
 
-  /** Nothing of it may throw into a timer: a look that fails is repeated in the next round. */
+  /** A look that fails must not throw into the timer. The next round repeats it. */
   private async lookHere(wait: NestedWait, reading: Reading): Promise<void> {
     const deadlock = await lookFrom(wait, reading).catch(() => undefined);
     if (deadlock !== undefined) conclude(deadlock);
   }
 
-  /** One round after the other, as long as a wait is told or a note is left. */
+  /** Runs rounds one after the other while the process has a wait to report or a note to remove. */
   private goOn(): void {
     this.running ??= this.rounds().finally(() => {
       this.running = undefined;
@@ -155,7 +154,7 @@ export class DeadlockDetector {
     this.wake = undefined;
   }
 
-  /** Writes what the others read. Not before the last note has arrived: see {@link Confirmation}. */
+  /** Writes the note for other processes, only after the last note has arrived: see {@link Confirmation}. */
   private async note(): Promise<void> {
     const { waits } = this.store;
     const { clientId, label } = this.settings;
@@ -174,7 +173,8 @@ export class DeadlockDetector {
           NOTE_LIFE,
         );
     } catch (error) {
-      // Without a note the others find nothing. What may still arrive has to be over before the next one is sent.
+      // Other processes find nothing without a note. The failed request must be unable to arrive before the next note
+      // is sent.
       this.isNoted = false;
       this.pausedUntil = now() + NOTE_LIFE;
       if (this.isRefused || !isLockUnavailableError(error) || !error.permanent) return;
@@ -183,7 +183,7 @@ export class DeadlockDetector {
     }
   }
 
-  /** In the order in which they began to wait long. */
+  /** In the order of their begin. */
   private oldest(): readonly ToldWait[] {
     return [...this.told.values()].slice(0, MOST_TOLD);
   }
@@ -197,7 +197,7 @@ export class DeadlockDetector {
     if (this.turn >= others.length) this.turn = 0;
     const inTurn = others.slice(this.turn, this.turn + room);
     this.turn += room;
-    // Side by side, so that the round trips of many looks do not add up.
+    // In parallel, so that the round trips of many looks do not add up.
     await Promise.all([...suspects, ...inTurn].map((each) => this.lookFor(each, reading)));
   }
 
@@ -206,7 +206,8 @@ export class DeadlockDetector {
     try {
       deadlock = await lookFrom(told.wait, reading);
     } catch {
-      // It shows neither a deadlock nor that there is none. The looks before it still count: no wait goes on again.
+      // An error proves neither a deadlock nor its absence. Earlier looks still count: a member of a deadlock does not
+      // go on by itself.
       return;
     }
     if (!this.told.has(told.wait)) return;
@@ -220,19 +221,19 @@ export class DeadlockDetector {
       return;
     }
     const isLast = latestOf(breaking(deadlock.cycle))?.local === wait;
-    // The one that ends waits for one more look, so that the others have seen what ends.
+    // The wait that the library ends takes one more look, so that the other members have seen the deadlock before.
     const needed = Confirmation.LOOKS + Number(isLast);
     if (confirmation.looks === needed) wait.found(deadlock.cycle.map(stepOf), isLast);
   }
 }
 
-/** All members of a deadlock of this process are told, and the one that began to wait last ends. */
+/** Reports a deadlock within this process to all its members, and ends the wait that began last. */
 function conclude({ cycle, evidence }: Deadlock<SeenWait>): void {
-  // Several looks find it at the same time, and the first of them ends it.
+  // Several looks find one deadlock at the same time. The first look ends it.
   if (!evidence.every(isUnchanged)) return;
   const last = latestOf(breaking(cycle));
   const steps = cycle.map(stepOf);
-  // The one that ends is told last: what it holds is granted to the others then.
+  // The ended wait is reported last, because its end lets the store grant locks to the other members.
   const members = cycle.map((member, index) => ({ member, index }));
   members.sort((a, b) => Number(a.member === last) - Number(b.member === last));
   for (const { member, index } of members) {

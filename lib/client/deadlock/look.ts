@@ -4,36 +4,36 @@ import { type NestedWait, nestedWaits } from './nested-wait.js';
 import type { Reading } from './reading.js';
 import { type Deadlock, findDeadlock, type GraphWait } from './wait-graph.js';
 
-/** How many waits are followed from one to the next, and how many in all. */
+/** Limits of one look: steps from a wait to the next, and waits in all. */
 const MOST_STEPS = 16;
 const MOST_WAITS = 256;
 
-/** A wait of this process or of another one, as it was when it was looked at. */
+/** A snapshot of a wait of this or another process. */
 export interface SeenWait extends GraphWait, Wanted {
   readonly name: string;
   readonly label: string;
   readonly process: string;
   readonly breaks: boolean;
-  /** A wait of this process. */
+  /** Set for a wait of this process. */
   readonly local: NestedWait | undefined;
-  /** The note of another process that tells of it. */
+  /** The note of another process that reports the wait. */
   readonly note: { readonly client: string; readonly stamp: number } | undefined;
 }
 
-/** What is told of a member of a deadlock. */
+/** The public description of one member. */
 export const stepOf = ({ name, label, process }: SeenWait): DeadlockStep => ({ name, label, process });
 
-/** A wait before it is known what it waits for. */
+/** A wait whose blockers have not been read. */
 export type UnblockedWait = Omit<SeenWait, 'blockers'>;
 
-/** The deadlock that a wait of this process is a member of: follows the holders of its lock to what they wait for. */
+/** The deadlock that includes a wait of this process. Follows the holders of its lock to their own waits. */
 export async function lookFrom(start: NestedWait, reading: Reading): Promise<Deadlock<SeenWait> | undefined> {
   const seen = await follow([ofThisProcess(start)], reading);
   const first = seen.find(({ id }) => id === start.id);
   return first && deadlockOf(first, seen);
 }
 
-/** These waits and those that they depend on, each with what is in its way. */
+/** These waits and all waits that they depend on, each with its blockers. */
 export async function follow(
   starts: readonly UnblockedWait[],
   reading: Reading,
@@ -53,13 +53,13 @@ export async function follow(
   return [...seen.values()];
 }
 
-/** The deadlock among these waits that one of them is a member of. */
+/** The deadlock among these waits that includes `start`. */
 export function deadlockOf(start: SeenWait, seen: readonly SeenWait[]): Deadlock<SeenWait> | undefined {
   const deadlock = findDeadlock(seen, start);
   return deadlock?.evidence.every(isUnchanged) === true ? deadlock : undefined;
 }
 
-/** The waits of the work under a hold. */
+/** The waits of the work that runs under a hold. */
 export async function waitsUnder(owner: string, reading: Reading): Promise<readonly UnblockedWait[]> {
   const local = reading.under(owner);
   if (local.length > 0) return local.map(ofThisProcess);
@@ -70,13 +70,16 @@ export async function waitsUnder(owner: string, reading: Reading): Promise<reado
   return note.under(owner).map((wait) => ({ ...wait, process, local: undefined, note: { client, stamp } }));
 }
 
-/** Without what may change: the holds are those of this moment. */
+/** A copy, because the holds of a wait may change. */
 function ofThisProcess(wait: NestedWait): UnblockedWait {
   const { id, since, name, label, process, mode, permits, holds, breaks } = wait;
   return { id, since, name, label, process, mode, permits, holds, breaks, local: wait, note: undefined };
 }
 
-/** Whether a wait of this process still goes on and holds what it held. Those of others are looked at again. */
+/**
+ * Whether a wait of this process continues and has all the holds of the snapshot. Waits of other processes: see {@link
+ * Confirmation}.
+ */
 export function isUnchanged({ local, holds }: SeenWait): boolean {
   if (local === undefined) return true;
   return nestedWaits.has(local) && holds.every((owner) => local.holds.includes(owner));

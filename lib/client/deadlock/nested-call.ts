@@ -8,10 +8,9 @@ import type { Scope, ScopedHold } from '../scope/scope.js';
 import type { DeadlockDetector } from './deadlock-detector.js';
 import type { NestedWait } from './nested-wait.js';
 
-/** ms for which a call without an end of its wait waits for a lock of its own scope, before that is a warning. */
+/** Wait, ms, after which a call that has no wait limit and waits for a lock of its own scope causes a warning. */
 const LONG_FOR_ITSELF = 10_000;
 
-/** What a nested call needs of its client. */
 export interface NestedCallClient {
   readonly id: string;
   readonly store: Pick<LockStore, 'inspect'>;
@@ -19,7 +18,7 @@ export interface NestedCallClient {
   readonly events: { next(event: LockEvent): void };
   readonly deadlocks: DeadlockDetector;
   readonly callers: {
-    /** The owner that has a lock that callers of this process wait for, as far as it is known. */
+    /** The last known owner of a lock that callers of this process wait for. */
     inTheWay(name: string): string | undefined;
   };
   readonly capturedCalls: { isNews(code: string, label: string, site: undefined): boolean };
@@ -27,18 +26,18 @@ export interface NestedCallClient {
   warn(warning: { readonly code: string; readonly message: string }): void;
 }
 
-/** A wait of a nested call, as its waiter knows it. */
+/** A wait, described by its waiter. */
 interface BegunWait {
   readonly name: string;
   readonly queue: QueueTerms | undefined;
   /** On the monotonic clock. */
   readonly begunAt: number;
   readonly until: number;
-  /** Ends the wait, which is a member of a deadlock. */
+  /** Ends the wait with a deadlock error. */
   readonly end: (cycle: readonly DeadlockStep[]) => void;
 }
 
-/** A call for a lock under other locks. Each lock that it waits for is a wait of its own. */
+/** A call for a lock under other locks. It makes one wait for each lock that it waits for. */
 export class NestedCall {
   constructor(
     private readonly client: NestedCallClient,
@@ -46,7 +45,6 @@ export class NestedCall {
     private readonly label: string,
   ) {}
 
-  /** The call waits for a lock. */
   waits(begun: BegunWait): WaitOfCall {
     return new WaitOfCall(this.client, this.inside, this.label, begun);
   }
@@ -54,7 +52,7 @@ export class NestedCall {
 
 let sequence = 0;
 
-/** Most waits are over at once, so what is told of a wait is made when it is asked for. */
+/** The properties are getters because most waits end before the detector reads one. */
 export class WaitOfCall implements NestedWait {
   private readonly number = ++sequence;
   private begunOn: number | undefined;
@@ -68,7 +66,7 @@ export class WaitOfCall implements NestedWait {
     private readonly begun: BegunWait,
   ) {
     client.deadlocks.watch(this);
-    // Any other wait ends with an error that says so.
+    // A wait with a limit ends with an error anyway.
     if (begun.until === Infinity)
       this.timer = idleTimerAt(begun.begunAt + LONG_FOR_ITSELF, () => {
         this.lookAtItself();
@@ -128,7 +126,7 @@ export class WaitOfCall implements NestedWait {
 
   get mayBeLocal(): boolean {
     const { client, begun } = this;
-    // Others may hold it as well, and which ones is known to the store only.
+    // A semaphore or a read side may have further holders, which only the store knows.
     if (begun.queue?.kind === 'semaphore' || begun.queue?.kind === 'read-write') return true;
     const holder = client.callers.inTheWay(begun.name);
     return holder === undefined || client.isOfThisProcess(holder);
@@ -149,8 +147,8 @@ export class WaitOfCall implements NestedWait {
   }
 
   /**
-   * The lock may be held by the call around this one. That is no deadlock if the two are work of two requests, of which a shared
-   * queue has started one in the async context of the other: then the holder goes on by itself.
+   * The call around this one may hold the lock. This is no deadlock if a shared queue started the work of one request
+   * in the async context of another request: then the holder finishes by itself. So it causes a warning only.
    */
   private lookAtItself(): void {
     const { client, name, label, inside } = this;
@@ -167,7 +165,7 @@ export class WaitOfCall implements NestedWait {
     });
   }
 
-  /** Without a fixed lease that ends before the wait: the callers that wait for it need not wait for this one. */
+  /** Without fixed leases that end before the wait does: they block no other caller beyond it. */
   private lasting(): readonly ScopedHold[] {
     return this.inside.near().filter(({ endsAt }) => endsAt >= this.begun.until);
   }

@@ -5,30 +5,29 @@ import type { Wanted } from './blockers.js';
 /** A caller of this process that waits for one lock while it holds others. */
 export interface NestedWait extends Wanted {
   readonly id: string;
-  /** The client that waits. */
   readonly clientId: string;
   /** Time of day, ms. */
   readonly since: number;
   readonly name: string;
   readonly label: string;
-  /** The label of its instance. */
+  /** The label of the process that waits. */
   readonly process: string;
-  /** The owners of what it holds now. */
+  /** The owners of the holds under which the caller waits now. */
   readonly holds: readonly string[];
-  /** The names of the same. */
+  /** The names of the same holds. */
   readonly heldNames: readonly string[];
-  /** It ends where it has to end; otherwise it is only told of. */
+  /** Whether the library may end the wait to break a deadlock, or only reports it. */
   readonly breaks: boolean;
   /** On the monotonic clock. */
   readonly begunAt: number;
-  /** Whether this process may have the lock that it waits for, as far as is known. */
+  /** False if the lock is known to be held by another process. */
   readonly mayBeLocal: boolean;
   inspect(): Promise<StoredLock | null>;
-  /** It is a member of a deadlock, which begins with it. @param isBroken its wait ends with that */
+  /** Reports a deadlock that includes this wait, as its first member. @param isBroken the library ends this wait */
   found(cycle: readonly DeadlockStep[], isBroken: boolean): void;
 }
 
-/** Waits of this process, and how many of them want each name. */
+/** The waits of this process, with the number of waits for each name. */
 export class NestedWaits {
   private readonly waits = new Set<NestedWait>();
   private readonly wanted = new Map<string, number>();
@@ -60,15 +59,15 @@ export class NestedWaits {
   }
 
   /**
-   * Whether a wait may be a member of a deadlock among these: another one wants what it holds. That costs nothing, and
-   * spares thousands of callers that wait for one lock the question to the store.
+   * Whether another wait of this process wants a lock that the caller of this wait holds; if not, the wait cannot be in
+   * a local deadlock. This check spares thousands of callers that wait for one lock a question to the store.
    */
   mayBlock({ heldNames }: NestedWait): boolean {
     return heldNames.some((name) => this.wanted.has(name));
   }
 }
 
-/** The nested waits of this process, of all copies of this package. */
+/** Shared by all copies of this package in the process. */
 const WAITS = Symbol.for('nestjs-distributed-lock.nested-waits');
 const shared = globalThis as { [WAITS]?: NestedWaits | undefined };
 export const nestedWaits = (shared[WAITS] ??= new NestedWaits());

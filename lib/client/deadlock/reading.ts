@@ -2,33 +2,33 @@ import type { LockStore, StoredLock } from '../../store/lock-store.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
 import { decodeNote, type NotedWait, type WaitNote } from './wait-notes.js';
 
-/** What a process has told, by the owners of what its waits hold. */
+/** The note of a process, indexed by the owners that its waits hold. */
 export interface ReadNote extends Pick<WaitNote, 'process' | 'stamp'> {
   under(owner: string): readonly NotedWait[];
 }
 
 /**
- * What looks of one moment have in common: each lock and each note is read once, and the waits of this process are gone
- * through once. Otherwise a thousand waits that are looked at together would cost a million steps.
+ * A cache for all looks of one moment: it reads each lock and each note once, and indexes the waits of this process
+ * once. Without it, 1,000 waits that are checked together would cost 1,000,000 steps.
  */
 export class Reading {
   private readonly locks = new Map<string, Promise<StoredLock | null>>();
   private readonly notes = new Map<string, Promise<ReadNote | undefined>>();
   private local: ReadonlyMap<string, readonly NestedWait[]> | undefined;
 
-  /** @param store undefined: only the waits of this process are followed */
+  /** @param store undefined: follow only the waits of this process */
   constructor(
     private readonly clientId: string,
     private readonly store?: Pick<LockStore, 'inspect' | 'waits'>,
   ) {}
 
-  /** The waits of this process under a hold. A wait that ends meanwhile is left out at the end of the look. */
+  /** The waits of this process under a hold. {@link deadlockOf} drops those that have ended meanwhile. */
   under(owner: string): readonly NestedWait[] {
     this.local ??= byOwner(nestedWaits);
     return this.local.get(owner) ?? [];
   }
 
-  /** @param wait of this process, or of another one and of a client of the same store */
+  /** @param wait of this process, or of another process with the same store */
   inspect({ name, local }: { readonly name: string; readonly local: NestedWait | undefined }) {
     // Another client of this process may have another store.
     return once(this.locks, `${local?.clientId ?? this.clientId} ${name}`, () =>
@@ -36,7 +36,7 @@ export class Reading {
     );
   }
 
-  /** What other processes have told. What the client itself has told is older than what it knows. */
+  /** The note of another process. The client skips its own note, because its own state is newer. */
   noteOf(client: string): Promise<ReadNote | undefined> {
     const waits = client === this.clientId ? undefined : this.store?.waits;
     if (waits === undefined) return Promise.resolve(undefined);

@@ -5,15 +5,15 @@ import { deadlockOf, follow, type SeenWait, stepOf, type UnblockedWait, waitsUnd
 import { Reading } from './reading.js';
 import type { Deadlock } from './wait-graph.js';
 
-/** How many locks are looked at: each costs a question to the store. */
+/** Limit of locks per look, because each costs a question to the store. */
 const MOST_LOCKS = 256;
 
 /**
- * The deadlocks that stand among all processes, as an observer sees them: it waits for nothing itself, so it begins with the
- * holders of locks that are waited for. One that is broken has mostly ended before the observer is certain.
+ * The current deadlocks of all processes, for an observer that waits for nothing itself: it starts from the holders of
+ * the locks that have waiters. A deadlock that the library breaks has mostly ended before the observer is certain.
  */
 export class StandingDeadlocks {
-  /** By their members. */
+  /** By the ids of their members. */
   private suspects = new Map<string, Confirmation>();
   private last: Promise<unknown> = Promise.resolve();
 
@@ -23,9 +23,10 @@ export class StandingDeadlocks {
   ) {}
 
   /**
-   * One look. A deadlock over several processes is certain after {@link Confirmation.LOOKS} looks in a row, which are at least
-   * as far apart as the notes of the processes. Each begins when the one before it has ended: that is what makes it certain.
-   * @param names locks that are waited for
+   * Looks once. A deadlock over several processes is certain after {@link Confirmation.LOOKS} looks in a row, each at
+   * least as long after the one before as the processes take between two notes. A look begins only after the one before
+   * has ended, as the proof requires.
+   * @param names locks that have waiters
    * @returns the deadlocks that are certain
    */
   look(names: readonly string[]): Promise<readonly (readonly DeadlockStep[])[]> {
@@ -58,7 +59,7 @@ async function waitsOfHolders(names: readonly string[], reading: Reading): Promi
   return [...new Map(waits.flat().map((wait) => [wait.id, wait])).values()];
 }
 
-/** Each once, with the ids of its members in their order, which begins with the least. */
+/** Each deadlock once. The key lists its members in order, from the least id on. */
 function deadlocksAmong(seen: readonly SeenWait[]): ReadonlyMap<string, Deadlock<SeenWait>> {
   const found = new Map<string, Deadlock<SeenWait>>();
   const members = new Set<SeenWait>();

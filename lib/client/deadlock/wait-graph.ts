@@ -1,9 +1,9 @@
-/** The holds that a wait ends with. */
+/** The holds that block a wait. */
 export interface Blockers {
   readonly owners: readonly string[];
   /**
-   * `one`: each of the holds has to end, so one that cannot end is enough to block the wait. `all`: the end of any hold is
-   * enough, as for a permit of a semaphore, so all of them must be unable to end.
+   * `one`: the wait needs the end of every hold, so one hold that cannot end blocks it. `all`: the end of any hold is
+   * enough, as for a permit of a semaphore, so the wait is blocked only if no hold can end.
    */
   readonly rule: 'one' | 'all';
 }
@@ -11,25 +11,29 @@ export interface Blockers {
 /** A wait of work that holds other locks. */
 export interface GraphWait {
   readonly id: string;
-  /** When it began. Compared with other waits only. */
+  /** For comparison with other waits only. */
   readonly since: number;
-  /** The owners of what its work holds. None of these holds ends before the wait. */
+  /** The owners of the holds of the waiting work. None of these holds ends before the wait does. */
   readonly holds: readonly string[];
   readonly blockers: Blockers;
 }
 
-/** Waits that end only by their wait times. */
+/** Waits that can end only by their time limits. */
 export interface Deadlock<W extends GraphWait> {
-  /** Each waits for a hold of the next, the last for one of the first. */
+  /** Each wait waits for a hold of the next one, and the last for a hold of the first. */
   readonly cycle: readonly W[];
-  /** The waits that it follows from: those of the cycle, and those on which a wait for any of several holds depends. */
+  /**
+   * All waits that the deadlock depends on: its members, and further holders if a member waits for any of several
+   * holds.
+   */
   readonly evidence: readonly W[];
 }
 
 /**
- * The deadlock that a wait is a member of, by the fewest steps. Undefined where it only waits for one, or for none.
+ * The shortest cycle of waits that includes `start`. Undefined if `start` only waits for a member of a deadlock, or for
+ * none.
  *
- * A hold of the wait's own work counts as one that ends: mostly the work has started the wait and does not wait for it.
+ * A hold of the wait's own work counts as able to end: mostly the work has started the wait and does not wait for it.
  */
 export function findDeadlock<W extends GraphWait>(waits: readonly W[], start: W): Deadlock<W> | undefined {
   const stuck = stuckAmong(waits);
@@ -48,7 +52,7 @@ export function findDeadlock<W extends GraphWait>(waits: readonly W[], start: W)
   return { cycle, evidence: [...cameBy.keys()] };
 }
 
-/** The waits of which none can end before another one of them: what is left when all that can end has ended. */
+/** Removes each wait that can end, until none is left that can; returns the rest. */
 function stuckAmong<W extends GraphWait>(waits: readonly W[]): ReadonlySet<W> {
   const stuck = new Set(waits);
   for (let before = -1; before !== stuck.size;) {
@@ -69,7 +73,7 @@ function* blockersAmong<W extends GraphWait>(waits: ReadonlySet<W>, { blockers, 
   for (const wait of waits) if (wait.holds.some((owner) => owners.has(owner))) yield wait;
 }
 
-/** Of several waits, the one that began last. A tie is decided by the ids, so that all processes choose the same one. */
+/** The wait that began last. The id decides a tie, so that all processes choose the same wait. */
 export function latestOf<W extends GraphWait>(waits: readonly W[]): W | undefined {
   let latest: W | undefined;
   for (const wait of waits) {

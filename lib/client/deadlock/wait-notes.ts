@@ -1,6 +1,6 @@
 import type { Wanted } from './blockers.js';
 
-/** A wait of another process, as its process has described it. */
+/** A wait, described by another process. */
 export interface NotedWait extends Wanted {
   readonly id: string;
   /** Time of day, ms, by the clock of its process. */
@@ -8,15 +8,14 @@ export interface NotedWait extends Wanted {
   readonly name: string;
   readonly label: string;
   readonly holds: readonly string[];
-  /** Its process ends it where it has to end. */
+  /** Whether its process may end it to break a deadlock. */
   readonly breaks: boolean;
 }
 
-/** What a process tells the others of its waits. */
+/** The note in which a process reports its waits to others. */
 export interface WaitNote {
-  /** The label of the process. */
   readonly process: string;
-  /** Greater with each note: a note that does not change is of a process that does not run. */
+  /** Increases with each note. An unchanged stamp means that the process has written no new note. */
   readonly stamp: number;
   readonly waits: readonly NotedWait[];
 }
@@ -26,7 +25,7 @@ const VERSION = 1;
 export const encodeNote = ({ process, stamp, waits }: WaitNote): string =>
   JSON.stringify({ version: VERSION, process, stamp, waits });
 
-/** Undefined for what is no note of this version. */
+/** Undefined if the text is not a note of this version. */
 export function decodeNote(text: string | undefined): WaitNote | undefined {
   if (text === undefined) return undefined;
   try {

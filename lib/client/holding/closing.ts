@@ -2,21 +2,21 @@ import { clearTimer } from '../../runtime/runtime.js';
 import { now, type timerAt } from './deadline.js';
 import type { LockClient } from '../lock-client.js';
 
-/** How clients end. */
+/** The steps of a shutdown. */
 export interface Closing {
-  /** The releases that needed no wait have their answers. */
+  /** Resolves when the store has answered the releases that needed no wait. */
   readonly released: Promise<void>;
-  /** The stores are closed. */
+  /** Resolves when the stores are closed. */
   readonly closed: Promise<void>;
-  /** Callbacks run, and the stores wait for their end. */
+  /** Whether callbacks still run, for whose end the stores wait. */
   readonly isInUse: boolean;
 }
 
 /**
- * Ends clients together: work under a lock of one client may need a lock of another one. From now on only such work gets
- * locks. A lock whose callback runs is never released under the work: it is renewed until the callback ends, for a lease time
- * at most, and is then left to its own end in the store. All other locks are released at once. The stores are closed when
- * no lock is left that a callback needs.
+ * Closes clients together, because work under a lock of one client may need a lock of another. Only work under a lock
+ * still gets locks. All locks without a running callback are released at once. The others are renewed until their
+ * callbacks end, for one lease time at most, and then stay in the store until their leases end: no lock is released
+ * under running work. The stores are closed when no callback needs a lock.
  */
 export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt): Closing {
   const until = now() + Math.max(0, ...clients.map(({ options }) => options.leaseTime));
@@ -42,12 +42,12 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
     const lookNow = (): void => {
       isDue = false;
       clearTimer(timer);
-      // A timer may fire a moment early, so each look arms it again.
+      // A timer may fire a moment early, so each pass arms it again.
       if (releaseUnused()) timer = setTimer(until, lookNow);
       else resolve();
     };
     timer = setTimer(until, lookNow);
-    // The lease that has ended may be one of many that end in this step.
+    // One pass serves all leases that end in this step.
     look = () => {
       if (isDue) return;
       isDue = true;

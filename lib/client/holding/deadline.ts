@@ -3,30 +3,30 @@ import { idle, setTimer } from '../../runtime/runtime.js';
 
 export { now };
 
-/** The longest delay that Node's timers take. A longer one would fire at once. */
+/** The longest delay of a Node timer. A longer delay would fire at once. */
 const MAX_DELAY = 2_147_483_647;
 
-/** How much of a lease is not promised, ms. The two clocks may differ by 1 %, and Redis expires to the millisecond. */
+/** The part of a lease that is not promised, ms. The two clocks may differ by 1 %, and Redis expires to the millisecond. */
 export const driftOf = (leaseTime: number): number => leaseTime * 0.01 + 2;
 
 /**
- * Until when a lease is promised. `sentAt` is read before the command leaves. So the store's own end of the lease is always
- * later, regardless of how long the reply took.
+ * The end of the promise of a lease. `sentAt` is read before the command leaves, so the store ends the lease later, no
+ * matter how long the reply takes.
  */
 export const deadlineOf = (sentAt: number, leaseTime: number): number =>
   sentAt + leaseTime - driftOf(leaseTime);
 
 /**
- * A lease that promises no more than the `left` ms until `maxHoldTime` is over. So the store frees the lock then, even if
- * this process is gone.
+ * A lease that promises at most the `left` ms until the end of `maxHoldTime`, so that the store frees the lock then
+ * even if this process has crashed.
  */
 export const leaseWithin = (leaseTime: number, left: number): number =>
   Math.min(leaseTime, Math.max(1, Math.ceil((left + 2) / 0.99)));
 
-/** Whole ms until a moment of the monotonic clock; 0 when it is over. */
+/** Whole ms until a moment of the monotonic clock; 0 if it has passed. */
 export const msUntil = (moment: number): number => Math.max(0, Math.ceil(moment - now()));
 
-/** A timer for a moment of the monotonic clock, at any distance. It may fire early where that is too far for one timer. */
+/** A timer for a moment of the monotonic clock at any distance. It fires early if the distance exceeds one timer. */
 export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
   setTimer(callback, Math.min(msUntil(moment), MAX_DELAY));
 

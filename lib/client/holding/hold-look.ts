@@ -3,30 +3,29 @@ import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
 import { asError, type Busy, busyWith } from '../waiting/waiting.js';
 
-/** How long the message of a release may take to come back to the process that sent it, ms. */
+/** Most ms that the message of a release may take to return to the process that sent it. */
 export const MESSAGE_ROUND = 100;
 
-/** The answer of the store about a hold that it still has, or the reason why there is no answer. */
+/** The holder, if the store still has the hold; an error if the store did not answer. */
 export type LookAnswer = Busy | Error;
 
 /**
- * Asks the store whether a hold of this process still exists, once for all callers that want to know it. Asks once more
- * when a doubt arises while a question is under way, because the answer may be older than the doubt.
+ * Asks the store whether a hold of this process still exists, with one question for all callers. A doubt that arises
+ * after the question was sent causes another question, because the answer may be older than the doubt.
  */
 export class HoldLook {
-  /** The question that is under way. */
   asking: { readonly tenure: Tenure; sentAt: number; sent: boolean } | undefined;
-  /** The hold to look at once that question is answered. */
+  /** The hold of the next question. */
   private next: Tenure | undefined;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
+    /** Asks the store about a hold, and ends the hold if it is gone. Rejects if the store did not answer. */
     private readonly look: (tenure: Tenure) => Promise<void>,
     private readonly onAnswer: (tenure: Tenure, sentAt: number, answer: LookAnswer) => void,
   ) {}
 
-  /** A caller that comes after the question has been sent has to ask again after the answer. */
+  /** A caller that comes after the question was sent must ask again after the answer. */
   async lookAt(tenure: Tenure): Promise<void> {
     if (this.asking !== undefined) {
       if (this.asking.tenure !== tenure) this.next = tenure;
@@ -51,9 +50,9 @@ export class HoldLook {
   }
 
   /**
-   * The lock has been released, or a message of a release may have been missed. For a young hold, the release is most
-   * probably the one before the hold, and its message is late. So this hold is looked at only when it has outlasted
-   * `MESSAGE_ROUND`, and most holds end before that.
+   * Called when the lock was released, or when a message of a release may have been missed. The release of a moment ago
+   * was most probably the one before a young hold, and its message is late. So the store is asked about a hold only
+   * after `MESSAGE_ROUND`, and most holds end before that.
    */
   doubt(tenure: Tenure): void {
     const since = tenure.grantedAt + MESSAGE_ROUND;
@@ -67,7 +66,6 @@ export class HoldLook {
     });
   }
 
-  /** The hold is over. */
   ended(): void {
     clearTimer(this.timer);
     this.timer = undefined;

@@ -7,51 +7,48 @@ import type { Messages } from '../waiting/message-subscription.js';
 import type { Tenure } from './tenure.js';
 import type { Tenures } from './tenures.js';
 
-/** How long a hold lasts before messages about it are worth a subscription, ms. Most holds are over by then. */
+/** Age, ms, at which a hold is worth a subscription to messages about it. Most holds end before. */
 const LONG = 1_000;
 /**
- * How many owners are remembered that have no hold here when a message says that a hold is lost. A grant may take its time.
- * For most of these owners the hold has just ended.
+ * Most owners without a hold in this process that are remembered from messages about lost holds. A grant may be on its
+ * way to one of them, but most of them have just released.
  */
 const MOST_UNKNOWN = 1_000;
-/** When a subscription that failed is tried again, ms. */
+/** Pause before a failed subscription is tried again, ms. */
 const RETRY = 10_000;
 
 /**
- * Notices holds that end without a message to their holders, with one timer for all holds. The client subscribes to the
- * messages of the store as soon as one hold has lasted for a second: they tell which holds have been taken away by force. A
- * message is a hint: the store is asked, and its answer decides. The store is also asked once when the subscription begins,
- * because earlier messages have been missed. The timer also notices that the machine has been suspended.
+ * Detects holds that end without a reply to their holders, with one timer for all holds. When a hold has lasted for 1
+ * s, the client subscribes to the messages of the store, which report holds that were released by force. A message is
+ * only a hint: the client asks the store, and the answer decides. The client also asks once when the subscription
+ * begins, because it has missed earlier messages. The timer also detects that the machine was suspended.
  */
 export class HoldWatch {
   private timer: NodeJS.Timeout | undefined;
-  /** The owners of which a message has said that they have lost a hold, and to which service. */
+  /** Owners that have lost a hold according to a message, with the service that forced it. */
   private suspects = new Map<string, Asker | undefined>();
-  /**
-   * Owners that had no hold here when such a message came. The message may have overtaken the reply that grants the hold.
-   */
+  /** Owners without a hold here when the message came: it may have overtaken the reply that grants the hold. */
   private readonly unknown = new Map<string, Asker | undefined>();
-  /** When the subscription began. A message about a hold that was asked for before may have been missed. */
+  /** The begin of the subscription. Messages about holds that were requested before may have been missed. */
   private subscribedSince = -Infinity;
 
-  /** ms for which the machine had been suspended at the last check. */
+  /** ms of suspension of the machine until the last check. */
   private suspended = 0;
-  /** The subscription is not tried again before this moment. */
+  /** The earliest moment of the next try to subscribe. */
   private retryAt = -Infinity;
 
   constructor(
     private readonly tenures: Pick<Tenures, 'all' | 'oldest' | 'size'>,
     private readonly messages: Messages,
-    /** Asks the store, and ends the tenures that are gone. */
+    /** Asks the store about tenures, and ends those that are gone. */
     private readonly ask: (tenures: readonly Tenure[]) => readonly Promise<void>[],
-    /** The machine has been suspended: timers are late by that time. */
+    /** Called after a suspension of the machine, which has delayed all timers. */
     private readonly onSuspension: () => void,
     private readonly setTimer: typeof timerAt,
-    /** Called once a second while a hold has lasted for longer. */
+    /** Called once a second while a hold is older than LONG. */
     private readonly onLongHold: () => void = () => undefined,
   ) {}
 
-  /** A hold has begun. */
   begun(tenure: Tenure): void {
     if (this.timer === undefined) this.wakeIn(LONG);
     const { owner, grantedAt } = tenure;
@@ -59,18 +56,17 @@ export class HoldWatch {
     if (this.unknown.delete(owner) || grantedAt < this.subscribedSince) this.onLost(owner, forced);
   }
 
-  /** A hold is over. */
   ended(): void {
     if (this.tenures.size > 0) return;
     clearTimer(this.timer);
     this.timer = undefined;
   }
 
-  /** The store says that this owner has lost a hold, and to which service. */
+  /** Handles a message that an owner has lost its hold. @param forced the service that took the lock */
   onLost(owner: string, forced?: Asker): void {
     this.suspects.set(owner, forced ?? this.suspects.get(owner));
     if (this.suspects.size > 1) return;
-    // Together with the owners of messages that come at the same time.
+    // Deferred, so that messages of the same moment share one question.
     void Promise.resolve().then(() => {
       const { suspects } = this;
       this.suspects = new Map();
@@ -82,13 +78,13 @@ export class HoldWatch {
     });
   }
 
-  /** Messages may have been missed, and the subscription may have ended. */
+  /** The store has lost messages, and perhaps the subscription. */
   missed(): void {
     this.retryAt = -Infinity;
     if (this.messages.isSubscribed) this.subscribed();
   }
 
-  /** The subscription is active from now on. One look finds a hold that was taken away before. */
+  /** The subscription is active. One question finds the holds that were lost before. */
   subscribed(): void {
     this.subscribedSince = now();
     if (this.tenures.size > 0) this.look(this.tenures.all);
@@ -100,10 +96,10 @@ export class HoldWatch {
       const tenure = tenures[index];
       answer.then(
         () => {
-          // Where it is held, the message was wrong. One that has come since is for the next answer to confirm.
+          // If the store still has the hold, the message was wrong. A newer message waits for its own answer.
           if (tenure?.forced !== undefined && tenure.forced === told[index]) tenure.forced = undefined;
         },
-        // A tenure that gets no answer is looked at again with the watchdog's next round.
+        // If the store does not answer, the watchdog asks again in its next round.
         () => undefined,
       );
     });

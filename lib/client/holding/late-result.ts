@@ -5,8 +5,8 @@ import { isObservable } from 'rxjs';
 import { LockConfigError } from '../../api/errors.js';
 
 /**
- * A result that is read only after the call has ended, when the lock is free again. Two processes would produce its rows,
- * files or events at the same time.
+ * A result whose reader uses it after the call, without the lock. Two processes could then produce its rows, files or
+ * events at the same time.
  */
 type LateResult =
   | 'an iterator'
@@ -17,29 +17,29 @@ type LateResult =
   | 'a Promise'
   | 'a response';
 
-/** Collections are iterable, but they are not late: their elements already exist. See `lateInside` for the elements. */
+/** A collection is iterable but not late, because its elements exist already. `lateInside` checks the elements. */
 export function lateResult(value: unknown): LateResult | undefined {
   if (isThenable(value)) return 'a Promise';
   if (typeof value !== 'object' || value === null) return undefined;
   if (isStreamableFile(value)) return isComplete(value.getStream()) ? undefined : 'a StreamableFile';
-  // What the response already has in memory cannot be told from what it still receives.
+  // A Response does not show whether its body is in memory or still arrives.
   if (isResponse(value)) return value.body && value.bodyUsed !== true ? 'a Response' : undefined;
-  // Without a stream, it has been given back so that the caller goes on with it: `res.status(201)`.
+  // Without a stream, the method has returned the response so that its caller continues it: `res.status(201)`.
   if (isPipedInto(value)) return 'a response';
   if (isStream(value)) return isComplete(value) ? undefined : 'a stream';
-  // `in` and not a read of the property: the deep mocks of test libraries give a function for every name.
+  // `in` instead of a read: the deep mocks of test libraries return a function for every property.
   if (Symbol.asyncIterator in value) return 'an async iterator';
   if (Symbol.iterator in value && 'next' in value && typeof value.next === 'function') return 'an iterator';
   return undefined;
 }
 
 /**
- * How many values of a collection are looked at. A list without `Promise.all` has a Promise in its first element, and the
- * event loop is not to be blocked by a result of a million rows.
+ * Most values of a collection that are checked. If `Promise.all` is missing, the first element is already a Promise,
+ * and a result of 1,000,000 rows must not block the event loop.
  */
 const LOOKED_AT = 1_000;
 
-/** The values that a collection has: an array, a Map, a Set, or an object without a class. Of these only, and one level deep. */
+/** The values of an array, a Map, a Set, or a plain object, one level deep. Other objects have none. */
 function valuesOf(value: unknown): Iterable<unknown> {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value) || isSet(value)) return value;
@@ -47,18 +47,18 @@ function valuesOf(value: unknown): Iterable<unknown> {
   return isPlain(value) ? dataOf(value) : [];
 }
 
-/** No getter is called: it is code of the application, which nothing has called yet. */
+/** Skips getters: they are code of the application that might have effects. */
 function* dataOf(value: object): Generator {
   for (const key in value) yield Object.getOwnPropertyDescriptor(value, key)?.value;
 }
 
-/** Of any realm: its prototype has none. */
+/** A plain object of any realm: the prototype of its prototype is null. */
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** The first of the values of a collection that is late. */
+/** The kind of the first late value in a collection. */
 function lateInside(value: unknown): LateResult | undefined {
   let looked = 0;
   for (const element of valuesOf(value)) {
@@ -69,21 +69,21 @@ function lateInside(value: unknown): LateResult | undefined {
   return undefined;
 }
 
-/** Whether Nest sends this after the handler's call has ended. Nest waits for a Promise, and sends its value. */
+/** Whether Nest sends the value after the handler's call has ended. For a Promise, Nest waits and sends its value. */
 export const isSentLater = (value: unknown): boolean =>
   isUnfinished(value) || (lateResult(value) !== undefined && !isThenable(value));
 
 /**
- * When the work of a Promise is over, or of all Promises in a collection. A thenable that is not a native Promise may begin
- * its work only when it is asked.
+ * Resolves when the Promise, or each Promise in a collection, has settled. Skips thenables that are not native
+ * Promises, because the wait could start their work.
  */
 export async function settled(value: unknown): Promise<void> {
   await Promise.allSettled([value, ...valuesOf(value)].filter(isPromise));
 }
 
 /**
- * Refuses a result that would be read without the lock, in the same way as an Observable that nothing has announced.
- * @throws LockConfigError, and ends what has been refused: its reader never gets it, and it may hold a file open
+ * Refuses a result that its caller would read without the lock.
+ * @throws LockConfigError; the refused result is closed, because it may hold a file open and no code will read it
  */
 export function assertNotLate(value: unknown, title: string, cure: string): void {
   const late = lateResult(value);
@@ -104,9 +104,9 @@ export function assertNotLate(value: unknown, title: string, cure: string): void
 }
 
 /**
- * The same for a result that nothing has got yet.
- * @returns undefined where it is not late; else what rejects when the Promises in it have settled, whose work has begun and
- *   needs the lock to its end
+ * As `assertNotLate`, for a result that no code has received yet.
+ * @returns undefined if the result is not late; else a promise that rejects after the Promises in the result have
+ *   settled, because their work has begun and needs the lock to its end
  */
 export function refusalOf(value: unknown, title: string, cure: string): Promise<never> | undefined {
   try {
@@ -121,7 +121,7 @@ export function refusalOf(value: unknown, title: string, cure: string): Promise<
 
 /**
  * Refuses a call that has left its response unfinished.
- * @throws LockConfigError, and cuts the response off
+ * @throws LockConfigError; the response is cut off
  */
 export function assertFinished(unfinished: object | undefined, title: string): void {
   if (unfinished === undefined) return;
@@ -132,9 +132,9 @@ export function assertFinished(unfinished: object | undefined, title: string): v
   );
 }
 
-/** The same for the result of the callback of `using`. Nothing else subscribes to an Observable that it returns. */
+/** As `refusalOf`, for the result of the callback of `using`, in which no other code subscribes to an Observable. */
 export function refusalOfHandedOut(value: unknown): Promise<never> | undefined {
-  // As above: no read of a property, because of deep mocks.
+  // `in` instead of a read, because of deep mocks.
   if (typeof value !== 'object' || value === null || !('subscribe' in value) || !isObservable(value))
     return refusalOf(value, 'using', CALLBACK_CURE);
   const rule = `has given an Observable, which runs when the callback has ended and its lock is gone. ${CALLBACK_CURE}`;
@@ -159,28 +159,27 @@ export const METHOD_CURE =
 
 export const HANDLER_CURE = 'Read it to its end in the handler, or return an Observable of its values';
 
-/** The methods of streams, Node's and the web's, and of iterators. */
+/** The methods of Node's streams, web streams and iterators. */
 type Source = Partial<Record<'on' | 'destroy' | 'cancel' | 'return', (...args: unknown[]) => unknown>>;
 
-/** A response that is written to a client. */
+/** An HTTP response that has not been ended. */
 const isOpenResponse = (value: unknown): value is ServerResponse => {
   if (typeof value !== 'object' || value === null || !('setHeader' in value)) return false;
   const { writableEnded, destroyed } = value as Partial<ServerResponse>;
   return writableEnded === false && destroyed !== true;
 };
 
-/** A stream that pipes into a response listens for its `unpipe` event. The responses of test libraries may be no emitters. */
+/** A stream that pipes into a response listens to its `unpipe` event. Responses of test libraries may be no emitters. */
 export const isPipedInto = (value: unknown): value is ServerResponse =>
   isOpenResponse(value) && 'listenerCount' in value && value.listenerCount('unpipe') > 0;
 
 /**
- * No answer has been sent, or a stream answers. Middleware that compresses, or saves a session, ends a response only some
- * time after it has been given all of it.
+ * No header has been sent, or a stream pipes into the response. Headers that were sent without a stream mean that the
+ * answer is complete: middleware that compresses, or that saves a session, ends the response later.
  */
 export const isUnfinished = (value: unknown): value is ServerResponse =>
   isOpenResponse(value) && (!value.headersSent || isPipedInto(value));
 
-/** A value that `await` waits for. */
 export const isThenable = (value: unknown): boolean =>
   (typeof value === 'function' || (typeof value === 'object' && value !== null)) &&
   'then' in value &&
@@ -188,21 +187,21 @@ export const isThenable = (value: unknown): boolean =>
 
 const isStream = (value: object): boolean => ('pipe' in value && 'read' in value) || 'getReader' in value;
 
-/** The web's Response, such as `fetch` returns. */
+/** A Response as from `fetch`. */
 const isResponse = (value: object): value is { body?: object | null; bodyUsed?: boolean } =>
   'bodyUsed' in value && Object.prototype.toString.call(value) === '[object Response]';
 
 const isStreamableFile = (value: object): value is { getStream(): Readable | undefined } =>
   'getStream' in value && typeof value.getStream === 'function' && 'getHeaders' in value;
 
-/** The stream has ended, or has no source: a StreamableFile that is made of bytes has them all in its buffer. */
+/** The stream has ended, or has no source. A StreamableFile made of bytes has all of them in its buffer. */
 function isComplete(stream: object | undefined): boolean {
   if (stream === undefined) return true;
   const { readableEnded, destroyed, _read } = stream as Partial<Readable>;
   return readableEnded === true || destroyed === true || _read === Readable.prototype._read;
 }
 
-/** The result is never read, and may hold a file or a connection open. */
+/** Closes a result that no code will read, because it may hold a file or a connection open. */
 function discard(late: object): void {
   const source = (isStreamableFile(late) ? late.getStream() : isResponse(late) ? late.body : late) as Source;
   source.on?.('error', () => undefined);

@@ -3,48 +3,48 @@ import type { LeaseLimit } from '../../store/lock-store.js';
 import { now, timerAt } from './deadline.js';
 import { backoff } from '../waiting/waiting.js';
 
-/** What a call asks of its store: for how long it promises to hold the lock, and for how long it would like to. */
+/** The hold time that a call must get, and the hold time that it would like. */
 export interface WantedTimes {
-  /** ms; of a fixed lease, or a `minHoldTime`. 0 for a renewed lease. */
+  /** ms, for a fixed lease or `minHoldTime`. 0 for a renewed lease. */
   readonly promised: number;
   /** ms */
   readonly wished: number;
 }
 
-/** Keeps the times of a client within the limit of its store, if the store has one. */
+/** Keeps the hold times of a client within the limit of its store, if the store has a limit. */
 export class LeaseBounds {
   constructor(
     private readonly limit: LeaseLimit | undefined,
     private readonly isClosed = () => false,
   ) {}
 
-  /** What a renewed lease takes, ms. */
+  /** The length of a renewed lease, ms. */
   within(leaseTime: number): number {
     const { most = 0 } = this.limit ?? {};
     return most > 0 && most < leaseTime ? most : leaseTime;
   }
 
-  /** Whether the store has to be asked before a hold of that length. */
+  /** Whether the store must raise its limit before a hold of that length. */
   exceeds(time: number): boolean {
     return this.limit !== undefined && time > this.limit.most;
   }
 
   /**
-   * Asks the store for longer holds. Asks again until then if the call promises one.
+   * Asks the store to raise its limit. If the call has promised the time, asks again until the limit allows it.
    * @throws LockUnavailableError with the nodes that have not acknowledged it
    */
   async admit(name: string, { promised, wished }: WantedTimes, until: number): Promise<void> {
     const { limit } = this;
     if (limit === undefined) return;
     for (let failures = 0; ; failures++) {
-      // The watchdog takes the longer lease as soon as it may.
+      // Not awaited if the limit already allows the promise. The watchdog takes the longer lease later.
       const asked = limit.raise(name, Math.max(promised, wished));
       if (promised <= limit.most && limit.most > 0) return;
       const refusal = await asked;
-      // The store says by itself why it does not know the limit.
+      // If the limit is unknown, the acquisition itself fails with the store's reason.
       if (promised <= limit.most || limit.most === 0) return;
       const pause = backoff(failures);
-      // The client refuses the call.
+      // The client refuses the call in the next step.
       if (this.isClosed()) return;
       if (refusal !== undefined && (now() + pause >= until || !isLockUnavailableError(refusal)))
         throw refusal;

@@ -5,17 +5,17 @@ import type { LockClient } from '../lock-client.js';
 import { Seen } from '../seen.js';
 import type { Tenure } from './tenure.js';
 
-/** How many requests are kept for holds that may be about to begin. */
+/** Most requests that are kept for holds that may be about to begin. */
 const MOST_EARLY = 1_000;
 
 /**
- * Asks the holders of a lock to release it, and tells the holders of this client that another asks. A request concerns the
- * holds of its moment. It takes nothing away, and it is a hint: a message that is lost is not repeated.
+ * Asks the holders of a lock to release it, and reports such requests to the holders of this client. A request concerns
+ * the holds of that moment and takes nothing away. It is a hint: a lost message is not repeated.
  */
 export class ReleaseRequests {
-  /** The requests that have been told of, by id and owner. */
+  /** Requests already reported, by id and owner. */
   private readonly told = new Seen();
-  /** By owner: the message may have overtaken the reply that grants the hold. */
+  /** By owner: the message may overtake the reply that grants the hold. */
   private readonly early = new Map<string, AskedMessage>();
 
   constructor(
@@ -23,8 +23,8 @@ export class ReleaseRequests {
   ) {}
 
   /**
-   * @returns how many holders were asked
-   * @throws LockUnavailableError when the store did not answer in time
+   * @returns the number of holders that were asked
+   * @throws LockUnavailableError if the store did not answer in time
    */
   async send(name: string, reason: string | undefined): Promise<number> {
     const { store, options, events } = this.client;
@@ -37,7 +37,7 @@ export class ReleaseRequests {
     return holders;
   }
 
-  /** Another client, or this one, asks for what one of the owners of this client holds. */
+  /** Any client, also this one, may send a request to an owner of this client. */
   onMessage(message: AskedMessage): void {
     const { id, owner } = message;
     if (!this.told.add(`${id} ${owner}`) || this.tell(message)) return;
@@ -46,7 +46,6 @@ export class ReleaseRequests {
     if (oldest !== undefined) this.early.delete(oldest);
   }
 
-  /** A hold has begun. */
   begun(tenure: Tenure): void {
     const message = this.early.get(tenure.owner);
     if (message === undefined) return;
@@ -64,8 +63,8 @@ export class ReleaseRequests {
   private tell({ id, owner, name, by, reason }: AskRequest): boolean {
     const tenures = this.client.tenures.all;
     const held = tenures.filter((tenure) => tenure.owner === owner);
-    // Several locks that were taken in one step have one owner. Another service may divide the key otherwise between its
-    // keyPrefix and the name: then all of them are meant.
+    // Locks that were taken in one step have one owner. Another service may split the key into keyPrefix and name
+    // differently; if no name matches, the request concerns all locks of the owner.
     const named = held.filter((tenure) => tenure.name === name);
     const asked = named.length > 0 ? named : held;
     const holders = Math.max(asked.length, tenures.filter((tenure) => tenure.name === name).length);

@@ -1,20 +1,20 @@
 import type { Tenure } from './tenure.js';
 
-/** How many leases are renewed at once. */
+/** Leases per renewal command. */
 const SHARE = 1_000;
-/** How many shares may be under way at once: the store answers one while the next is made. */
+/** Renewal commands under way at once: the store answers one while the client makes the next. */
 const SHARES = 2;
 
 /**
- * The renewals that one node of the store has to do. The node gets a few at a time, in the order in which the leases end.
- * If all were sent at once, the last of a hundred thousand would run out of time behind the first, and be lost with them.
+ * The renewals of one node. The node gets a few at a time, in the order in which the leases end. If the client sent all
+ * at once, the last of 100,000 leases would expire while the store works on the first.
  */
 export class RenewalLane {
   /** In the order in which the leases end. */
   private waiting: Tenure[] = [];
   private underway = 0;
 
-  /** @param renew resolves when each lease has its answer, and never rejects */
+  /** @param renew resolves when the store has answered for each lease; never rejects */
   constructor(private readonly renew: (share: readonly Tenure[]) => Promise<void>) {}
 
   add(due: readonly Tenure[]): void {
@@ -25,7 +25,7 @@ export class RenewalLane {
 
   private flow(): void {
     while (this.underway < SHARES && this.waiting.length > 0) {
-      // Some may have been released while they waited here.
+      // The caller may have released a lease while it waited here.
       const share = this.waiting.splice(0, SHARE).filter((tenure) => tenure.held);
       if (share.length > 0) void this.send(share);
     }

@@ -5,59 +5,58 @@ import type { QueueTerms } from '../../store/lock-store.js';
 import type { Rivals } from '../../store/queue-messages.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
-/** The code that acts under a tenure at the moment, and that is told when the tenure ends too early. */
+/** The code that currently uses a tenure. */
 export interface TenureUser {
-  /** ms for which no other owner is to get the lock if it is released now. */
+  /** ms for which the store keeps the lock from other owners if it is released now. */
   readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
-  /** A callback runs under it, and needs the lock until its end. */
+  /** Whether a callback runs under the tenure and needs the lock until its end. */
   readonly isInUse: boolean;
-  /** Another asks for the lock. */
   onReleaseRequested(asker: AskedHolder): void;
-  /** Called once a second while this process holds a lock for longer than that, at each holder. */
+  /** Called once a second, for each holder, while this process has a hold older than 1 s. */
   onLongHold?(): void;
-  /** The next owner of this process is about to have it. */
+  /** Called before the tenure goes to the next local owner. */
   onHandedOff(): void;
 }
 
-/** What an acquisition asks for, which a hand-off has to match. */
+/** The lease that an acquisition asks for. A hand-off needs equal terms. */
 export interface LeaseTerms {
   /** ms */
   readonly leaseTime: number;
-  /** Renewed by the watchdog, or a fixed lease. */
+  /** True: the watchdog renews the lease. False: a fixed lease. */
   readonly renewed: boolean;
 }
 
-/** How the store has granted it. */
+/** The grant of the store that begins a tenure. */
 export interface TenureOrigin {
   readonly owner: string;
   readonly fencingToken: number;
-  /** On the monotonic clock, and not later than the grant. */
+  /** On the monotonic clock, and no later than the grant. */
   readonly grantedAt: number;
-  /** What the store has granted, ms: less than the terms say where `maxHoldTime` is shorter. */
+  /** The granted lease, ms: shorter than in the terms if `maxHoldTime` is shorter. */
   readonly leaseTime: number;
-  /** The terms of the request, where the store has queues. */
+  /** The terms of the request, if the store has queues. */
   readonly queue?: QueueTerms | undefined;
-  /** The owner had an entry in the store queue. */
+  /** Whether the owner had an entry in the store queue. */
   readonly stood?: boolean | undefined;
-  /** The store has told the owner that its turn has come. */
+  /** Whether a message of the store announced the owner's turn. */
   readonly handedOver?: boolean | undefined;
   readonly rivals?: Rivals | undefined;
-  /** A request of the owner got no answer, and may arrive after the release. */
+  /** Whether a request of the owner got no answer, so that it may arrive after the release. */
   readonly doubtful?: boolean;
-  /** Until when the store may keep a longer hold of the owner, on the monotonic clock. */
+  /** The latest moment at which an earlier, longer hold of the owner ends in the store, on the monotonic clock. */
   readonly keptUntil?: number | undefined;
 }
 
-/** For code that uses a lease after its release. */
+/** The error for use of a lease after its release. */
 export const releasedError = (
   { name, owner }: { name: string; owner: string },
   cause?: unknown,
 ): LockLostError => new LockLostError(name, { reason: 'released', owner, cause });
 
 /**
- * The time during which this process holds a lock in the store. Several local owners may use it one after another; the
- * store sees one owner. A tenure ends once: released or lost.
+ * The time during which this process holds a lock in the store. Local owners may use it one after another; the store
+ * sees one owner. A tenure ends once: released or lost.
  */
 export class Tenure {
   readonly owner: string;
@@ -65,41 +64,39 @@ export class Tenure {
   readonly stood: boolean;
   readonly handedOver: boolean;
   readonly rivals: Rivals;
-  /** When the store granted it, on the monotonic clock, and not later. */
+  /** On the monotonic clock, and no later than the grant. */
   readonly grantedAt: number;
-  /** The last token given out under this tenure. */
+  /** The last token given to a local owner. */
   fencingToken: number;
-  /** What the store has last granted, ms, or what is left of that once its holder needs less. */
+  /** The lease that the store granted last, ms, or its rest after `shorten`. */
   granted: number;
-  /** The longest lease that the store has granted, ms. It never shortens one. */
+  /** The longest lease that the store has granted, ms. The store never shortens a lease. */
   longest: number;
-  /** Until when the store's promise holds, on the monotonic clock. */
+  /** The end of the store's promise, on the monotonic clock. */
   deadline: number;
-  /** When `maxHoldTime` of the present holder is over. */
+  /** The end of the present holder's `maxHoldTime`. */
   holdUntil = Infinity;
-  /** How many times in a row it went from one local holder to the next. */
+  /** Hand-offs between local holders in a row. */
   handoffs = 0;
-  /** Renewals in a row that got no answer. */
+  /** Renewals without an answer in a row. */
   failures = 0;
-  /** A request of its owner got no answer, and may arrive after the release. */
+  /** See {@link TenureOrigin.doubtful}. */
   doubtful: boolean;
   /**
-   * Until when the store may keep it, longer than this process believes: where an extension got no answer, or where it was granted
-   * for the lease time of a caller that has left.
+   * The latest moment at which the store may end the hold. It is after the deadline if an extension got no answer, or
+   * if the store granted the longer lease of a caller that has left.
    */
   keptUntil: number;
-  /** A renewal is under way. */
   renewing = false;
-  /** Why it was lost. */
   loss: LockLostError | undefined;
   user: TenureUser | undefined;
   /** The label of the present holder, for events. */
   label = '';
-  /** Its holder has been told to give it up, and nothing makes it longer. */
+  /** Whether its holder was asked to release it, so that no renewal prolongs it. */
   isRunningOut = false;
-  /** The service that has taken it by force, as a message says that the store has still to confirm. */
+  /** The service that took the lock by force, according to a message that the store has yet to confirm. */
   forced: Asker | undefined;
-  /** The service that has asked for it before its present holder has begun. */
+  /** The service that asked for the lock before the present holder began. */
   asker: AskedHolder | undefined;
   private ended = false;
   private lossTimer: NodeJS.Timeout | undefined;
@@ -119,7 +116,7 @@ export class Tenure {
       doubtful = false,
       keptUntil = -Infinity,
     }: TenureOrigin,
-    /** Removes the tenure from the records of the client. Called once, in whatever way the tenure ends. */
+    /** Removes the tenure from the client. Called once, for a release or a loss. */
     private readonly onEnd: (tenure: Tenure) => void,
     private readonly setTimer: typeof timerAt = timerAt,
   ) {
@@ -136,7 +133,7 @@ export class Tenure {
     this.deadline = deadlineOf(grantedAt, leaseTime);
   }
 
-  /** Whether it is promised right now. The clock decides, so this is right even where the timer is late. */
+  /** Whether the lock is promised right now. The clock decides, so the answer is right even if the timer is late. */
   get held(): boolean {
     this.announceIfOver();
     return !this.ended;
@@ -146,22 +143,21 @@ export class Tenure {
     return this.held ? this.endsAt - now() : 0;
   }
 
-  /** ms until `maxHoldTime` of the present holder is over. Infinity where the lease is fixed and has an end of its own. */
+  /** ms until the present holder's `maxHoldTime` ends. Infinity for a fixed lease, which has an end of its own. */
   get timeToHold(): number {
     return this.terms.renewed ? this.holdUntil - now() : Infinity;
   }
 
-  /** A fixed lease, which ends when its time is over. */
   get isFixed(): boolean {
     return !this.terms.renewed;
   }
 
-  /** It was a fixed lease, and was lost only because its time ended. */
+  /** Whether a fixed lease was lost only because its time ended. */
   get ranOut(): boolean {
     return this.isFixed && this.loss?.reason === 'expired';
   }
 
-  /** Until when the store may keep it if this process does nothing more, on the monotonic clock. */
+  /** The latest moment at which the store ends the hold if this process sends no more commands, on the monotonic clock. */
   get keptAtMostUntil(): number {
     return Math.max(this.deadline, this.keptUntil);
   }
@@ -170,17 +166,16 @@ export class Tenure {
     return Math.min(this.deadline, this.holdUntil);
   }
 
-  /** A renewal has been due for half of the time that was left for it, and none has succeeded. */
+  /** Whether a renewal is due but unanswered for half of the time between its due moment and the deadline. */
   get overdue(): boolean {
     return !this.ended && this.unanswered && this.deadline - now() < this.granted / 3;
   }
 
-  /** A renewal that has been asked for has not succeeded. */
   private get unanswered(): boolean {
     return !this.isFixed && (this.failures > 0 || this.renewing);
   }
 
-  /** The store has confirmed a longer lease. A deadline never moves back. */
+  /** Records a renewal. The deadline never moves back. */
   prolong(sentAt: number, leaseTime: number): void {
     if (this.ended) return;
     this.failures = 0;
@@ -190,8 +185,8 @@ export class Tenure {
   }
 
   /**
-   * Its holder needs it only until that moment. The store keeps what it has granted.
-   * @returns whether it lasted for longer, and still lasts
+   * Moves the end of the tenure forward. The store still keeps its longer lease.
+   * @returns whether the tenure was longer before, and has not ended
    */
   shorten(until: number): boolean {
     if (this.ended || until >= this.deadline) return false;
@@ -203,13 +198,13 @@ export class Tenure {
     return this.held;
   }
 
-  /** From now on the present holder has it until that moment at most. */
+  /** Limits the time of the present holder. */
   limit(until: number): void {
     this.holdUntil = until;
     if (until < this.deadline) this.catchUp();
   }
 
-  /** It ends at its present deadline, and no renewal changes that: its holder has been told to give it up. */
+  /** Ends the tenure at its present deadline without further renewals, because its holder was asked to release it. */
   runOut(): void {
     if (this.ended) return;
     this.isRunningOut = true;
@@ -217,21 +212,21 @@ export class Tenure {
   }
 
   /**
-   * From now on it ends when it is over, also if no code looks at it. Most are released long before, and need no timer until
-   * the watchdog first looks at them.
+   * Arms the timer that announces the end of the tenure. Most tenures are released before the watchdog's first look,
+   * and need no timer until then.
    */
   guard(): void {
     if (!this.ended) this.lossTimer ??= this.armLossTimer();
   }
 
-  /** The end has come closer than the timer knows. */
+  /** Arms the timer anew, because the end is earlier than before. */
   catchUp(): void {
     clearTimer(this.lossTimer);
     this.lossTimer = undefined;
     this.guard();
   }
 
-  /** @param cause a further explanation, if there is one */
+  /** @param cause a further explanation */
   lose(reason: LossReason, cause?: unknown): void {
     if (this.ended) return;
     this.ended = true;
@@ -243,19 +238,19 @@ export class Tenure {
     this.user?.onLost(loss);
   }
 
-  /** Another asks for it: its present holder is told, at the latest as it begins. */
+  /** Reports a release request to the present holder. If that holder has not begun, it reads the request when it begins. */
   ask(asker: AskedHolder): void {
     if (!this.held) return;
     if (this.user === undefined) this.asker = asker;
     else this.user.onReleaseRequested(asker);
   }
 
-  /** ms for which no other owner is to get the lock if it is given up now, in whatever way. */
+  /** ms for which the store keeps the lock from other owners after a release. */
   get keepFor(): number | undefined {
     return this.user?.keepFor;
   }
 
-  /** The holder gives it up. What the store is told about it is up to the caller of this method. */
+  /** Ends the tenure in this process. The caller of this method informs the store. */
   end(): void {
     if (this.ended) return;
     this.ended = true;
@@ -263,10 +258,7 @@ export class Tenure {
     this.onEnd(this);
   }
 
-  /**
-   * The timer may be late, where the process was busy or stopped. The first code that looks at the clock announces the
-   * loss.
-   */
+  /** Called by all code that reads the clock, because the timer is late if the process was busy or stopped. */
   announceIfOver(): void {
     if (this.ended || now() < this.endsAt) return;
     if (this.isRunningOut) this.lose('expired');
@@ -274,7 +266,7 @@ export class Tenure {
     else this.lose(this.unanswered ? 'unreachable' : 'expired');
   }
 
-  /** Renewals move the deadline often. The timer catches up when it fires instead of being set anew each time. */
+  /** Not armed anew for each renewal: when the timer fires, it is armed for the new deadline. */
   private armLossTimer(): NodeJS.Timeout {
     return this.setTimer(this.endsAt, () => {
       if (this.held) this.lossTimer = this.armLossTimer();

@@ -3,7 +3,7 @@ import { TransientMap } from '../../store/transient-map.js';
 import type { Tenure, TenureUser } from './tenure.js';
 import type { TenureKeeper } from '../waiting/waiting.js';
 
-/** What this process holds: its tenures, the oldest first, each with the keeper that takes it back. */
+/** The tenures of this process, the oldest first, each with the keeper that receives its release. */
 export class Tenures {
   private readonly keepers = new TransientMap<Tenure, TenureKeeper>();
 
@@ -16,7 +16,7 @@ export class Tenures {
     return undefined;
   }
 
-  /** For code that may end some of them. */
+  /** A copy, so that the caller may end tenures. */
   get all(): Tenure[] {
     return [...this.keepers.keys()];
   }
@@ -41,7 +41,7 @@ export class Tenures {
     return this.all.filter((tenure) => tenure.name === name);
   }
 
-  /** Whether this process holds the other side of the read-write lock, too. */
+  /** Whether this process also holds the other side of the read-write lock. */
   hasOtherMode(name: string, { kind, mode }: QueueTerms): boolean {
     for (const { name: held, queue } of this.keepers.keys()) {
       if (held === name && queue?.kind === kind && queue.mode !== mode) return true;
@@ -49,7 +49,7 @@ export class Tenures {
     return false;
   }
 
-  /** The last token of a lock that this process holds. Hand-offs have raised it without telling the store. */
+  /** The last token of a lock that this process holds. Hand-offs increase it without a message to the store. */
   lastToken(name: string): number | undefined {
     let last: number | undefined;
     for (const tenure of this.keepers.keys()) {
@@ -58,7 +58,7 @@ export class Tenures {
     return last;
   }
 
-  /** The same of several locks: a process may have many holds, and each question looks at all of them. */
+  /** As `lastToken`, for several locks in one pass, because a process may have many holds. */
   lastTokens(names: ReadonlySet<string>): ReadonlyMap<string, number> {
     const tokens = new Map<string, number>();
     for (const { name, fencingToken } of this.keepers.keys()) {

@@ -7,25 +7,25 @@ import type { LeaseBounds } from './lease-bounds.js';
 import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';
 
-/** First pause after a renewal that failed, ms; doubled each time. The lease ends soon, so the first tries are quick. */
+/** First pause after a failed renewal, ms; doubled each time. The lease ends soon, so the first retries are quick. */
 const FIRST_RETRY = 50;
 
 /**
- * ms from one look at a fixed lease to the next: a third of the lease, as for renewals, but at least 250 ms. A short lease
- * is over before that minimum, and costs no further command.
+ * ms between two looks at a fixed lease: a third of the lease, as for renewals, but at least 250 ms. A lease shorter
+ * than that minimum ends before, and costs no command.
  */
 const betweenLooks = ({ granted }: Tenure): number => Math.max(granted / 3, 250);
 
 /**
- * Renews the leases of this process. Each lease is renewed at a third of its time, together with all leases that are due
- * soon after, so that many leases cost few commands. A renewal that fails is tried again until the lease's own deadline.
- * The tenure itself announces the end of the lease. A fixed lease is looked at instead, in the same rounds: it may have
- * been deleted or taken away.
+ * Renews the leases of this process, each after a third of its time, together with all leases that are due soon after,
+ * so that many leases cost few commands. A failed renewal is repeated until the lease's deadline. The tenure announces
+ * the end of its lease itself. In the same rounds, the watchdog asks the store whether fixed leases still exist,
+ * because they may have been deleted or taken.
  */
 export class Watchdog {
-  /** Each with the moment of its next renewal or look. */
+  /** Each tenure with the moment of its next renewal or look. */
   private readonly watched = new TransientMap<Tenure, number>();
-  /** By node, so that a node that does not answer delays no renewals of other nodes. */
+  /** By node, so that a silent node delays no renewals on other nodes. */
   private readonly lanes = new Map<string, RenewalLane>();
   private timer: NodeJS.Timeout | undefined;
   private wakesAt = Infinity;
@@ -38,8 +38,8 @@ export class Watchdog {
   ) {}
 
   /**
-   * Sees to it that the tenure ends when it is over, and renews it or looks at it until then.
-   * @param since when the store has granted what it has; the first renewal comes a third of that later
+   * Guards the end of a tenure, and renews it or looks at it until then.
+   * @param since the moment of the grant; the first renewal follows a third of the lease later
    */
   watch(tenure: Tenure, since: number): void {
     const due = since + (tenure.isFixed ? betweenLooks(tenure) : tenure.granted / 3);
@@ -55,13 +55,13 @@ export class Watchdog {
     if (this.watched.delete(tenure) && this.watched.size === 0) this.sleep();
   }
 
-  /** The machine has been suspended: what is due is due now, whatever the timer says. */
+  /** After a suspension of the machine, the timer is late: runs all due renewals now. */
   catchUp(): void {
     this.sleep();
     this.renewDue();
   }
 
-  /** ms until the lease that is closest to its deadline ends; undefined when nothing is renewed. */
+  /** ms until the earliest deadline of all renewed leases; undefined if there is none. */
   headroom(): number | undefined {
     let least: number | undefined;
     for (const tenure of this.watched.keys()) {
@@ -70,7 +70,10 @@ export class Watchdog {
     return least;
   }
 
-  /** As `headroom`, as a share of the lease. A renewal is due at two thirds, so less than one third is bad news. */
+  /**
+   * As `headroom`, but as a share of the lease. A renewal is due at two thirds, so less than one third means failed
+   * renewals.
+   */
   headroomShare(): number | undefined {
     let least: number | undefined;
     for (const { isFixed, deadline, granted } of this.watched.keys()) {
@@ -79,17 +82,16 @@ export class Watchdog {
     return least;
   }
 
-  /** Whether a lease is close to its end because renewals do not succeed. */
   get stuck(): boolean {
     for (const tenure of this.watched.keys()) if (tenure.overdue) return true;
     return false;
   }
 
   /**
-   * Makes a tenure last at least `leaseTime` from now. A connection that has been reset is mostly back after a pause, so the
-   * store is asked once more while the lease lasts.
-   * @throws LockLostError when the store does not know it any more
-   * @throws LockUnavailableError when the store did not answer; the lease is as it was
+   * Makes a tenure last at least `leaseTime` from now. If the store does not answer, it is asked once more within the
+   * lease, because a reset connection is mostly back after a pause.
+   * @throws LockLostError if the store has no such hold
+   * @throws LockUnavailableError if the store did not answer; the lease is unchanged
    */
   async extend(tenure: Tenure, leaseTime: number): Promise<void> {
     try {
@@ -105,7 +107,7 @@ export class Watchdog {
   private async extendOnce(tenure: Tenure, leaseTime: number): Promise<void> {
     const sentAt = now();
     const { keptUntil } = tenure;
-    // From here on: the tenure may be over before the answer comes, and the store would keep the lock without a holder.
+    // Set before the answer: if the tenure ends first, the extension still keeps the lock in the store.
     const mayBeKeptUntil = Math.max(keptUntil, sentAt + leaseTime);
     tenure.keptUntil = mayBeKeptUntil;
     const [renewal] = this.ask([{ name: tenure.name, owner: tenure.owner, leaseTime }]);
@@ -124,8 +126,8 @@ export class Watchdog {
   }
 
   /**
-   * Asks the store about holds at once, and prolongs none. The tenures of holds that are gone are lost.
-   * @returns for each a promise that rejects when the store did not answer
+   * Asks the store about holds at once, without a renewal, and ends the tenures of holds that are gone.
+   * @returns for each tenure a promise that rejects if the store did not answer
    */
   look(tenures: readonly Tenure[]): readonly Promise<void>[] {
     const answers = this.ask(tenures.map(({ name, owner }) => ({ name, owner, leaseTime: 0 })));
@@ -155,9 +157,9 @@ export class Watchdog {
     const due = new Map<string, Tenure[]>();
     let next = Infinity;
     for (const [tenure, renewAt] of this.watched) {
-      // A deadline that has passed is announced here and now.
+      // `held` announces a deadline that has passed.
       if (tenure.renewing || !tenure.held) continue;
-      // A renewal that is due within a tenth of the lease is sent along.
+      // Renewals that are due within a tenth of the lease join this round.
       if (renewAt > time + this.lengthOf(tenure) / 10) {
         next = Math.min(next, renewAt);
         continue;
@@ -194,7 +196,7 @@ export class Watchdog {
           if (state !== 'held') lose(tenure, state);
           else if (!tenure.isFixed) tenure.prolong(sentAt, requests[index]?.leaseTime ?? 0);
         } catch (error) {
-          // A look that got no answer needs no retry: the next round comes.
+          // A failed look needs no retry, because the next round repeats it.
           if (!tenure.isFixed) {
             // Only the first failure of an outage is reported.
             if (tenure.failures++ === 0) {
@@ -215,7 +217,7 @@ export class Watchdog {
     }
   }
 
-  /** The lease that a renewal takes. */
+  /** The length of the next lease. */
   private lengthOf({ terms }: Tenure): number {
     return this.bounds.within(terms.leaseTime);
   }
@@ -225,7 +227,7 @@ export class Watchdog {
     return { name, owner, leaseTime: isFixed ? 0 : leaseWithin(this.lengthOf(tenure), holdUntil - sentAt) };
   }
 
-  /** Nothing may throw from a timer, whatever the store does. */
+  /** A store of the application may throw. Nothing may throw from a timer. */
   private ask(requests: readonly RenewRequest[]): readonly Promise<Found<HoldState>>[] {
     try {
       return this.store.renew(requests).map((answer) => answer.catch(asAnswer));
