@@ -1,31 +1,30 @@
-/** How many frames of a stack are looked at: the frames of this package, of Nest and of RxJS come first. */
+/** Most frames of a stack that are read. The frames of this package, of Nest and of RxJS come first. */
 const MOST_FRAMES = 50;
 
-/** Frames of code that calls the application's code, and is not its code. */
+/** Frames of frameworks that call the application's code. */
 const FOREIGN = /^node:|[\\/]node_modules[\\/](?:@nestjs|rxjs|reflect-metadata|@opentelemetry)[\\/]/;
 
-/** A file of a dependency. */
 const LIBRARY = /[\\/]node_modules[\\/]/;
 
 const SELF = /[\\/]core[\\/]call-site\.[cm]?[jt]s$/;
 
-/** The frames of a stack. They refer to the functions on it, to their variables and to the objects whose methods they are. */
+/** Frames keep the functions of a stack alive, with their variables and receivers. */
 interface Trace {
   readonly stack?: unknown;
 }
 
-/** A stack as it was captured. Its frames are looked at only when the place is wanted. */
+/** A captured stack. Its frames are read only if the place is needed. */
 export interface Captured {
-  /** Undefined as soon as the place has been looked for, so that it keeps no code of a caller. */
+  /** Cleared as soon as the place is known, so that it keeps no code of a caller alive. */
   trace: Trace | undefined;
   site?: string | undefined;
 }
 
 /**
  * The stack of the calls above a function.
- * @param above the frames of this function and of what it has called are left out
- * @returns undefined where Error is frozen or guarded, as in a hardened process: a lock must not fail because its caller is
- * not known
+ * @param above this function, whose frames are left out together with the frames of its own calls
+ * @returns undefined if Error is frozen or guarded, as in a hardened process: a lock must not fail because its caller
+ *   is unknown
  */
 export function capture(above: (...args: never[]) => unknown, frames: number): Captured | undefined {
   const limit = Error.stackTraceLimit as number | undefined;
@@ -43,9 +42,11 @@ export function capture(above: (...args: never[]) => unknown, frames: number): C
 }
 
 /**
- * File, line and column of the nearest caller that is neither this package nor a framework; the nearest of the
- * application's own files if there is one. Undefined where the stack has none: after a wait, where all code is in one
- * bundle, or where the process allows no look at it. It costs some microseconds.
+ * File, line and column of the nearest caller outside this package and the frameworks; if one of the callers is a file
+ * of the application, the nearest of these. It costs some microseconds. Undefined if the stack names no such caller:
+ * - after an await,
+ * - if a bundler has put all code into one file,
+ * - if the process forbids the reading of stacks.
  */
 export function siteOf(captured: Captured | undefined): string | undefined {
   if (captured?.trace !== undefined) {
@@ -66,18 +67,17 @@ function siteIn(trace: Trace): string | undefined {
   return `${caller.file}:${String(caller.frame.getLineNumber())}:${String(caller.frame.getColumnNumber())}`;
 }
 
-/** The place of the code that runs now. */
 export const callSite = (): string | undefined => siteOf(capture(callSite, MOST_FRAMES));
 
 let isOwnFile: ((file: string) => boolean) | undefined;
 
-/** Undefined where the process allows no look at a stack. */
+/** Undefined if the process forbids the reading of stacks. */
 function ownFiles(): typeof isOwnFile {
   if (isOwnFile !== undefined) return isOwnFile;
   const here = (): Captured | undefined => capture(here, 1);
   const self = pathOf(framesOf(here()?.trace)[0]?.getFileName() ?? undefined);
   if (self === undefined) return undefined;
-  // Its folder is that of the whole package, unless a bundler has put all code into one file.
+  // The folder of the whole package, unless a bundler has put all code into one file.
   const folder = SELF.test(self) ? self.replace(SELF, '') : undefined;
   return (isOwnFile = (file) => (folder === undefined ? file === self : file.startsWith(folder)));
 }
@@ -85,11 +85,11 @@ function ownFiles(): typeof isOwnFile {
 function framesOf(trace: Trace | undefined): readonly NodeJS.CallSite[] {
   const former = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
   try {
-    // Frames and not text: what the text looks like depends on what else is installed in the process.
+    // Frames instead of text, because other packages in the process may change the format of the text.
     const value = (_: unknown, frames: readonly NodeJS.CallSite[]) => frames;
     if (!Reflect.defineProperty(Error, 'prepareStackTrace', { value, configurable: true, writable: true }))
       return [];
-    // The stack is made when it is read first, and keeps the frames from then on.
+    // The first read makes the stack, and later reads return the same frames.
     const frames = trace?.stack;
     return Array.isArray(frames) ? (frames as NodeJS.CallSite[]) : [];
   } catch {
@@ -100,7 +100,7 @@ function framesOf(trace: Trace | undefined): readonly NodeJS.CallSite[] {
   }
 }
 
-/** A file as it is known outside of the program. */
+/** The path of a file. A stack frame names an ES module by its URL. */
 export function pathOf(file: string | undefined): string | undefined {
   if (file?.startsWith('file://') !== true) return file;
   const path = file.slice('file://'.length).replace(/^\/(?=[A-Za-z]:)/, '');

@@ -2,14 +2,17 @@ import { type Captured, capture } from './call-site.js';
 import { now } from '../holding/deadline.js';
 import { Seen } from '../seen.js';
 
-/** So many stacks at once. */
+/** Stacks that are captured at once. */
 const MOST = 64;
-/** And one more each time, ms. A stack costs some microseconds, so a busy loop pays less than 0.1 % for them. */
+/**
+ * Time, ms, after which one more stack may be captured. A stack costs some microseconds, so a busy loop pays less than
+ * 0.1 %.
+ */
 const PAUSE = 10;
 
 /**
- * The stacks of the calls that a report may have to name later. A busy process captures those of some calls only. When a
- * report of a label lacked its place, all later calls of that label are captured.
+ * Stacks of calls that a report may have to name later. In a busy process, only some calls are captured. After a report
+ * of a label lacked its place, all later calls of that label are captured.
  */
 export class CapturedCalls {
   private left = MOST;
@@ -20,13 +23,13 @@ export class CapturedCalls {
 
   /**
    * @param above the public method that was called
-   * @param frames how many: the frames of this package come first
+   * @param frames number of frames; those of this package come first
    */
   take(label: string, above: (...args: never[]) => unknown, frames: number): Captured | undefined {
     return this.mayTake() || this.missed.has(label) ? capture(above, frames) : undefined;
   }
 
-  /** @returns whether a report of that label is the first one, or the first one that has the place of its call */
+  /** @returns whether a report of that label is the first one, or the first one with the place of its call */
   isNews(code: string, label: string, site: string | undefined): boolean {
     const key = `${code} ${label}`;
     const isFirst = this.told.add(key);
@@ -35,7 +38,7 @@ export class CapturedCalls {
     return isFirst;
   }
 
-  /** Whether a report of that label may still be news. */
+  /** Whether a report of that label could still add information. */
   mayBeNews(code: string, label: string): boolean {
     return !this.toldWithSite.has(`${code} ${label}`);
   }

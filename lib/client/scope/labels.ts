@@ -4,33 +4,33 @@ import type { LockStore, StoreLabels } from '../../store/lock-store.js';
 import { oldestBeyond } from '../../store/oldest-beyond.js';
 import { now } from '../holding/deadline.js';
 
-/** How long a label is kept after the last long hold of its client, ms. A lease is mostly shorter. */
+/** Life of a label after the last long hold of its client, ms. Most leases are shorter. */
 const LIFE = 60_000;
-/** When a label that could not be kept is tried again, ms. */
+/** Pause before a failed write of a label is tried again, ms. */
 const RETRY = 10_000;
-/** How long the store may take to say what a holder is called, ms. The answer that waits for it is complete without it. */
+/** Longest wait for a label of a holder, ms. An answer is complete without the label. */
 const LOOKUP_TIME = 250;
-/** How many labels of other processes are remembered. */
+/** Most remembered labels of other processes. */
 const MOST_KNOWN = 1_000;
 
-/** The labels of the clients of this process, of all copies of this package, by client id. */
+/** The labels of all clients of this process, by client id, shared by all copies of this package. */
 const CLIENTS = Symbol.for('nestjs-distributed-lock.clients');
 const shared = globalThis as { [CLIENTS]?: Map<string, string> | undefined };
 const ofThisProcess = (shared[CLIENTS] ??= new Map<string, string>());
 
-/** The client of an owner. A lock that is kept after its release has the owner that released it. */
+/** The client of an owner. For a lock that is kept after its release, the owner that released it. */
 const clientOf = (owner: string): string => keeperOf(owner).replace(/:\d+$/, '');
 
 /**
- * What clients are called. A store can tell other processes. It is given the label of a client when a hold has lasted for a
- * second, or stays after its release, or when an acquisition has lasted for a second. What is over in a moment is of no interest.
+ * Labels of clients. The store keeps the label of a client for other processes when a hold or an acquisition has lasted
+ * for 1 s, or when a lock stays taken after its release. Shorter holds and waits are not worth a command.
  */
 export class Labels {
   private readonly known = new Map<string, string>();
-  /** The questions that are under way, by client. A thousand waiters that give up together ask once. */
+  /** Questions under way, by client, so that 1,000 waiters that give up together ask once. */
   private readonly asked = new Map<string, Promise<string | undefined>>();
   private keptUntil = -Infinity;
-  /** A label that could not be kept is not tried again before this moment. */
+  /** The earliest moment of the next write after a failed one. */
   private retryAt = -Infinity;
 
   constructor(
@@ -45,7 +45,7 @@ export class Labels {
     ofThisProcess.delete(this.client);
   }
 
-  /** Lets other processes find this client's label for `time` ms at least. */
+  /** Lets other processes find this client's label for at least `time` ms. */
   keep(time = 0): void {
     const { labels } = this.store;
     const moment = now();
@@ -55,7 +55,7 @@ export class Labels {
     void this.send(labels, time + LIFE);
   }
 
-  /** Nothing may throw from a timer or before a release, whatever the store does. */
+  /** A store of the application may throw. Nothing may throw from a timer or before a release. */
   private async send(labels: StoreLabels, time: number): Promise<void> {
     try {
       await labels.keep(this.client, this.label, time);
@@ -65,7 +65,7 @@ export class Labels {
     }
   }
 
-  /** The owner belongs to another client of this process. */
+  /** Whether the owner belongs to another client of this process. */
   isSibling(owner: string): boolean {
     const client = clientOf(owner);
     return client !== this.client && ofThisProcess.has(client);
@@ -75,13 +75,13 @@ export class Labels {
     return clientOf(owner) === this.client;
   }
 
-  /** The label of an owner as far as it is known without asking. */
+  /** The label of an owner, if it is known without a question to the store. */
   knownOf(owner: string): string | undefined {
     const client = clientOf(owner);
     return ofThisProcess.get(client) ?? this.known.get(client);
   }
 
-  /** The label of an owner. Never rejects, and answers in a moment. */
+  /** The label of an owner. Never rejects, and answers within LOOKUP_TIME. */
   async find(owner: string): Promise<string | undefined> {
     const known = this.knownOf(owner);
     const { labels } = this.store;

@@ -1,23 +1,23 @@
 import type { LockOrderStep } from '../../api/lock-order.js';
 
-/** A group of locks in the order: all locks of one client that have one label, or one lock without a label. */
+/** A member of the order: all locks of one client with one label, or one lock without a label. */
 export interface OrderedGroup {
   readonly client: string;
-  /** The label; the name where the lock has no label of its own. */
+  /** The label; without a label, the name. */
   readonly group: string;
 }
 
-/** Beyond these the graph takes up nothing more. A process has some dozens of labels, mostly. */
+/** Size at which the graph stops growing. Most processes have some dozens of labels. */
 const MOST_GROUPS = 1_000;
 const MOST_EDGES = 10_000;
 
-/** A group, and what was asked for under it. */
+/** A group, with the groups that callers requested under it. */
 interface Node {
   readonly after: Map<Node, LockOrderStep>;
 }
 
 interface Graph {
-  /** By client and group: a look at a known step, which each nested call pays for, makes no text. */
+  /** By client, then by group, so that each nested call finds a known step without building a string. */
   readonly nodes: Map<string, Map<string, Node>>;
   groups: number;
   edges: number;
@@ -27,8 +27,8 @@ interface Graph {
 const emptyGraph = (): Graph => ({ nodes: new Map(), groups: 0, edges: 0, isFull: false });
 
 /**
- * Which locks were asked for under which others in this process. A cycle among them shows that callers may wait for each
- * other for ever, long before they do. Linux's lockdep finds the deadlocks of a kernel by the same rule.
+ * The order in which callers of this process request locks. A cycle shows that callers may wait for each other for
+ * ever, long before they do. Linux's lockdep finds kernel deadlocks by the same rule.
  */
 export class LockOrder {
   constructor(private readonly graph: Graph = emptyGraph()) {}
@@ -37,7 +37,7 @@ export class LockOrder {
     return this.graph.isFull;
   }
 
-  /** Whether the order of these two groups, each of a client, has been looked at before. */
+  /** Whether the order of these two groups, each of a client, was checked before. */
   knows(heldBy: string, held: string, acquiredBy: string, acquired: string): boolean {
     const { nodes } = this.graph;
     const own = nodes.get(heldBy);
@@ -47,7 +47,7 @@ export class LockOrder {
     return to !== undefined && from.after.has(to);
   }
 
-  /** The steps from one group to the other, the fewest; undefined where there are none. */
+  /** The shortest path from one group to the other; undefined if there is none. */
   path(from: OrderedGroup, to: OrderedGroup): readonly LockOrderStep[] | undefined {
     if (from.client === to.client && from.group === to.group) return [];
     const start = this.nodeOf(from);
@@ -65,7 +65,7 @@ export class LockOrder {
     return undefined;
   }
 
-  /** @returns whether it is the first step for which there is no room */
+  /** @returns whether this is the first step that finds the graph full */
   add(held: OrderedGroup, acquired: OrderedGroup, step: LockOrderStep): boolean {
     const { graph } = this;
     if (graph.isFull) return false;
@@ -81,7 +81,7 @@ export class LockOrder {
     return false;
   }
 
-  /** The client is closed: its locks are not asked for any more. */
+  /** The client is closed, so its locks are requested no more. */
   forget(client: string): void {
     const { graph } = this;
     const gone = new Set(graph.nodes.get(client)?.values());
@@ -120,8 +120,8 @@ function stepsTo(
 }
 
 /**
- * One graph for all copies of this package in the process. Sealed, because Jest, when a test file has ended, puts setters that
- * call themselves in the place of all other fields of what it finds on globalThis.
+ * One graph for all copies of this package in the process. It is sealed: after a test file, Jest replaces all other
+ * fields of objects on globalThis by setters that call themselves.
  */
 const GRAPH = Symbol.for('nestjs-distributed-lock.lock-order');
 const shared = globalThis as { [GRAPH]?: Graph | undefined };

@@ -1,57 +1,56 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What a scope holds, under a key that names the client and the lock. */
+/** A hold of a scope. Its key names the client and the lock. */
 export interface ScopedHold {
-  /** The name of the lock as the caller gave it. */
   readonly name: string;
   readonly held: boolean;
-  /** The client whose lock it is. */
+  /** The client that holds the lock. */
   readonly clientId: string;
   readonly owner: string;
-  /** When it ends by itself, on the monotonic clock: a fixed lease. Infinity where it is renewed. */
+  /** The end of a fixed lease, on the monotonic clock. Infinity for a renewed lease. */
   readonly endsAt: number;
-  /** Its label; its name where it has no label of its own. */
+  /** The label; without a label, the name. */
   readonly group: string;
-  /** A callback runs under it. */
+  /** Whether a callback runs under the lock. */
   readonly isInUse: boolean;
-  /** The call that took it with `reentrant: false`, and alone may use it. Undefined where all of the scope may. */
+  /** The call that took the lock with `reentrant: false` and alone may use it. Undefined if the whole scope may use it. */
   readonly apart?: object | undefined;
 }
 
 /**
- * How many scopes outwards are looked at for the locks around an acquisition. Work that starts its successor under a lock,
- * again and again, makes an endless chain of scopes.
+ * Most outer scopes that are searched for locks around an acquisition. Work that repeatedly starts its successor under
+ * a lock makes an endless chain of scopes.
  */
 const NEAR = 32;
 const NOTHING: readonly ScopedHold[] = [];
 
 /**
- * An async context: what a thread is to Redisson. Work inside re-enters the locks that are held here or further out. Scopes
- * are local knowledge; the store never sees them.
+ * An async context, the counterpart of a thread in Redisson: work inside re-enters the locks of this scope and its
+ * outer scopes. A scope exists in this process only; the store has no notion of it.
  *
- * A scope that was opened for a lock holds that lock and nothing else. The work in it may be the requests of a server that
- * the holder has started, and two of these requests must not count as one owner.
+ * A scope that was opened for a lock holds that lock and nothing else. Its work may be requests of a server that the
+ * holder has started, and two such requests must not count as one owner.
  */
 export class Scope {
-  /** The work of this scope is over. Work that it left behind finds nothing here. */
+  /** Set when the work of this scope has ended. Work that still runs in it finds none of its holds. */
   private ended = false;
-  /** Each hold with the number of leases that hold it for this scope. */
+  /** Each hold with its number of leases in this scope. */
   private readonly held = new Map<string, Map<ScopedHold, number>>();
   private parent: Scope | undefined;
   /**
-   * How many scopes among this one, its outer scopes and their other branches hold each key. Most acquisitions find that
-   * none does, and need not walk outwards through all of them.
+   * Number of scopes that hold each key, shared by this tree of scopes. Most acquisitions find none, and need no walk
+   * outwards.
    */
   private readonly known: Map<string, number>;
-  /** The lease that this scope was opened for. */
+  /** The lease for which this scope was opened. */
   lease: { readonly name: string; readonly fencingTokens: ReadonlyMap<string, number> } | undefined;
   /**
-   * For a scope that is apart from others or accompanies one: the holds around it, of which it shares none. The scopes of
-   * these holds are not kept: work that starts its successor apart, again and again, would make an endless chain of them.
+   * The holds around a scope that shares none of them. Kept without their scopes: work that repeatedly starts its
+   * successor apart would make an endless chain of scopes.
    */
   private around: readonly ScopedHold[] = [];
 
-  /** @param ownsHandMade whether a lease that is acquired by hand directly in it belongs to it */
+  /** @param ownsHandMade whether leases that are acquired by hand directly in this scope belong to it */
   private constructor(
     parent: Scope | undefined,
     readonly ownsHandMade: boolean,
@@ -61,17 +60,16 @@ export class Scope {
     this.known = this.parent?.known ?? new Map<string, number>();
   }
 
-  /** For the holds of one acquisition. */
   static within(parent: Scope | undefined): Scope {
     return new Scope(parent, false);
   }
 
-  /** For the holds of one acquisition, and for the callback that runs under them. It ends with the callback. */
+  /** For one acquisition and the callback under its locks. Ends with the callback. */
   static ofCallback(parent: Scope | undefined): Scope {
     return new Scope(parent, false, 'callback');
   }
 
-  /** For work that would run under a lock if the module's `enabled` were not false. */
+  /** For work that runs without a lock because the module has `enabled: false`. */
   static unlocked(parent: Scope | undefined): Scope {
     return new Scope(parent, false, 'unlocked');
   }
@@ -83,14 +81,14 @@ export class Scope {
     return scope;
   }
 
-  /** For a call that a lock waits for, without being of its scope: the call shares no lock of that scope. */
+  /** For a call that the holder of a lock waits for, outside the holder's scope: the call shares no lock of that scope. */
   static accompanying(parent: Scope | undefined, around: Scope): Scope {
     const scope = new Scope(parent, parent?.ownsHandMade === true, 'callback');
     scope.around = [...around.above()].filter((hold) => hold.held);
     return scope;
   }
 
-  /** @param apart the call that looks, if it shares no holds with others */
+  /** @param apart the call that searches, if it shares its holds with no other call */
   find(key: string, apart?: object): ScopedHold | undefined {
     if (!this.known.has(key)) return undefined;
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
@@ -100,18 +98,18 @@ export class Scope {
     return undefined;
   }
 
-  /** The holds under the key, of all calls. */
+  /** The holds of all calls under a key. */
   holdsOf(key: string): Iterable<ScopedHold> {
     return this.known.has(key) ? new Set(this.all(key)) : NOTHING;
   }
 
-  /** Whether a lock of that name, or any lock, is held here or further out. */
+  /** Whether this scope or an outer one holds a lock of that name, or any lock. */
   holds(name: string | undefined): boolean {
     for (const hold of this.all()) if ((name === undefined || hold.name === name) && hold.held) return true;
     return false;
   }
 
-  /** Whether this work runs without its lock on purpose. */
+  /** Whether this work runs without a lock because the module has `enabled: false`. */
   passesThrough(): boolean {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       if (scope.kind === 'unlocked') return true;
@@ -119,13 +117,13 @@ export class Scope {
     return false;
   }
 
-  /** Whether work that runs here is part of the work under a lock, including a lock that is not re-entered here. */
+  /** Whether work here is part of the work under a lock, including locks that this scope does not re-enter. */
   isUnderLock(): boolean {
     for (const hold of this.above()) if (hold.held) return true;
     return false;
   }
 
-  /** Whether work that runs here is part of a callback under a lock, including a lock that is not re-entered here. */
+  /** Whether work here is part of a callback under a lock, including locks that this scope does not re-enter. */
   isOfCallback(): boolean {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       if (scope.kind === 'callback' || scope.around.some((hold) => hold.isInUse)) return true;
@@ -133,7 +131,10 @@ export class Scope {
     return false;
   }
 
-  /** What is held around an acquisition here, including locks that are not re-entered here. Most have nothing around them. */
+  /**
+   * The holds around an acquisition here, including locks that this scope does not re-enter. Most acquisitions have
+   * none.
+   */
   near(): readonly ScopedHold[] {
     let found: ScopedHold[] | undefined;
     let scope = this.alive();
@@ -145,10 +146,7 @@ export class Scope {
     return found ?? NOTHING;
   }
 
-  /**
-   * The lease that this scope, or the nearest one further out, was opened for: of the lock of that name, also among several,
-   * or of any.
-   */
+  /** The innermost lease for which this scope or an outer one was opened. @param name only leases that include this lock */
   innermostLease(name?: string): unknown {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       const { lease } = scope;
@@ -158,7 +156,7 @@ export class Scope {
     return undefined;
   }
 
-  /** @returns a function that takes it back, for the lease that has added it */
+  /** @returns a function that removes the hold */
   add(key: string, hold: ScopedHold): () => void {
     const holds = this.held.get(key);
     if (holds === undefined) {
@@ -178,13 +176,13 @@ export class Scope {
     this.outer();
   }
 
-  /** This scope, or the nearest one further out that still runs. */
+  /** The innermost scope, from this one outwards, whose work still runs. */
   alive(): Scope | undefined {
     if (!this.ended) return this;
     let found = this.parent;
     while (found?.ended === true) found = found.parent;
-    // Work that starts its successor and ends makes a chain of ended scopes. The chain must neither be walked again by each
-    // of its thousands of members, nor be kept by the last one.
+    // Work that starts its successor and ends makes a chain of ended scopes. Its thousands of members must not each
+    // walk the chain again, and the last one must not keep it alive.
     let scope = this.parent;
     while (scope !== undefined && scope !== found) {
       const next: Scope | undefined = scope.parent;
@@ -195,13 +193,13 @@ export class Scope {
     return found;
   }
 
-  /** The nearest scope further out that still runs. */
+  /** The innermost outer scope whose work still runs. */
   private outer(): Scope | undefined {
     this.parent = this.parent?.alive();
     return this.parent;
   }
 
-  /** What is held here, further out, and around a scope that is apart from it. */
+  /** The holds here, further out, and around scopes that share none of them. */
   private *above(): Generator<ScopedHold> {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       for (const holds of scope.held.values()) yield* holds.keys();
@@ -221,7 +219,7 @@ export class Scope {
     }
   }
 
-  /** What is held here and further out, under one key or any. */
+  /** The holds here and further out. @param key only holds under this key */
   private *all(key?: string): Generator<ScopedHold> {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       const found = key === undefined ? scope.held.values() : [scope.held.get(key)];
@@ -230,15 +228,15 @@ export class Scope {
   }
 }
 
-/** One storage for all copies of this package in the process, so that they agree on the scope of running code. */
+/** Shared by all copies of this package in the process, so that they agree on the scope of running code. */
 const STORAGE = Symbol.for('nestjs-distributed-lock.scopes');
 const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope | undefined> | undefined };
 const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope | undefined>());
 
-/** The scope whose locks are re-entered here, together with the locks of its outer scopes. */
+/** The scope whose locks, and those of its outer scopes, are re-entered here. */
 export const currentScope = (): Scope | undefined => storage.getStore()?.alive();
 
-/** The scope that owns the leases that are acquired by hand here. Everywhere else such a lease is an owner of its own. */
+/** The scope that owns leases acquired by hand here. If there is none, each such lease has its own owner. */
 export const owningScope = (): Scope | undefined => {
   const scope = storage.getStore();
   return scope?.ownsHandMade === true ? scope : undefined;
@@ -246,15 +244,12 @@ export const owningScope = (): Scope | undefined => {
 
 export const runInScope = <T>(scope: Scope, callback: () => T): T => storage.run(scope, callback);
 
-/**
- * For callbacks of other code than the code that runs here, such as listeners. The locks that are held here do not belong
- * to them.
- */
+/** For callbacks of other code, such as listeners: the locks of the running code do not belong to them. */
 export const runOutsideScopes = <T>(callback: () => T): T =>
-  // To leave costs more than most callbacks do.
+  // `run` costs more than most callbacks do.
   storage.getStore() === undefined ? callback() : storage.run(undefined, callback);
 
-/** For a callback that code outside of all scopes calls: it runs in the scope of this moment. */
+/** Wraps a callback, which outside code calls later, so that it runs in the present scope. */
 export const inThisScope = <T>(callback: () => T): (() => T) => {
   const scope = storage.getStore();
   return () => storage.run(scope, callback);

@@ -17,38 +17,40 @@ import type { LocalQueue } from './local-queue.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
 import { asError, backoff, type Busy, busyWith, isRefusal, refusedWith } from './waiting.js';
 
-/** The lock that a request is for. */
+/** The lock that a request asks for. */
 export interface LockTerms {
   readonly name: string;
-  /** Undefined on a store without queues. */
+  /** Undefined if the store has no queues. */
   readonly queue: QueueTerms | undefined;
   /** The owner of this scope's own write hold, beside which the scope may read. */
   readonly ownWriteHold: string | undefined;
 }
 
-/** A message about an acquisition. */
 export type AcquisitionMessage = Exclude<QueueMessage, { readonly type: 'lost' | 'asked' }>;
 
 export type Grant = Extract<AcquireReply, { granted: true }>;
 export type Refusal = Extract<AcquireReply, { granted: false }>;
 
-/** A request for a lock that has been sent. */
+/** A request under way. */
 export interface Sent {
   readonly owner: string;
   /** ms */
   readonly leaseTime: number;
   readonly askedAt: number;
-  /** The request takes an entry in the store queue if the lock is busy. */
+  /** Whether the request takes an entry in the store queue if the lock is busy. */
   readonly takesEntry: boolean;
-  /** The subscription to releases was already active when the request was sent, so no later release can be missed. */
+  /** Whether the subscription to releases was active before the request, so that no later release is missed. */
   readonly wasSubscribed: boolean;
-  /** It went together with the release of another owner, so the release of its own owner may have overtaken it. */
+  /**
+   * Whether one command carried the request and the release of another owner. A release of the request's own owner may
+   * then have overtaken it.
+   */
   readonly isJoint: boolean;
   /** Never rejects. */
   readonly reply: Promise<AcquireReply | Error>;
 }
 
-/** @param entry of an owner that takes an entry in the store queue if the lock is busy */
+/** @param entry set if the owner takes an entry in the store queue when the lock is busy */
 export function requestFor(
   { name, queue, ownWriteHold }: LockTerms,
   owner: string,
@@ -60,7 +62,7 @@ export function requestFor(
   return { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
 }
 
-/** Asks the store. Never rejects: a store of the application may throw, and need not be of TypeScript. */
+/** Asks the store. Never rejects, although a store of the application may throw, or answer with nothing. */
 export async function answerOf(
   store: Pick<LockStore, 'acquire'>,
   request: AcquireRequest,
@@ -77,32 +79,32 @@ export function asReply(answer: AcquireReply | null | undefined): AcquireReply |
   return new TypeError('the store answers an acquisition with something else than whether it is granted');
 }
 
-/** Whether the store has granted a request, and its answer has come before the end of that lease. */
+/** Whether the store has granted a request, with an answer before the end of that lease. */
 export const isGrantedInTime = ({ askedAt, leaseTime }: Sent, reply: AcquireReply | Error): reply is Grant =>
   !(reply instanceof Error) && reply.granted && now() < deadlineOf(askedAt, leaseTime);
 
 /**
- * One owner's way to a lock of any kind, from the first answer that is no grant until the lock is granted, or no caller
- * wants it any more. It repeats its request at the moments that the store names, and sooner if a message says so.
+ * The acquisition of a lock by one owner. Begins when the first answer is not a grant, and ends when the lock is
+ * granted or no caller wants it any more. Repeats its request at the moments that the store names, or sooner after a
+ * message.
  */
 export abstract class Acquisition {
   protected readonly alarm: Alarm;
   readonly createdAt: number;
-  /** The owner under which the client finds it. */
+  /** The owner under which the client finds the acquisition. */
   protected key: string;
   protected owner: string;
-  /** The lease time that is asked for, ms. */
+  /** The requested lease, ms. */
   protected lease: number;
-  /** The request that is under way. */
   private sent: Sent | undefined;
-  /** A request of this owner got no answer, so it may arrive later than the requests after it. */
+  /** Whether a request of this owner got no answer, so that it may arrive after later requests. */
   protected doubtful = false;
-  /** The hold in the way, as the store has last said; undefined until its first answer. */
+  /** The hold in the way by the last answer of the store; undefined before the first answer. */
   protected refusal: { readonly holder: string | undefined; readonly until: number } | undefined;
   private failure: LockUnavailableError | undefined;
   private outcome: Tenure | 'left' | undefined;
 
-  /** @param first a request that was sent before there was an acquisition */
+  /** @param first a request that was sent before the acquisition existed */
   constructor(
     protected readonly queue: LocalQueue,
     first: Sent | undefined,
@@ -115,36 +117,36 @@ export abstract class Acquisition {
     client.acquisitions.add(this.key, queue);
   }
 
-  /** For a request that goes together with the release of another owner. */
+  /** For a command that also releases another owner. */
   get nextOwner(): NextOwner {
     return { owner: this.owner, leaseTime: this.lease };
   }
 
-  /** The hold in the way, or the reason why the store has not answered. */
+  /** The hold in the way, or the reason for the missing answer. */
   get obstacle(): Busy | LockUnavailableError {
     const { failure, refusal } = this;
     return failure ?? busyWith(refusal?.holder, refusal && refusal.until - now());
   }
 
-  /** Since when the store has not answered; undefined while it has. */
+  /** The begin of the store's silence; undefined if it has answered. */
   get silentSince(): number | undefined {
     const isUnheard = this.refusal === undefined && this.failure === undefined;
     return this.sent?.askedAt ?? (isUnheard ? this.createdAt : undefined);
   }
 
   /**
-   * Asks, and waits, until the acquisition has ended.
-   * @param first a request that has been sent already
-   * @param after ms to wait first, unless a release message arrives
+   * Repeats requests until the acquisition ends.
+   * @param first a request that has been sent
+   * @param after ms to wait before the first request, unless a release message arrives
    */
   async start(first?: Sent, after = 0): Promise<void> {
     if (first === undefined) await this.prepare(after);
     for (let failures = 0; first !== undefined || this.isOpen; first = undefined) {
       const sent = (this.sent = first ?? this.ask());
-      // A store of the application may have run code that made the callers leave, before it took the request.
+      // A store of the application may run code that makes the callers leave before the store takes the request.
       if (this.outcome === 'left') this.giveUp();
       const reply = await sent.reply;
-      // Not before the answer is read: an acquisition that leaves meanwhile has to give up what the request may have got.
+      // Cleared only after the answer: until then, an acquisition that leaves must release the possible grant.
       this.sent = undefined;
       if (this.isAnsweredLate(sent, reply)) return;
       let lookAt: number;
@@ -157,12 +159,12 @@ export abstract class Acquisition {
     }
   }
 
-  /** Asks at once, or as soon as the request under way has its answer. */
+  /** Asks at once, or as soon as the request under way is answered. */
   lookAgain(): void {
     this.alarm.ring();
   }
 
-  /** Gives up whatever the owner may have got, before a caller is told that it has left. */
+  /** Releases the possible hold and entry of the owner before the caller is told that it has left. */
   leave(mayHaveIt = this.mayHaveIt): void {
     if (!this.isOpen) return;
     this.outcome = 'left';
@@ -172,16 +174,16 @@ export abstract class Acquisition {
 
   abstract onMessage(message: AcquisitionMessage): void;
 
-  /** The request with which it asks now. */
+  /** Sends the next request. */
   protected abstract ask(): Sent;
 
-  /** @returns when to ask again; the same in the methods that follow */
+  /** @returns the moment of the next request, as do the methods that follow */
   protected abstract granted(sent: Sent, grant: Grant): number;
 
-  /** When to ask again, if the callers still want the lock. */
+  /** The moment of the next request, if callers still want the lock. */
   protected abstract whileBusy(sent: Sent, refusal: Refusal): number;
 
-  /** The record that is left for a message that comes after the end. */
+  /** The release that answers a message after the end of the acquisition. */
   protected abstract departed(): ReleaseRequest | undefined;
 
   protected async prepare(after: number): Promise<void> {
@@ -192,7 +194,7 @@ export abstract class Acquisition {
     return this.outcome === undefined;
   }
 
-  /** Whether the owner may have the lock or an entry, or get it. */
+  /** Whether the owner has, or may get, the lock or an entry. */
   protected get mayHaveIt(): boolean {
     return this.doubtful || this.sent !== undefined;
   }
@@ -211,13 +213,13 @@ export abstract class Acquisition {
     return { name: terms.name, owner, leaseTime, queue: terms.queue };
   }
 
-  /** @param until when the store has forgotten the hold and the entry of the owner in any case */
+  /** @param until the moment at which the store has certainly forgotten the hold and the entry of the owner */
   protected giveUp(until = now() + this.lease, entryUntil = until): void {
     const { releaser } = this.queue.client;
     releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
   }
 
-  /** False if the next caller wants another lease time: the caller that wanted this one has left. */
+  /** False if the first waiter wants another lease time, because the caller of the request has left. */
   protected take(grant: Omit<TenureOrigin, 'owner' | 'leaseTime' | 'queue' | 'doubtful'>): boolean {
     const { queue, owner, lease: leaseTime, doubtful } = this;
     const { wantedLease } = queue;
@@ -237,15 +239,12 @@ export abstract class Acquisition {
     return isFinal ? 0 : now() + backoff(failures);
   }
 
-  /**
-   * The release may have come between the request and the subscription, so the owner asks once more as soon as the
-   * subscription is active.
-   */
+  /** Subscribes, and asks once more when the subscription is active, because the release may have come before that. */
   protected listen(wasSubscribed: boolean): void {
     if (!wasSubscribed) this.askOnce(this.queue.subscribe());
   }
 
-  /** Nothing waits for the subscription itself: a caller that comes meanwhile may want its answer sooner. */
+  /** Does not wait for the subscription: a new caller may want its answer sooner. */
   protected askOnce(subscribed: Promise<boolean>): void {
     void subscribed.then((isSubscribed) => {
       if (isSubscribed) this.lookAgain();
@@ -265,8 +264,8 @@ export abstract class Acquisition {
   }
 
   /**
-   * Whether the acquisition had ended before the answer came. The release that has been sent, or the hold that was granted,
-   * is the answer then. But a request without an answer may arrive after that release.
+   * Whether the acquisition ended before the answer came; then its release, or the granted hold, is the answer. A
+   * request without an answer may still arrive after that release.
    */
   private isAnsweredLate({ isJoint }: Sent, reply: AcquireReply | Error): boolean {
     const isLost = reply instanceof Error && !isRefusal(reply);

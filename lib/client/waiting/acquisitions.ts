@@ -10,16 +10,16 @@ import type { AcquisitionMessage } from './acquisition.js';
 import type { LocalQueue } from './local-queue.js';
 import type { Tenure } from '../holding/tenure.js';
 
-/** How long an acquisition lasts before other processes may ask what its client is called, ms. Most are over by then. */
+/** Age, ms, at which an acquisition is worth a label in the store, which other processes may ask for. Most are shorter. */
 const LONG = 1_000;
 
 /**
- * The acquisitions of one client, and its exclusive holds of the kinds where each caller has an entry of its own. The store
- * tells the client when the turn of one has come.
+ * The acquisitions of one client, and its exclusive holds of the kinds in which each caller has its own entry. The
+ * store sends the client a message at the turn of an acquisition.
  */
 export class Acquisitions {
   /**
-   * The queue of each, by its first owner. On a store without queues an acquisition has other owners later, which get no
+   * By the first owner of each acquisition. Without a store queue, an acquisition has further owners, which get no
    * messages.
    */
   private readonly queues = new TransientMap<string, LocalQueue>();
@@ -27,14 +27,14 @@ export class Acquisitions {
   /** By name. */
   private readonly exclusive = new TransientMap<string, Tenure>();
 
-  /** For all acquisitions, from the first on that has to wait: most are granted at once, and need none. */
+  /** One timer for all acquisitions, made for the first one that waits: most are granted at once. */
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly releaser: Pick<Releaser, 'release'>,
-    /** Called once a second while an acquisition lasts for longer. */
+    /** Called once a second while an acquisition is older than LONG. */
     private readonly onLongAcquisition: () => void = () => undefined,
-    /** Asks the store about a hold, and ends one that is gone. */
+    /** Asks the store about a hold, and ends the hold if it is gone. */
     private readonly look: (tenure: Tenure) => void = () => undefined,
   ) {}
 
@@ -42,14 +42,14 @@ export class Acquisitions {
     this.queues.set(owner, queue);
   }
 
-  /** Another owner has the lock that one of the acquisitions waits for. */
+  /** Called when an acquisition begins to wait for a busy lock. */
   waits(): void {
     this.timer ??= idleTimerAt(now() + LONG, this.lookAtAge);
   }
 
   /**
-   * The acquisition has ended.
-   * @param departed the request with which its owner has left; undefined if it is granted
+   * Ends the record of an acquisition.
+   * @param departed the request with which its owner has left; undefined after a grant
    */
   remove(owner: string, departed?: ReleaseRequest): void {
     if (this.queues.delete(owner) && departed !== undefined) this.tombstones.add(departed);
@@ -71,11 +71,14 @@ export class Acquisitions {
     }
     const left = this.tombstones.of(owner);
     if (left === undefined) return;
-    // The owner has been granted the lease that it asked for, or a claim.
+    // A message of the grant came after the owner had left. The hold lasts for the requested lease, or for a claim.
     void this.releaser.release(left, now() + Math.max(left.leaseTime ?? 0, CLAIM));
   }
 
-  /** The store has granted a hold. A hold of this process that excludes it is gone, or is the later grant. */
+  /**
+   * Handles a grant. If this process has another hold that excludes the granted one, the store has lost the earlier of
+   * the two.
+   */
   begun(tenure: Tenure, ownWriteHold: string | undefined): void {
     const { name, queue } = tenure;
     const held = this.exclusive.get(name);

@@ -1,7 +1,7 @@
 import { clearTimer } from '../../runtime/runtime.js';
 import { now, type timerAt } from '../holding/deadline.js';
 
-/** A sleep whose end can be moved while it lasts, and before it begins. */
+/** A sleep whose end can be set before and during the sleep. */
 export class Alarm {
   private moment = Infinity;
   private timer: NodeJS.Timeout | undefined;
@@ -9,24 +9,24 @@ export class Alarm {
 
   constructor(private readonly setTimer: typeof timerAt) {}
 
-  /** Forgets the moment that was set for the sleep before. */
+  /** Forgets the moment that was set for the last sleep. */
   reset(): void {
     this.moment = Infinity;
   }
 
-  /** Moves the end. The end of an alarm that has been rung stays: it has another reason. */
+  /** Moves the end of the sleep, unless the alarm has been rung: it ends at once for a reason of its own. */
   set(moment: number): void {
     if (this.moment > 0) this.moment = moment;
     this.onChange?.();
   }
 
-  /** Ends the sleep, or the next one, at once. */
+  /** Ends the present or the next sleep at once. */
   ring(): void {
     this.moment = 0;
     this.onChange?.();
   }
 
-  /** Sleeps until the moment, unless another one has been set since the last reset, or is set meanwhile. */
+  /** Sleeps until the moment, or until a moment set since the last reset. */
   sleepUntil(moment: number): Promise<void> {
     if (this.moment === Infinity) this.moment = moment;
     return new Promise((resolve) => {

@@ -2,7 +2,10 @@ import { idleTimerAt, now } from '../holding/deadline.js';
 import { GRACE, unanswered } from './waiting.js';
 import { clearTimer } from '../../runtime/runtime.js';
 
-/** @throws LockUnavailableError when there is no answer at that moment, or in the time that a request has in any case */
+/**
+ * Waits until the moment, but at least for GRACE.
+ * @throws LockUnavailableError if there is no answer by then
+ */
 export async function answeredBy<T>(until: number, answer: Promise<T>, name: string): Promise<T> {
   const sentAt = now();
   let timer: NodeJS.Timeout | undefined;

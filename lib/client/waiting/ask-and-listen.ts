@@ -11,8 +11,8 @@ import { now } from '../holding/deadline.js';
 import { POLL, tooLate } from './waiting.js';
 
 /**
- * An acquisition on a store without queues. Each release wakes it, and it asks with a new owner every time: the release of a
- * request that got no answer may arrive late.
+ * An acquisition on a store without queues. Each release wakes it. It asks with a new owner every time, because the
+ * release of a request without an answer may arrive late.
  */
 export class AskAndListen extends Acquisition {
   private isUsed = false;
@@ -40,29 +40,29 @@ export class AskAndListen extends Acquisition {
     const isInTime = isGrantedInTime(sent, reply);
     if (isInTime && this.take({ grantedAt: askedAt, fencingToken: reply.fencingToken, rivals: reply.rivals }))
       return 0;
-    // Another owner asks next, and has to wait until this hold is taken back.
+    // The next request has another owner, and must wait until this hold is released.
     this.giveUp();
-    // An answer that comes after its own deadline counts as no answer.
+    // An answer after its own deadline counts as no answer.
     return isInTime ? 0 : this.failed(askedAt, tooLate(this.terms.name), 0);
   }
 
   protected whileBusy({ wasSubscribed }: Sent, { retryAfter }: Refusal): number {
     this.listen(wasSubscribed);
-    // A hold without an end is also looked at, once per lease time: it may end without a message. Polls until the
-    // subscription is active, because it may have failed.
+    // A hold without an end may end without a message, so the owner asks once per lease time, too. It polls until the
+    // subscription is active, because the subscription may have failed.
     const sleep = Math.min(retryAfter, wasSubscribed ? this.queue.client.leaseTime : POLL);
-    // Keeps the processes that wait for one lock from asking all at once when the hold ends.
+    // The random part spreads the requests of the processes that wait for one lock.
     return now() + sleep + 1 + random() * Math.min(sleep / 10, 50);
   }
 
   protected override failed(askedAt: number, error: Error, failures: number): number {
-    // The request may have been carried out, or may still be carried out. It is taken back before a caller is told of the
-    // failure.
+    // The store may have carried out the request, or may do so later. The release is sent before the caller gets the
+    // error.
     if (this.doubtful) this.giveUp();
     return super.failed(askedAt, error, failures);
   }
 
-  /** No message is addressed to its owners. */
+  /** The store sends no messages to its owners. */
   protected departed(): undefined {
     return undefined;
   }

@@ -11,11 +11,11 @@ import { Tenure, type TenureOrigin } from '../holding/tenure.js';
 import { type Busy, refusedWith, type WaitRequest } from './waiting.js';
 
 /**
- * One caller's request for several plain locks of one location: all of them, or none. A busy lock is an answer and is not
- * waited for; see Attempt. The wait time is for a store that does not answer.
+ * A caller's request for several plain locks of one location, all or none. A busy lock is an answer, and is not waited
+ * for; see Attempt. The wait time bounds the time without an answer of the store.
  *
- * A local queue sends the request, so a lost reply, a late one, an abort and a shutdown are handled as for one lock. To
- * that queue the names are one lock. This class translates its requests and releases.
+ * A local queue sends the request, so lost and late replies, aborts and shutdowns are handled as for one lock. For that
+ * queue, the names are one lock. This class translates its requests and releases.
  */
 export class GroupRequest {
   private readonly queue: LocalQueue;
@@ -25,7 +25,7 @@ export class GroupRequest {
   constructor(
     readonly names: readonly string[],
     private readonly store: LockStore,
-    /** What the releases of the members are sent with. */
+    /** The terms of the members' releases. */
     private readonly terms: Pick<ReleaseRequest, 'queue'>,
     client: QueueClient,
     onIdle: (request: GroupRequest) => void,
@@ -40,7 +40,7 @@ export class GroupRequest {
             for (const name of names) client.releaser.release({ ...terms, name, owner }, until, options);
           },
         },
-        // Exists only until it is split into the tenures of the members.
+        // A temporary tenure, until it is split into the tenures of the members.
         open: (queue, terms, origin) =>
           new Tenure(queue.name, terms, origin, (tenure) => {
             queue.ended(tenure);
@@ -70,7 +70,7 @@ export class GroupRequest {
   }
 
   /**
-   * @returns how each name was granted, in order; or a name that is busy
+   * @returns the grant of each name, in order; or a busy name
    * @throws as LocalQueue.join
    */
   async send(request: WaitRequest): Promise<readonly TenureOrigin[] | Busy> {
@@ -98,7 +98,7 @@ export class GroupRequest {
     return reply;
   }
 
-  /** A refusal ends the request, so no release is waited for. */
+  /** A refusal ends the request, so it waits for no release. */
   subscribeToReleases(): Promise<Subscription> {
     return Promise.resolve({ active: false, close: () => undefined });
   }

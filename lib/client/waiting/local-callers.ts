@@ -6,13 +6,13 @@ import type { QueueClient } from './queue-client.js';
 import type { LockTerms } from './acquisition.js';
 import type { WaitRequest } from './waiting.js';
 
-/** The callers of one client that want a lock, in their local queues. */
+/** The local queues of one client. */
 export class LocalCallers {
-  /** Of the plain locks, by name. */
+  /** The queues of plain locks, by name. */
   private readonly queues = new TransientMap<string, LocalQueue>();
-  /** Of the other kinds, and of several locks at once. Each has one caller. */
+  /** The queues of other kinds, and the requests for several locks. Each has one caller. */
   private readonly single = new TransientMap<LocalQueue | GroupRequest, true>();
-  // One function for all queues, not one for each of ten thousand locks.
+  // One function for all queues, because a process may have 10,000 of them.
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
   };
@@ -26,21 +26,21 @@ export class LocalCallers {
     private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>,
   ) {}
 
-  /** How many wait, for any lock. */
+  /** The number of waiters for all locks. */
   get waiting(): number {
     let waiting = 0;
     for (const { length } of this.all()) waiting += length;
     return waiting;
   }
 
-  /** How many wait for one lock. Callers that only ask are not among them. */
+  /** The number of waiters for one lock, without callers that only ask. */
   waitingFor(name: string): number {
     let waiting = this.queues.get(name)?.waiting ?? 0;
     for (const caller of this.single.keys()) if (caller.names.includes(name)) waiting += caller.waiting;
     return waiting;
   }
 
-  /** Since when the first waiter for one lock waits, on the monotonic clock. */
+  /** The begin of the longest wait for one lock, on the monotonic clock. */
   waitingSince(name: string): number | undefined {
     let first = this.queues.get(name)?.waitingSince ?? Infinity;
     for (const caller of this.single.keys())
@@ -48,7 +48,7 @@ export class LocalCallers {
     return first === Infinity ? undefined : first;
   }
 
-  /** The owner that has a lock that they wait for, as far as it is known. */
+  /** The last known owner of a lock that callers of this process wait for. */
   inTheWay(name: string): string | undefined {
     const holder = this.queues.get(name)?.holder;
     if (holder !== undefined) return holder;
@@ -56,17 +56,17 @@ export class LocalCallers {
     return undefined;
   }
 
-  /** Why the store has not answered those that wait for a plain lock. Undefined while it answers. */
+  /** The reason for the missing answer to the waiters for a plain lock. Undefined if the store answers. */
   failureOf(name: string): Error | undefined {
     return this.queues.get(name)?.failure;
   }
 
-  /** Whether any wait in the local queue of a plain lock. */
+  /** Whether the local queue of a plain lock has waiters. */
   isAwaited(name: string): boolean {
     return (this.queues.get(name)?.length ?? 0) > 0;
   }
 
-  /** Whether one asks for a read beside this write hold: also a read that the store has granted and not answered yet. */
+  /** Whether a caller asks for a read beside this write hold. Includes a read that is granted but not answered yet. */
   hasReaderOf(writeOwner: string): boolean {
     for (const caller of this.single.keys()) {
       if (caller instanceof LocalQueue && caller.terms.ownWriteHold === writeOwner) return true;
@@ -74,11 +74,10 @@ export class LocalCallers {
     return false;
   }
 
-  /** The local queue of a plain lock. */
   queueOf(name: string): LocalQueue {
     let queue = this.queues.get(name);
     if (queue === undefined) {
-      // Field by field and not spread, which is slow: every acquisition of a free lock comes this way.
+      // Field by field, because a spread is slow and every acquisition of a free lock passes here.
       const { queue: terms, ownWriteHold } = this.plainTerms;
       queue = new LocalQueue({ name, queue: terms, ownWriteHold }, this.client, this.onIdle);
       this.queues.set(name, queue);
@@ -93,7 +92,7 @@ export class LocalCallers {
     return queue;
   }
 
-  /** One caller of several plain locks at once. */
+  /** One caller's request for several plain locks. */
   addGroup(names: readonly string[]): GroupRequest {
     const { queue } = this.plainTerms;
     const group = new GroupRequest(names, this.store, { queue }, this.client, this.onGone);
@@ -101,7 +100,7 @@ export class LocalCallers {
     return group;
   }
 
-  /** What keeps a tenure that another process has handed over. */
+  /** The keeper of a tenure that another process has passed on. */
   keeperOf({ name, queue }: Pick<LockTerms, 'name' | 'queue'>): LocalQueue {
     if (queue === undefined) return this.queueOf(name);
     return new LocalQueue({ name, queue, ownWriteHold: undefined }, this.client, this.onGone);

@@ -31,34 +31,34 @@ import {
 } from './waiting.js';
 
 /**
- * The callers of one process that want one lock, first come first served. One entry in the store queue represents all of
- * them: a hundred waiters cost what one costs. For the kinds whose order is promised across processes, each caller has a
- * queue of its own.
+ * The callers of one process for one lock, first come first served. One entry in the store queue represents all of
+ * them, so 100 waiters send as few commands as one. For the kinds that promise an order across processes, each caller
+ * has its own queue.
  *
- * Where this process holds the lock, the entry is taken together with its release. A caller that wants an answer before
- * that gets it from the store: the hold may be one that only this process believes in.
+ * While this process holds the lock, it takes the entry with the release of the hold. The store answers callers that
+ * want an earlier answer, because the hold may exist in this process only.
  */
 export class LocalQueue implements TenureKeeper, WaiterQueue {
-  /** In the order of arrival. Made for the first waiter: most queues hold a lock and have no waiter. */
+  /** In the order of arrival. Made for the first waiter: most queues have a hold and no waiter. */
   private waiters: Set<Waiter> | undefined;
-  /** The hold of this process, if it has one. */
+  /** The hold of this process. */
   private tenure: Tenure | undefined;
   /** The first request of the callers. Most are granted, and need no acquisition. */
   private first: Sent | undefined;
   private acquisition: Acquisition | undefined;
-  /** That first request is being sent, and a store of the application may run code that uses this queue. */
+  /** Set while the first request is sent: a store of the application may run code that uses this queue. */
   private isSending = false;
-  /** Asks about the hold of this process. Made with the first question: most holds end without one. */
+  /** Asks the store about the hold. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
   private releases: ReleaseListener | undefined;
   /**
-   * This process has just released the lock while other callers of it wait. Its release message arrives first, so that all
-   * processes compete as equals.
+   * Whether this process has just released the lock while other callers of it wait. It asks again only after its own
+   * release message has arrived, so that all processes compete as equals.
    */
   private yielding = false;
   private lastHolder: string | undefined;
-  /** Several callers have lately wanted the lock at once. */
+  /** Whether several callers have recently wanted the lock at once. */
   private shared = false;
   attempts = 0;
   private looks = 0;
@@ -81,7 +81,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     return this.attempts + this.looks;
   }
 
-  /** The owner that has the lock, as far as it is known. */
+  /** The last known owner of the lock. */
   get holder(): string | undefined {
     return this.busy(this.inTheWay).holder;
   }
@@ -90,31 +90,34 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     return this.waiters?.size ?? 0;
   }
 
-  /** Without the callers that only ask. A caller whose wait time is over counts until it has its answer. */
+  /**
+   * The number of waiters, without callers that only ask. A caller counts until it has its answer, even after its wait
+   * time.
+   */
   get waiting(): number {
     let waiting = 0;
     for (const { request } of this.waiters ?? []) if (request.waitTime > 0) waiting++;
     return waiting;
   }
 
-  /** Since when the first waiter waits, on the monotonic clock; undefined where there is none. */
+  /** The begin of the longest wait, on the monotonic clock; undefined without waiters. */
   get waitingSince(): number | undefined {
     for (const { request, arrivedAt } of this.waiters ?? []) if (request.waitTime > 0) return arrivedAt;
     return undefined;
   }
 
-  /** Why the store has not answered the waiters. */
+  /** The reason for the missing answer to the waiters. */
   get failure(): Error | undefined {
     const obstacle = this.acquisition?.obstacle;
     return obstacle instanceof Error ? obstacle : undefined;
   }
 
-  /** Since when the callers ask the store for the lock. */
+  /** The moment of the callers' first request for the lock. */
   get askingSince(): number | undefined {
     return this.first?.askedAt ?? this.acquisition?.createdAt;
   }
 
-  /** The acquisition of the callers, which goes on with their first request. */
+  /** The acquisition of the callers; made from the first request if that is still under way. */
   toAcquisition(): Acquisition | undefined {
     const { first } = this;
     if (first === undefined) return this.acquisition;
@@ -124,30 +127,30 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     return acquisition;
   }
 
-  /** The lease time that the next caller needs, ms; undefined if no caller is left. */
+  /** Lease of the first waiter, ms; undefined if none is left. */
   get wantedLease(): number | undefined {
     const { head } = this;
     return head && this.client.initialLease(head.terms);
   }
 
-  /** Whether some callers wait. Otherwise the store is only asked. */
+  /** Whether the queue has waiters, and not only callers that ask once. */
   get wait(): boolean {
     return this.hasWaiter({ impatient: false });
   }
 
-  /** The order of the callers is promised, and not only the order of the processes. */
+  /** Whether the kind promises the order of callers, and not only of processes. */
   get isByArrival(): boolean {
     const { queue } = this.terms;
     return queue !== undefined && queue.kind !== 'lock';
   }
 
-  /** Whether the callers have to be subscribed before they ask, and no subscription has been tried yet. */
+  /** Whether the first request must wait for a first subscription. */
   get needsMessages(): boolean {
     return this.isByArrival && this.wait && this.client.queueMessages.untried;
   }
 
   /**
-   * Adds a waiter. Resolves with the tenure, or Busy when the wait time is over.
+   * Adds a waiter. Resolves with the tenure, or with Busy after the wait time.
    * @throws LockAbortedError, LockUnavailableError, LockKindMismatchError, LockClosedError
    */
   join(request: WaitRequest): Promise<Tenure | Busy> {
@@ -156,10 +159,10 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       this.shared ||= this.length > 0 || this.tenure !== undefined;
       (this.waiters ??= new Set()).add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
-      // A caller that does not wait wants an answer that was given after its request.
+      // A caller that does not wait needs an answer to a request that was sent after its call.
       if (waiter.impatient) this.toAcquisition()?.lookAgain();
       this.goOn();
-      // The request has been sent first, so that the timer does not delay what waits for its reply.
+      // Set after the request, so that the timer does not delay it.
       const { waitTime, answerTime = 0 } = request;
       const time = waitTime > 0 ? waitTime : answerTime;
       if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
@@ -167,11 +170,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   /**
-   * Gives the tenure to the next waiter without asking the store, or back to the store.
+   * Gives the tenure to the next waiter without a command, or releases it in the store.
    * @returns as Releaser.release
    */
   release(tenure: Tenure): Promise<ReleaseReply | undefined> {
-    // The release of a lease that the store had forgotten does not decide which caller is next.
+    // If the queue has a newer tenure, the release of the older one does not decide which caller is next.
     if (this.tenure !== tenure) return this.client.giveBack(tenure);
     if (tenure.keepFor !== undefined) return this.giveUp(tenure);
     if (this.handOff(tenure)) return Promise.resolve('released');
@@ -181,7 +184,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
     const { passOn, queueMessages } = this.client;
-    // A process that has taken the lock together with others has an acquisition from before, which keeps its turn.
+    // A process that took the lock as one of several has an older acquisition, which keeps its turn.
     if (passOn !== undefined && !this.isAsking && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
       const { nextOwner } = acquisition;
@@ -195,7 +198,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     return this.client.giveBack(tenure);
   }
 
-  /** The store has granted the lock. A hold from before, which the process still believes in, is gone. */
+  /** Takes a new hold of the lock. An earlier hold of this process has been lost in the store. */
   adopt(tenure: Tenure): void {
     const former = this.tenure;
     if (former !== undefined && isOutdated(tenure, former)) {
@@ -208,7 +211,6 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     former?.lose('taken');
   }
 
-  /** The tenure is over, lost or released. */
   ended(tenure: Tenure): void {
     if (this.tenure !== tenure) return;
     this.tenure = undefined;
@@ -224,12 +226,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     }
   }
 
-  /** Gives the same answer to all waiters. */
   refuseAll(answer: Busy): void {
     for (const waiter of this.waiters ?? []) waiter.refuse(answer);
   }
 
-  /** A waiter that leaves changes nothing for the others. The last one gives up the entry. */
+  /** Removes a waiter without effect on the others. After the last one, the queue leaves the store queue. */
   leave(waiter: Waiter): void {
     this.remove(waiter);
     this.goOn();
@@ -239,7 +240,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     this.remove(waiter);
   }
 
-  // Called by the acquisition.
+  // The acquisition calls the methods up to `unsubscribe`.
 
   send(request: AcquireRequest, takesEntry: boolean): Sent {
     this.attempts++;
@@ -268,7 +269,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     if (head === undefined) return undefined;
     const tenure = this.client.open(this, head.terms, origin);
     if (!this.isByArrival) this.adopt(tenure);
-    // The end of another hold may have told code that aborts this caller.
+    // The end of another hold may have called code that aborts this caller.
     if (this.head !== head) {
       void this.client.giveBack(tenure);
       return undefined;
@@ -285,7 +286,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   /** Subscribes to the releases of the lock. @returns whether the subscription is active now */
   subscribe(): Promise<boolean> {
     const doubt = () => {
-      // The hold of this process may be the one that has been released.
+      // The message may be about the release of this process's own hold.
       if (this.tenure !== undefined) this.looking.doubt(this.tenure);
     };
     const onRelease = () => {
@@ -296,7 +297,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     return this.releases.open();
   }
 
-  /** The store leaves the lock to other owners for a moment. */
+  /** Called when the store leaves the lock to other owners for a moment. */
   leftToOthers(): void {
     this.releases?.keepWhileNeeded();
   }
@@ -317,12 +318,12 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     return this.releases?.isActive === true;
   }
 
-  /** Whether a message tells this process when its turn comes after another process had the lock. */
+  /** Whether a message announces this process's turn after a hold of another process. */
   private get isToldOfTurn(): boolean {
     return this.hasQueue ? this.client.queueMessages.isSubscribed : this.isSubscribed;
   }
 
-  /** Makes sure that the waiters wait for something. */
+  /** Ensures that every waiter has a request, a question or a hold that it waits for. */
   private goOn(): void {
     if (this.length === 0) {
       this.toAcquisition()?.leave();
@@ -330,7 +331,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       this.releases?.close();
       this.onIdle(this);
     } else if (this.tenure?.held === true) {
-      // Only a process that has subscribed before the release receives the messages that follow it.
+      // Only a process that subscribed before a release receives the messages after it.
       if (this.wait && !this.isToldOfTurn)
         void (this.hasQueue ? this.client.queueMessages.subscribe() : this.subscribe());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
@@ -351,7 +352,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     const first = this.send(requestFor(this.terms, owner, this.wantedLease ?? 0, entry), takesEntry);
     this.first = first;
     this.isSending = false;
-    // Its turn may come before the answer does.
+    // A message may announce the turn before the answer comes.
     if (takesEntry) client.acquisitions.add(owner, this);
     void first.reply.then((reply) => {
       if (this.first === first) this.firstAnswered(first, reply);
@@ -381,14 +382,14 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     if (head === undefined || !mayHandOff(tenure, head.terms, this.client.localHandoff)) return false;
     if (tenure.user !== undefined) head.waitsFor(tenure.owner);
     tenure.user = undefined;
-    // The holder that was asked has released it.
+    // The present holder was asked for the release, and it has released.
     tenure.asker = undefined;
     tenure.handoffs++;
     tenure.fencingToken++;
     head.grant(this.client.begin(tenure));
-    // Before the next owner goes on: its caller waits for the promise of its grant.
+    // Called before the next owner continues, which waits for the promise of its grant.
     user?.onHandedOff();
-    // The acquisition is from before the process got the lock together with others.
+    // The acquisition may be older than a hold that the process took as one of several locks.
     if (this.length === 0) this.toAcquisition()?.leave();
     return true;
   }
@@ -400,8 +401,8 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   /**
-   * A caller that comes back at once arrives only after the promises of its release have settled.
-   * @returns whether nothing is left to give up
+   * Waits for callers that come back at once: they arrive only after the promises of their release have settled.
+   * @returns whether nothing is left to release
    */
   private async handOffSoon(tenure: Tenure): Promise<boolean> {
     const { user } = tenure;
@@ -414,7 +415,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 
   private get head(): Waiter | undefined {
-    // Mostly there is none, and no iterator is made.
+    // Mostly there is no waiter, and this makes no iterator.
     if (this.waiters !== undefined) for (const waiter of this.waiters) return waiter;
     return undefined;
   }
@@ -435,11 +436,11 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private looked(tenure: Tenure, sentAt: number, answer: LookAnswer): void {
     if (this.tenure === tenure && tenure.held) this.refuseImpatient(sentAt, answer);
-    // Where another hold has taken the place of that one meanwhile, the callers are owed an answer about the other.
+    // If another hold has replaced that one, the callers need an answer about the new hold.
     this.goOn();
   }
 
-  /** Answers the callers that asked before `since` and do not wait any longer. */
+  /** Answers the callers that asked before `since` and no longer wait. */
   private refuseImpatient(since: number, answer: Busy | Error): void {
     for (const waiter of this.waiters ?? []) {
       if (waiter.impatient && waiter.arrivedAt <= since) waiter.refuse(answer);
@@ -459,7 +460,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private expire(waiter: Waiter): void {
     if (this.tenure?.held === true && !waiter.impatient) {
-      // Not because of a hold that only this process may believe in: the store is asked first.
+      // The hold may exist in this process only, so the store is asked before the caller is refused.
       waiter.impatient = true;
       this.expireAt(waiter, now() + GRACE);
       this.goOn();
@@ -496,5 +497,5 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
   }
 }
 
-/** The queue terms with which a plain lock is asked for. */
+/** The queue terms of every plain lock. */
 export const PLAIN_QUEUE: QueueTerms = { kind: 'lock', mode: 'exclusive', capacity: 1 };

@@ -1,32 +1,32 @@
 import type { Subscription } from '../../store/lock-store.js';
 
-/** What waiters and holders see of a subscription to the messages of the store. */
+/** A subscription to messages of the store, for waiters and holders. */
 export interface Messages {
-  /** No subscription has been tried yet. */
+  /** Whether no subscription has been tried. */
   readonly untried: boolean;
-  /** Whether the subscription is active. A waiter in a queue has to be certain of it. */
+  /** Whether the subscription is certainly active. A waiter in a store queue needs that. */
   readonly isSubscribed: boolean;
   /** @returns whether the subscription is active now */
   subscribe(): Promise<boolean>;
 }
 
 /**
- * A subscription to messages of the store. A client has one to the messages about its entries and its holds. A local queue
- * has one to the releases of its lock where no store queue hands the lock over: on a store without queues, or behind a hold
+ * A subscription to messages of the store. A client has one for messages about its entries and holds. A local queue has
+ * one for the releases of its lock if no store queue hands the lock over: on a store without queues, or behind a hold
  * of another library.
  */
 export class MessageSubscription<M> implements Messages {
   private subscription: Subscription | undefined;
   private opening: Promise<boolean> | undefined;
-  /** The last attempt has failed. */
+  /** Whether the last attempt failed. */
   private hasFailed = false;
   private closed = false;
 
   constructor(
-    /** Gives undefined for a store that sends no such messages. */
+    /** Returns undefined if the store sends no such messages. */
     private readonly open: (onMessage: (message: M) => void) => Promise<Subscription> | undefined,
     private readonly onMessage: (message: M) => void,
-    /** The subscription is active from now on. Messages before it have been missed. */
+    /** Called when the subscription becomes active. Earlier messages have been missed. */
     private readonly onSubscribed: () => void,
   ) {}
 
@@ -61,13 +61,13 @@ export class MessageSubscription<M> implements Messages {
       });
       this.hasFailed = subscription === undefined;
       if (subscription === undefined) return false;
-      // Only now: a subscription that comes back with its connection is better than none.
+      // Closed last, because until then the former subscription may come back with its connection.
       former?.close();
       if (this.closed) subscription.close();
       else this.subscription = subscription;
       if (this.isSubscribed) this.onSubscribed();
     } catch {
-      // Without messages, waiters poll and holds are looked at less often. The store's own reports tell of the outage.
+      // Without messages, waiters poll, and holds are checked less often. The store reports the outage itself.
       this.hasFailed = true;
     }
     return this.isSubscribed;

@@ -1,12 +1,11 @@
-/** The callbacks of each signal that has a listener. */
 const listening = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back when the signal aborts, at once where it has already aborted. A signal has one listener, however many calls
- * use it: Node warns of a leak from eleven listeners on. A call leaves nothing on the signal, while `AbortSignal.any`
- * leaves something with every call on a signal that outlives it.
- * @param callback a function of its own for each call
- * @returns a function that ends this
+ * Calls back when the signal aborts; at once if it has aborted. A signal gets one listener for all calls, because Node
+ * warns of a leak from 11 listeners on. A call leaves nothing on a signal, unlike `AbortSignal.any` on a signal that
+ * outlives the call.
+ * @param callback a separate function for each call
+ * @returns a function that removes the callback
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (signal.aborted) {

@@ -10,25 +10,25 @@ import type { LeaseTerms, Tenure, TenureOrigin } from '../holding/tenure.js';
 export interface QueueClient {
   readonly store: Pick<LockStore, 'acquire' | 'subscribeToReleases'>;
   readonly localHandoff: number;
-  /** The lease time of the module, ms. No caller waits for a message for longer. */
+  /** The lease time of the module, ms. No waiter relies on a message for longer. */
   readonly leaseTime: number;
-  /** The subscription to the messages about acquisitions. */
+  /** The subscription to messages about acquisitions. */
   readonly queueMessages: Messages;
   readonly setTimer: typeof timerAt;
   readonly acquisitions: Acquisitions;
-  /** Makes sure that the store gets a release. No waiter needs the answer. */
+  /** Delivers a release to the store. No waiter needs the answer. */
   readonly releaser: { release(...given: Parameters<Releaser['release']>): void };
   nextOwner(): string;
-  /** The lease to ask the store for, ms. */
+  /** Length of the first lease, ms. */
   initialLease(terms: LeaseTerms): number;
-  /** Asks the store about a hold, and ends one that is gone. Rejects when the store did not answer. */
+  /** Asks the store about a hold, and ends the hold if it is gone. Rejects if the store did not answer. */
   look(tenure: Tenure): Promise<void>;
-  /** Sends the release, then ends the tenure, so that a request of the next caller is sent after the release. */
+  /** Sends the release, then ends the tenure, so that the request of the next caller follows the release. */
   giveBack(tenure: Tenure): Promise<ReleaseReply | undefined>;
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure;
-  /** A holder begins. */
+  /** Called when a holder begins. */
   begin(tenure: Tenure): Tenure;
-  /** As `giveBack`, and in the same step another owner takes an entry. Undefined if the store cannot do that. */
+  /** As `giveBack`, in one command that also gives another owner an entry. Undefined if the store cannot do that. */
   readonly passOn:
     | ((
         tenure: Tenure,

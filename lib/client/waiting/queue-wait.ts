@@ -14,21 +14,21 @@ import { deadlineOf, driftOf, now } from '../holding/deadline.js';
 import { GRACE, POLL, tooLate } from './waiting.js';
 
 /**
- * An acquisition on a store with queues. Its owner has an entry in the store queue, and the store tells it when its turn has
- * come. The owner also asks by itself at the time that the store has named, because a message may be lost. A repeated
- * request of the same owner changes nothing.
+ * An acquisition on a store with queues. Its owner has an entry in the store queue, and gets a message at its turn. It
+ * also asks at the moments that the store names, because a message may be lost. A repeated request of one owner changes
+ * nothing.
  */
 export class QueueWait extends Acquisition {
-  /** It may have an entry in the store queue. */
+  /** Whether the owner may have an entry in the store queue. */
   private stands = false;
   private arrival: number | undefined;
-  /** A hold that was granted for the lease time of a caller that has left, and that the store may still keep. */
+  /** A hold for the lease time of a caller that has left. The store may still have it. */
   private kept: { readonly until: number; readonly token: number } | undefined;
-  /** The store has told it that its turn has come, and no answer since then says otherwise. */
+  /** The last message of the store that the turn has come, unless a later answer denies it. */
   private handedOver: { readonly at: number; readonly rivals: Rivals | undefined } | undefined;
-  /** From this moment on, the store grants only a claim by a message; see CLAIM. */
+  /** The moment from which the store grants only claims by message; see CLAIM. */
   private claimsFrom = Infinity;
-  /** The store has been asked since `claimsFrom`, so no message of a whole lease can have been lost. */
+  /** Whether the store was asked after `claimsFrom`, so that no message of a whole lease was lost. */
   private asked = false;
 
   override start(first?: Sent, after = 0): Promise<void> {
@@ -42,10 +42,10 @@ export class QueueWait extends Acquisition {
     } else if (message.type === 'granted') {
       const isClaim = message.leaseTime < this.lease;
       const { grantedAt, fencingToken, rivals } = message;
-      // A claim that has ended has left the lock free, or to another owner.
+      // After the end of a claim, the lock is free or has another owner.
       const isLate = now() >= deadlineOf(grantedAt, Math.min(CLAIM, this.lease));
       this.handedOver = isLate ? undefined : { at: now(), rivals };
-      // A new request turns a hold that still exists into a whole lease. The callers are told only then.
+      // A new request turns a claim that still exists into a whole lease. Only then the callers get the lock.
       if (isClaim || isLate || !this.enter({ grantedAt, fencingToken, rivals })) this.lookAgain();
     } else {
       if (message.listen === true) this.queue.leftToOthers();
@@ -54,8 +54,9 @@ export class QueueWait extends Acquisition {
   }
 
   /**
-   * If the order of the callers is promised, the client subscribes before it asks: a request before that is a wasted command
-   * if the lock is busy. But it gets its answer within the time that a caller leaves for one.
+   * If the order of callers is promised, the client subscribes first, because a request without an entry is a wasted
+   * command if the lock is busy. It asks without a subscription after a part of the time that a caller leaves for an
+   * answer.
    */
   protected override async prepare(after: number): Promise<void> {
     await super.prepare(after);
@@ -68,9 +69,9 @@ export class QueueWait extends Acquisition {
 
   protected ask(): Sent {
     const { queue, terms, owner } = this;
-    // An owner with an entry keeps its lease time: the entry stores it.
+    // The entry of the owner stores the lease time, so it must not change.
     if (!this.stands) this.lease = queue.wantedLease ?? this.lease;
-    // An owner with an entry keeps it. An entry that is forgotten in the queue would be granted the lock without a caller.
+    // An owner with an entry keeps it: otherwise the store would grant the lock to a forgotten entry without a caller.
     const takesEntry = (queue.wait || this.stands) && queue.client.queueMessages.isSubscribed;
     this.stands ||= takesEntry;
     const request = requestFor(terms, owner, this.lease, takesEntry ? { arrival: this.arrival } : undefined);
@@ -82,7 +83,7 @@ export class QueueWait extends Acquisition {
       this.enter({ grantedAt: askedAt, fencingToken, rivals: rivals ?? this.handedOver?.rivals });
       return 0;
     }
-    // An answer that comes after its own deadline counts as no answer. The owner asks again, and gets a valid one.
+    // An answer after its own deadline counts as no answer. The owner asks again.
     this.stands = true;
     this.failed(askedAt, tooLate(this.terms.name), 0);
     return 0;
@@ -103,7 +104,7 @@ export class QueueWait extends Acquisition {
     else this.listen(wasSubscribed);
     this.claimsFrom = Math.min(this.claimsFrom, now() + CLAIM + driftOf(CLAIM));
     this.asked = askedAt >= this.claimsFrom;
-    // Polls until the subscription is active, because it may have failed.
+    // The owner polls until the subscription is active, because the subscription may have failed.
     return listen === true && !wasSubscribed ? now() + Math.min(retryAfter, POLL) : this.after(retryAfter);
   }
 
@@ -112,7 +113,7 @@ export class QueueWait extends Acquisition {
     return super.failed(askedAt, error, failures);
   }
 
-  /** A replica that takes over may not know that the owner has left, and grant to it. */
+  /** After a failover, the new primary may not know that the owner has left, and grant the lock to it. */
   protected departed(): ReleaseRequest {
     return this.releaseRequest;
   }
@@ -131,7 +132,7 @@ export class QueueWait extends Acquisition {
     return this.kept !== undefined && now() < this.kept.until;
   }
 
-  /** As `take`. A hold of another lease time is kept, and the next request of the owner shortens it. */
+  /** As `take`. A hold with an outdated lease time is kept, and the next request of the owner shortens it. */
   private enter(grant: {
     readonly grantedAt: number;
     readonly fencingToken: number;
@@ -139,7 +140,7 @@ export class QueueWait extends Acquisition {
   }): boolean {
     const { stands: stood, kept } = this;
     const handedOver = this.handedOver !== undefined;
-    // If the store has lost the token of a hold that was kept, that hold has not become shorter.
+    // If the store has lost the token of a kept hold, it has not shortened that hold.
     if (this.take({ ...grant, stood, handedOver, keptUntil: kept?.until })) return true;
     this.stands = false;
     this.kept = { until: now() + this.lease, token: grant.fencingToken };
@@ -147,8 +148,8 @@ export class QueueWait extends Acquisition {
   }
 
   /**
-   * The store has granted the lock, and the grant does not count. The owner would stay the holder until its next request, and
-   * keep out waiters that the store could serve. So it leaves, and another owner asks, behind those that wait already.
+   * The grant of the store does not count. Its owner would stay the holder until its next request, and block waiters
+   * that the store could serve. So it leaves, and another owner asks, behind the present waiters.
    */
   private beginAnew(): void {
     this.giveUp();
@@ -161,14 +162,14 @@ export class QueueWait extends Acquisition {
     client.acquisitions.add(this.key, this.queue);
   }
 
-  /** When to look again. The holder may hold for long, and the message of its release may be lost. */
+  /** The moment of the next request. The holder may hold for long, and the message of its release may be lost. */
   private after(time: number): number {
     const { leaseTime } = this.queue.client;
-    // The store sends the head of the queue no message about a hold that lasts as long as the head's own lease would,
-    // unless that hold is a claim.
+    // The store sends the head no message about a hold that lasts as long as the head's own lease, except about a
+    // claim.
     const untold = this.queue.isByArrival ? Infinity : Math.max(this.lease, CLAIM);
-    // The 1 ms and the random part keep waiters from looking before the end that the store has named, and from looking all
-    // at once.
+    // The extra time keeps waiters from requests before the end of the hold, and its random part from simultaneous
+    // requests.
     const moment = now() + Math.min(time, leaseTime, untold) + 1 + random() * 20;
     return this.asked ? moment : Math.min(moment, this.claimsFrom);
   }

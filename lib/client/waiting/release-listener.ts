@@ -4,17 +4,17 @@ import { now } from '../holding/deadline.js';
 import { MessageSubscription } from './message-subscription.js';
 
 /**
- * The subscription of a local queue to the releases of its lock, for as long as no store queue hands the lock over: on a store
+ * The subscription of a local queue to the releases of its lock, while no store queue hands the lock over: on a store
  * without queues, or behind a hold of another library.
  */
 export class ReleaseListener {
   private readonly subscription: MessageSubscription<void>;
-  /** When a hold was last seen that needs the subscription. */
+  /** The last moment at which a hold required the subscription. */
   private neededAt = -Infinity;
 
   /**
    * @param onRelease called for each release, and if one may have been missed
-   * @param onSubscribed called when the subscription becomes active: a release before that has been missed
+   * @param onSubscribed called when the subscription becomes active; earlier releases were missed
    */
   constructor(
     store: Pick<LockStore, 'subscribeToReleases'>,
@@ -40,9 +40,9 @@ export class ReleaseListener {
   }
 
   /**
-   * The store leaves the lock to other owners for a moment, and their releases have to be received. But each subscriber counts
-   * as one of these owners: if no other library has had the lock lately, processes that subscribe because of each other would
-   * leave the lock to each other for ever.
+   * Keeps the subscription while the store leaves the lock to other owners for a moment. But each subscriber counts as
+   * one of these owners: if no other library had the lock recently, processes that subscribe because of each other
+   * would leave the lock to each other for ever.
    */
   keepWhileNeeded(): void {
     if (now() - this.neededAt < CLAIM) void this.subscription.subscribe();

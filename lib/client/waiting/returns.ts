@@ -6,20 +6,20 @@ import type { LockClient } from '../lock-client.js';
 import type { Tenure } from '../holding/tenure.js';
 
 /**
- * A store may keep the token of a hold for as long as its lease, and longer. It is told the token of a lease of more than an
- * hour, ms, and keeps it anew for a time that does not depend on the lease.
+ * ms. A store keeps the token of a hold at least for its lease. After a longer lease than this, the release carries the
+ * token, and the store keeps it for a time that does not depend on the lease.
  */
 const LONG_LEASE = 3_600_000;
 
-/** Gives back to the store what this process does not hold any more. */
+/** Releases the holds of this process in the store. */
 export class Returns {
-  /** The losses that the callers have chosen themselves: fixed leases whose time was over. */
+  /** Losses by the end of a fixed lease, which the caller chose. */
   readonly ranOut = new WeakSet<LockEvent>();
 
   constructor(private readonly client: Pick<LockClient, 'releaser' | 'labels' | 'events' | 'initialLease'>) {}
 
   /**
-   * @param send in place of a plain release
+   * @param send used instead of a plain release
    * @returns as Releaser.release
    */
   giveBack(
@@ -42,7 +42,7 @@ export class Returns {
     return released;
   }
 
-  /** As `giveBack`, and in the same step another owner takes an entry. */
+  /** As `giveBack`, in one command that also gives another owner an entry. */
   passOn(
     tenure: Tenure,
     handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
@@ -50,7 +50,7 @@ export class Returns {
     let released: Promise<ReleaseReply | undefined> | undefined;
     const answer = new Promise<AcquireReply | undefined>((resolve, reject) => {
       released = this.giveBack(tenure, async (request) => {
-        // In a promise, because a store of the application may throw instead of rejecting.
+        // Inside a promise, because a store of the application may throw instead of rejecting.
         const reply = new Promise<HandOverReply>((settle) => {
           settle(handOver(request));
         });
@@ -64,25 +64,25 @@ export class Returns {
     return { released: Promise.resolve(released), next: answer };
   }
 
-  /** With which a tenure is given up, in whatever way: each way keeps the `minHoldTime` of its holder. */
+  /** The release of a tenure. Every way to release keeps the holder's `minHoldTime`. */
   requestOf(tenure: Tenure): ReleaseRequest {
-    // Field by field and not spread, which is slow: every release comes this way.
+    // Field by field, because a spread is slow and every release passes here.
     const { name, owner, terms, queue, handoffs, keepFor } = tenure;
     const fencingToken = handoffs > 0 || tenure.longest > LONG_LEASE ? tenure.fencingToken : undefined;
     return { name, owner, leaseTime: this.client.initialLease(terms), queue, fencingToken, keepFor };
   }
 
-  /** Tells of a tenure that was lost, and releases what the store may still have of it. */
+  /** Reports a lost tenure, and releases the rest that the store may still have. */
   lost(tenure: Tenure): void {
     const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;
     const isPlain = queue === undefined || queue.kind === 'lock';
     const reason = loss?.reason ?? 'expired';
     const event: LockEvent = { type: 'lost', name, label, owner, reason, forced: loss?.forced };
     if (tenure.ranOut) this.ranOut.add(event);
-    // Before its holder begins, the loss concerns no holder: the caller waits again, gets an error, or is told as it
-    // begins.
+    // A loss before the holder begins concerns no holder: the caller waits again, gets an error, or learns of it when
+    // it begins.
     if (tenure.user !== undefined) this.client.events.next(event);
-    // The store may still have it, or get it back with a renewal that was under way. A fixed lease of a plain lock ends
+    // The store may still have the hold, or restore it with a renewal under way. A fixed lease of a plain lock ends
     // there by itself.
     const endsByItself = !terms.renewed && isPlain && keptUntil < now();
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';

@@ -1,16 +1,16 @@
 import type { ReleaseRequest } from '../../store/lock-store.js';
 import { oldestBeyond } from '../../store/oldest-beyond.js';
 
-/** How many are kept: the last owners, which may still be in the queue of a store that has gone back by a moment. */
+/** Number of the last owners that are remembered. A store that has lost its last writes may have them in its queue. */
 const REMEMBERED = 10_000;
 
 /**
- * The owners that have left their entry in a store queue, or the hold that they got there. A replica that has taken over
- * may not know of it and grant to such an owner. Each such grant would keep the lock from living waiters for as long as a
- * claim lasts.
+ * Owners that have left their entry in a store queue, or the hold that they got from it. After a failover, the new
+ * primary may not know that, and grant the lock to such an owner. Each such grant would keep living waiters out for the
+ * length of a claim.
  */
 export class Tombstones {
-  /** By owner, in the order in which they left. */
+  /** By owner, in the order of leaving. */
   private readonly departed = new Map<string, ReleaseRequest>();
 
   add(departed: ReleaseRequest): void {
@@ -19,7 +19,7 @@ export class Tombstones {
     if (earliest !== undefined) this.departed.delete(earliest);
   }
 
-  /** The request that tells the store that the owner has left. Undefined when it has not left, or too long ago. */
+  /** The request that tells the store that the owner has left. Undefined if the owner has not left, or is forgotten. */
   of(owner: string): ReleaseRequest | undefined {
     return this.departed.get(owner);
   }

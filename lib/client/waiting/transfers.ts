@@ -6,18 +6,18 @@ import { deadlineOf, now } from '../holding/deadline.js';
 import type { LockClient } from '../lock-client.js';
 import { asError, backoff, isRefusal, tooLate } from './waiting.js';
 
-/** What has become of a transfer. */
+/** The result of a transfer. */
 export type Transferred = TransferReply & {
-  /** When the request that got the answer was sent, on the monotonic clock. */
+  /** The moment at which the answered request was sent, on the monotonic clock. */
   readonly askedAt: number;
-  /** A request before it got no answer, and may arrive later. */
+  /** Whether an earlier request got no answer, and may arrive later. */
   readonly isDoubtful: boolean;
 };
 
 /**
- * Passes holds of this client on to an owner that is on its way to another process, and back. A request without an answer is
- * sent again for the same two owners, so that a transfer that was carried out the first time is found out. A transfer that
- * stays without an answer is taken back: its next owner is released, also if the transfer arrives after that.
+ * Passes holds of this client on to an owner on its way to another process, and takes such holds over. A request
+ * without an answer is repeated for the same two owners, which finds out a transfer that succeeded before. A transfer
+ * without any answer is revoked: its next owner is released, even if the transfer arrives after that.
  */
 export class Transfers {
   private readonly underway = new Set<Promise<unknown>>();
@@ -29,7 +29,7 @@ export class Transfers {
     },
   ) {}
 
-  /** Runs what passes a hold on, with what follows its answer: `settled` waits for that. */
+  /** Runs a transfer with the steps that follow it, so that `settled` waits for all of them. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const running = work();
     this.underway.add(running);
@@ -40,15 +40,15 @@ export class Transfers {
     }
   }
 
-  /** For the end of the client: a hold that is on its way has its next owner, or is taken back. */
+  /** For the end of the client: waits until each transfer has succeeded or is revoked. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.underway);
   }
 
   /**
-   * @param until when it gives up, on the monotonic clock
-   * @param keepUntil until when no other owner is to get the lock, also where it is taken back
-   * @throws LockUnavailableError when the store did not answer by then; what has been asked for is taken back
+   * @param until the moment of giving up, on the monotonic clock
+   * @param keepUntil the moment until which the store keeps the lock from other owners, even after a revoked transfer
+   * @throws LockUnavailableError if the store did not answer by then; the transfer is revoked
    */
   async pass(request: TransferRequest, until: number, keepUntil: number): Promise<Transferred> {
     let isDoubtful = false;
@@ -74,12 +74,12 @@ export class Transfers {
     }
   }
 
-  /** Releases one of the two owners of a transfer. The transfer may arrive after that, so the release is repeated. */
+  /** Releases one of the two owners of a transfer, repeatedly, because the transfer may arrive after a release. */
   giveUp(release: ReleaseRequest, until: number): void {
     void this.client.releaser.release(release, until, { insist: true });
   }
 
-  /** Releases the next owner, which may have got the hold. */
+  /** Revokes a transfer: releases its next owner, which may have got the hold. */
   takeBack({ name, next, leaseTime, queue }: TransferRequest, keepUntil: number): void {
     const keepFor = Math.ceil(keepUntil - now());
     const release = { name, owner: next, leaseTime, queue, keepFor: keepFor > 0 ? keepFor : undefined };

@@ -1,7 +1,7 @@
 import { LockAbortedError } from '../../api/errors.js';
 import { onAbort } from './on-abort.js';
 
-/** Ends the wait for an answer when the signal aborts. What has been asked for goes on. */
+/** Ends the wait for an answer when the signal aborts. The request itself continues. */
 export function untilAborted<T>(
   answer: Promise<T>,
   signal: AbortSignal | undefined,

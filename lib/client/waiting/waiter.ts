@@ -9,24 +9,22 @@ import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 export interface WaiterQueue {
   readonly name: string;
   readonly terms: Pick<LockTerms, 'queue'>;
-  /** How many times the store has been asked for the lock, and in all, since the queue was made. */
+  /** Requests for the lock, and commands in all, since the queue was made. */
   readonly attempts: number;
   readonly commands: number;
-  /** The waiter does not wait any longer. */
   leave(waiter: Waiter): void;
-  /** The waiter has its answer. */
   answered(waiter: Waiter): void;
 }
 
-/** A caller that waits, from its request to its answer. A class, because thousands of waiters share one shape. */
+/** A waiting caller, from its request to its answer. A class, so that thousands of waiters share one shape. */
 export class Waiter {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
-  /** The next answer is the last: the waiter does not wait, or its wait time is over. */
+  /** Whether the waiter takes the next answer as its last: it does not wait, or its wait time has ended. */
   impatient: boolean;
   private readonly ignoreSignal: (() => void) | undefined;
   private readonly nested: { over(): void } | undefined;
-  /** What had been asked before this waiter came; undefined where that is of no interest. */
+  /** The counts of the queue when this waiter came; undefined if no trace needs them. */
   private readonly before: Pick<WaiterQueue, 'attempts' | 'commands'> | undefined;
 
   constructor(

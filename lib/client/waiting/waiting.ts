@@ -20,31 +20,31 @@ import type { Scope } from '../scope/scope.js';
 import type { AcquireReply, ReleaseReply } from '../../store/lock-store.js';
 import type { Tenure, LeaseTerms } from '../holding/tenure.js';
 
-// What waiting in a local queue and waiting in a store queue have in common.
+// Shared by waits in a local queue and waits in a store queue.
 
-/** How often the store is asked while there are no messages from it, ms. */
+/** Pause between two requests without messages of the store, ms. */
 export const POLL = 500;
-/** The time that a request under way has left to be answered, ms, when the wait time ends meanwhile. */
+/** Time, ms, that a request under way still has for its answer after the wait time has ended. */
 export const GRACE = 250;
 
 export interface WaitRequest {
   readonly terms: LeaseTerms;
-  /** ms; 0 asks once, Infinity waits for ever. */
+  /** ms; 0 asks once, Infinity waits without limit. */
   readonly waitTime: number;
-  /** ms for which a request that asks once waits for the answer; 0 as long as the store takes. */
+  /** ms for which a request that asks once waits for the answer; 0 waits as long as the store takes. */
   readonly answerTime?: number | undefined;
   readonly signal: AbortSignal | undefined;
-  /** The scope of the request: code that runs under a lock gets further locks while the client drains. */
+  /** The scope of the request: code under a lock gets further locks while the client closes. */
   readonly inside?: Scope | undefined;
-  /** Gets how often the store was asked meanwhile. */
+  /** Gets the number of requests. */
   readonly trace?: AcquisitionObserver | undefined;
-  /** Of a caller that holds other locks while it waits. */
+  /** Set if the caller holds other locks while it waits. */
   readonly nested?: NestedCall | undefined;
 }
 
-/** Takes a tenure back when its holder is done with it, or when it is over. */
+/** Takes a tenure back after its release or its loss. */
 export interface TenureKeeper {
-  /** @returns what the store has answered; undefined when it has not answered yet */
+  /** @returns the store's answer; undefined if there is none yet */
   release(tenure: Tenure): Promise<ReleaseReply | undefined>;
   ended(tenure: Tenure): void;
 }
@@ -53,26 +53,26 @@ export interface TenureKeeper {
 export interface Busy {
   readonly busy: true;
   readonly holder: string | undefined;
-  /** ms until the hold in the way ends by itself, if that is known. */
+  /** ms until the hold in the way ends by itself, if known. */
   readonly remainingTime?: number | undefined;
-  /** The name of the busy lock, where several locks were asked for. */
+  /** The name of the busy lock, if several locks were requested. */
   readonly name?: string | undefined;
   /** No owner is known to have the lock; see {@link AcquireReply}. */
   readonly isUndecided?: boolean | undefined;
-  /** Too many callers wait already. */
+  /** The queue has its maximum of waiters. */
   readonly isFull?: true;
-  /** The caller was a member of this deadlock, and ends so that the others go on. */
+  /** The deadlock of which the caller was a member. The caller's wait ends so that the others continue. */
   readonly cycle?: readonly DeadlockStep[];
 }
 
-/** @param remainingTime ms until the hold in the way ends by itself; not positive or not finite where that is not known */
+/** @param remainingTime ms until the hold in the way ends by itself; not positive or not finite if unknown */
 export const busyWith = (holder: string | undefined, remainingTime = Infinity): Busy => ({
   busy: true,
   holder,
   remainingTime: remainingTime > 0 && remainingTime < Infinity ? Math.ceil(remainingTime) : undefined,
 });
 
-/** What the store has answered, for the callers. */
+/** The store's refusal as an answer to callers. */
 export const refusedWith = ({
   holder,
   retryAfter,
@@ -92,37 +92,37 @@ export function unanswered(name: string, sentAt: number): LockUnavailableError {
   return new LockUnavailableError(name, { cause });
 }
 
-/** A store of the application may reject with anything. */
+/** A store of the application may reject with any value. */
 export const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** Whether the store has certainly not done what it was asked for. */
+/** Whether the store has certainly not carried out the request. */
 export const isRefusal = (error: Error): boolean =>
   isLockKindMismatchError(error) || (isLockUnavailableError(error) && error.effect === 'refused');
 
 /**
- * ms until the store is asked again after so many failures: doubled each time, up to a second, and with a random part so
- * that clients do not ask in step.
+ * ms until the next request after a number of failures: doubled each time up to 1 s, with a random part so that clients
+ * do not ask in step.
  */
 export const backoff = (failures: number): number =>
   Math.min(50 * 2 ** failures, 1_000) * (0.5 + random() / 2);
 
 /**
- * Whether a timer that fired early would do so for ever. Node's own timers may fire early once, when the process was busy
- * as they were set.
+ * Whether a timer that fired early would do so for ever. Node's own timers may fire early once, if the process was busy
+ * when they were set.
  */
 const isEarlyForEver = (elapsed: number, delay: number): boolean => elapsed < delay / 2 && timersAreFaked();
 
 const fakedTimers = (): LockConfigError =>
   new LockConfigError('fake timers', 'must replace performance.now() too: locks count time by it');
 
-/** Ends the wait of a caller. */
+/** The timer of one caller's wait time. */
 export class WaitTimer {
   private timer: NodeJS.Timeout | undefined;
   private cleared = false;
 
   /**
-   * Calls back at the moment. To be set again only when it has called back.
-   * @param fail is called instead when timers are faked and the clock is not: the moment would never come
+   * Calls back at the moment. May be set again only after it has called back.
+   * @param fail is called instead if timers are faked but the clock is not, because then the moment never comes
    */
   set(moment: number, callback: () => void, fail: (error: Error) => void): void {
     const setAt = now();
@@ -133,7 +133,7 @@ export class WaitTimer {
       return;
     }
     this.timer = timerAt(moment, () => {
-      // After a busy moment of this process the timers run first, and a reply that is already here is read only then.
+      // After a busy moment of this process, timers run before the arrived replies are read.
       afterInput(() => {
         if (this.cleared) return;
         const time = now();
@@ -144,7 +144,7 @@ export class WaitTimer {
     });
   }
 
-  /** Final: the wait is over. */
+  /** Final, when the wait has ended. */
   clear(): void {
     this.cleared = true;
     clearTimer(this.timer);
